@@ -1,0 +1,34 @@
+# The service alone: PostgreSQL, Redis or Valkey, and the proxy are other containers.
+#   docker run --read-only --tmpfs /tmp -v gatehouse:/srv/instance -p 8000:8000 \
+#     -e GATEHOUSE_DATABASE_URL=... -e GATEHOUSE_REDIS_URL=... gatehouse
+# Migrate first, once per release: docker run ... gatehouse flask --app wsgi prepare
+FROM python:3.13-slim AS packages
+COPY requirements.txt /
+RUN python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check \
+        --require-hashes -r /requirements.txt
+
+FROM python:3.13-slim
+ENV PATH=/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    GATEHOUSE_INSTANCE=/srv/instance \
+    GATEHOUSE_BIND=0.0.0.0:8000 \
+    GATEHOUSE_LOG_FORMAT=json
+# A fixed id, so that a mounted folder can be given to it.
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gatehouse \
+    && install -d -o gatehouse -g gatehouse -m 0700 /srv/instance
+COPY --from=packages /venv /venv
+WORKDIR /srv/gatehouse
+COPY wsgi.py gunicorn.conf.py ./
+COPY migrations migrations
+COPY app app
+# Compiled now: the file system is read-only later.
+RUN python -m compileall -q -j 0 app wsgi.py
+USER gatehouse
+VOLUME /srv/instance
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["python", "-c", \
+    "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+CMD ["gunicorn", "wsgi:app"]

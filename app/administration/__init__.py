@@ -1,0 +1,1 @@
+"""The `flask` command groups that cut across areas."""

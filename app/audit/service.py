@@ -1,0 +1,48 @@
+"""Recording and reading the audit log."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.audit import keys
+from app.audit.models import Action, AuditEntry, EntityType
+from app.core.client import Client
+from app.core.runtime import Runtime
+
+LONGEST_NAME = 255
+
+
+def record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    entity_type: EntityType,
+    *,
+    client: Client | None = None,
+    user_id: int = 0,
+    entity_id: int | None = None,
+    entity_name: str | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Add an entry to the running transaction, unless this action is not recorded.
+
+    `client` is None for the command line. `details` must hold no secret.
+    """
+    if not rt.settings.get(keys.ENABLED) or action not in rt.settings.get(keys.RECORDED_ACTIONS):
+        return
+    client = client or Client()
+    session.add(
+        AuditEntry(
+            user_id=user_id,
+            action=action,
+            entity_type=entity_type,
+            entity_id=entity_id,
+            entity_name=entity_name[:LONGEST_NAME] if entity_name else None,
+            details=json.dumps(details, ensure_ascii=False) if details is not None else None,
+            ip_address=client.address,
+            user_agent=client.user_agent,
+            created_at=rt.clock.now(),
+        )
+    )

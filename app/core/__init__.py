@@ -1,0 +1,1 @@
+"""Shared kernel below HTTP: knows neither Flask nor any area."""

@@ -1,0 +1,43 @@
+"""Who is calling, as far as the connection tells."""
+
+import ipaddress
+from dataclasses import dataclass
+
+LONGEST_ADDRESS = 45
+LONGEST_USER_AGENT = 512
+
+
+@dataclass(frozen=True)
+class Client:
+    """The caller's address and user agent; None when the connection does not tell.
+
+    Source: spec 01 §1 (bounds of what is stored).
+    """
+
+    address: str | None = None
+    user_agent: str | None = None
+
+    @property
+    def network(self) -> str:
+        """Return what limits count by: an IPv4 address, or the /64 an IPv6 host can roam in."""
+        try:
+            parsed = ipaddress.ip_address(self.address or "")
+        except ValueError:
+            return "unknown"
+        if isinstance(parsed, ipaddress.IPv4Address):
+            return str(parsed)
+        if parsed.ipv4_mapped:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+
+    @classmethod
+    def of(cls, address: str | None, user_agent: str | None) -> "Client":
+        """Return a client whose texts fit their columns and hold nothing a column refuses."""
+        return cls(
+            address=(address or "")[:LONGEST_ADDRESS] or None,
+            user_agent=_printable(user_agent or "")[:LONGEST_USER_AGENT] or None,
+        )
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())

@@ -1,0 +1,290 @@
+"""Configuration of one process, read once from the environment."""
+
+import base64
+import hashlib
+import ipaddress
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# sun_path holds 107 bytes; Valkey appends nothing, but leave room for a suffix of its own.
+LONGEST_SOCKET_PATH = 100
+SHORTEST_SECRET = 32
+
+
+class ConfigError(Exception):
+    """The environment cannot be used; the text has one line per bad variable."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A token bucket: `per_second` is its refill, `burst` what it holds at most."""
+
+    per_second: float
+    burst: int
+
+
+@dataclass(frozen=True)
+class Argon2Cost:
+    """Argon2id parameters (decision A14)."""
+
+    memory_kib: int = 19456
+    passes: int = 2
+    lanes: int = 1
+
+
+@dataclass(frozen=True)
+class FailureLimit:
+    """How many failed secrets an account may have from one address (decision A11)."""
+
+    attempts: int = 10
+    window_seconds: int = 300
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the operator decides before the start; everything else is a runtime setting."""
+
+    instance: Path
+    database_url: str
+    redis_url: str
+    embedded_redis: bool = False
+    bind: str = "127.0.0.1:8000"
+    workers: int = 2
+    storage_bootstrap: Literal["local", "none"] = "none"
+    trusted_proxies: tuple[Network, ...] = ()
+    rate_limits: bool = True
+    anonymous_bucket: Bucket = Bucket(per_second=20, burst=100)
+    session_bucket: Bucket = Bucket(per_second=50, burst=300)
+    failure_limit: FailureLimit = FailureLimit()
+    response_floor_ms: int = 350
+    argon2: Argon2Cost = Argon2Cost()
+    password_threads: int = 1
+    database_pool: int = 10
+    sse_per_user: int = 20
+    sse_per_worker: int = 8000
+    avatar_dir: Path = Path("instance/avatars")
+    mail_dir: Path = Path("instance/mail")
+    external_auth_legacy_callback: bool = False
+    allow_loopback_http: bool = False
+    secret_keys: tuple[tuple[str, bytes], ...] = ()
+    log_format: Literal["text", "json"] = "text"
+    log_level: str = "INFO"
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> "Config":
+        """Read every `GATEHOUSE_*` variable.
+
+        Raises: ConfigError, naming all bad variables at once.
+        """
+        reader = _Reader(environ)
+        instance = Path(reader.text("INSTANCE", "instance")).absolute()
+        database_url = reader.database_url(f"sqlite:///{instance / 'gatehouse.db'}")
+        embedded_database = not reader.given("DATABASE_URL")
+        config = cls(
+            instance=instance,
+            database_url=database_url,
+            redis_url=reader.redis_url(default_redis_url(instance)),
+            embedded_redis=not reader.given("REDIS_URL"),
+            bind=reader.bind("127.0.0.1:8000"),
+            workers=reader.integer("WORKERS", 2, 1, 256),
+            storage_bootstrap=reader.choice(
+                "STORAGE_BOOTSTRAP", "local" if embedded_database else "none", ("local", "none")
+            ),
+            trusted_proxies=reader.networks("TRUSTED_PROXIES"),
+            rate_limits=reader.switch("RATE_LIMITS", default=True),
+            anonymous_bucket=reader.bucket("RATE_LIMIT_ANONYMOUS", cls.anonymous_bucket),
+            session_bucket=reader.bucket("RATE_LIMIT_SESSION", cls.session_bucket),
+            failure_limit=reader.failures("LOGIN_FAILURES", cls.failure_limit),
+            response_floor_ms=reader.integer("RESPONSE_FLOOR_MS", 350, 0, 10_000),
+            argon2=reader.argon2("ARGON2", cls.argon2),
+            password_threads=reader.integer("PASSWORD_THREADS", 1, 1, 64),
+            database_pool=reader.integer("DATABASE_POOL", 10, 1, 200),
+            sse_per_user=reader.integer("SSE_PER_USER", 20, 1, 10_000),
+            sse_per_worker=reader.integer("SSE_PER_WORKER", 8000, 1, 100_000),
+            avatar_dir=reader.folder("AVATAR_DIR", instance / "avatars"),
+            mail_dir=reader.folder("MAIL_DIR", instance / "mail"),
+            external_auth_legacy_callback=reader.switch("EXTERNAL_AUTH_LEGACY_CALLBACK"),
+            allow_loopback_http=reader.switch("ALLOW_LOOPBACK_HTTP"),
+            secret_keys=reader.secret_keys("SECRET_KEYS"),
+            log_format=reader.choice("LOG_FORMAT", "text", ("text", "json")),
+            log_level=reader.choice(
+                "LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+            ),
+        )
+        reader.refuse_if_bad()
+        return config
+
+
+def default_redis_url(instance: Path) -> str:
+    """Return the address of the embedded Valkey of this instance folder.
+
+    A unix socket's path must stay short, so a deep instance folder gets a private one under the
+    system's temporary folder instead.
+    """
+    socket = instance / "valkey.sock"
+    if len(os.fsencode(socket)) > LONGEST_SOCKET_PATH:
+        name = hashlib.sha256(os.fsencode(instance)).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir()) / f"gatehouse-{os.getuid()}-{name}"
+        socket = folder / "valkey.sock"
+    return f"unix://{socket}"
+
+
+class _Reader:
+    """Reads typed values and gathers the complaints."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._problems: list[str] = []
+
+    def given(self, name: str) -> bool:
+        return bool(self._environ.get(f"GATEHOUSE_{name}", "").strip())
+
+    def refuse_if_bad(self) -> None:
+        if self._problems:
+            raise ConfigError("\n".join(self._problems))
+
+    def _read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
+        if not self.given(name):
+            return default
+        try:
+            return parse(self._environ[f"GATEHOUSE_{name}"].strip())
+        except ValueError as error:
+            self._problems.append(f"GATEHOUSE_{name}: {error}")
+            return default
+
+    def text(self, name: str, default: str) -> str:
+        return self._read(name, default, str)
+
+    def folder(self, name: str, default: Path) -> Path:
+        return self._read(name, default, lambda raw: Path(raw).absolute())
+
+    def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
+        def parse(raw: str) -> Word:
+            if raw not in allowed:
+                raise ValueError(f"must be one of {', '.join(allowed)}")
+            return raw
+
+        return self._read(name, default, parse)
+
+    def switch(self, name: str, *, default: bool = False) -> bool:
+        def parse(raw: str) -> bool:
+            known = {"1": True, "true": True, "yes": True, "on": True}
+            known |= {"0": False, "false": False, "no": False, "off": False}
+            if raw.lower() not in known:
+                raise ValueError("must be on or off")
+            return known[raw.lower()]
+
+        return self._read(name, default, parse)
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        def parse(raw: str) -> int:
+            if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+                raise ValueError(f"must be a whole number from {least} to {most}")
+            return int(raw)
+
+        return self._read(name, default, parse)
+
+    def database_url(self, default: str) -> str:
+        def parse(raw: str) -> str:
+            scheme, separator, rest = raw.partition("://")
+            if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
+                raise ValueError("must start with postgresql:// or sqlite:///")
+            if scheme.startswith("sqlite"):
+                return raw
+            # The one PostgreSQL driver that is installed, whatever alias was written.
+            return f"postgresql+psycopg2://{rest}"
+
+        return self._read("DATABASE_URL", default, parse)
+
+    def redis_url(self, default: str) -> str:
+        def parse(raw: str) -> str:
+            if not raw.startswith(("redis://", "rediss://", "unix://")):
+                raise ValueError("must start with redis://, rediss:// or unix://")
+            return raw
+
+        return self._read("REDIS_URL", default, parse)
+
+    def bind(self, default: str) -> str:
+        def parse(raw: str) -> str:
+            host, separator, port = raw.rpartition(":")
+            if raw.startswith("unix:"):
+                return raw
+            if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
+                raise ValueError("must be HOST:PORT or unix:PATH")
+            return raw
+
+        return self._read("BIND", default, parse)
+
+    def networks(self, name: str) -> tuple[Network, ...]:
+        def parse(raw: str) -> tuple[Network, ...]:
+            parts = (part.strip() for part in raw.split(","))
+            return tuple(ipaddress.ip_network(part, strict=False) for part in parts if part)
+
+        return self._read(name, (), parse)
+
+    def bucket(self, name: str, default: Bucket) -> Bucket:
+        def parse(raw: str) -> Bucket:
+            refill, burst = _numbers(raw, 2, "REFILL_PER_SECOND/BURST, both above 0")
+            return Bucket(per_second=refill, burst=int(burst))
+
+        return self._read(name, default, parse)
+
+    def failures(self, name: str, default: FailureLimit) -> FailureLimit:
+        def parse(raw: str) -> FailureLimit:
+            attempts, window = _numbers(raw, 2, "ATTEMPTS/WINDOW_SECONDS, both above 0")
+            return FailureLimit(attempts=int(attempts), window_seconds=int(window))
+
+        return self._read(name, default, parse)
+
+    def argon2(self, name: str, default: Argon2Cost) -> Argon2Cost:
+        def parse(raw: str) -> Argon2Cost:
+            memory, passes, lanes = (int(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
+            if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
+                raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
+            return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
+
+        return self._read(name, default, parse)
+
+    def secret_keys(self, name: str) -> tuple[tuple[str, bytes], ...]:
+        return self._read(name, (), parse_secret_keys)
+
+
+def _numbers(raw: str, count: int, shape: str) -> list[float]:
+    """Read `count` positive numbers separated by slashes."""
+    problem = ValueError(f"must be {shape}")
+    parts = raw.split("/")
+    if len(parts) != count:
+        raise problem
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        raise problem from None
+    if not all(0 < number < 1e9 for number in numbers):
+        raise problem
+    return numbers
+
+
+def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:
+    """Read `ID:BASE64URL,...`, the signing key first; each secret has at least 32 bytes."""
+    keys = []
+    for part in raw.split(","):
+        key_id, separator, encoded = part.strip().partition(":")
+        try:
+            secret = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        except ValueError:
+            secret = b""
+        if not separator or not key_id.isalnum() or len(secret) < SHORTEST_SECRET:
+            raise ValueError("must be ID:SECRET,... with base64url secrets of 32 bytes or more")
+        keys.append((key_id, secret))
+    if len({key_id for key_id, _ in keys}) != len(keys):
+        raise ValueError("names one key id twice")
+    return tuple(keys)

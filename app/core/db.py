@@ -1,0 +1,182 @@
+"""The database: declarative base, column types, and the two ways to reach it.
+
+`transaction()` writes, `reading()` reads without opening a transaction. On SQLite writers queue
+here instead of in C: its own busy wait would stop the whole event loop of a gevent worker.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    DateTime,
+    Engine,
+    Integer,
+    MetaData,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.types import TypeDecorator
+
+from app.core.clock import Clock
+from app.core.config import Config
+from app.core.errors import DatabaseUnavailable
+from app.core.tokens import random_fraction
+
+SQLITE_BUSY_WAIT_MS = 2
+SQLITE_WRITE_PATIENCE_SECONDS = 10.0
+POOL_PATIENCE_SECONDS = 5
+
+# SQLite counts ids up by itself only in a column declared INTEGER.
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+class Base(DeclarativeBase):
+    """All tables; constraint names are spelled out so that migrations can address them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class UTCDateTime(TypeDecorator[datetime]):
+    """An aware UTC datetime; SQLite, which knows no zones, keeps it as naive UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Refuse a naive datetime, which would silently be taken for local time."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a naive datetime was about to be stored")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Return an aware UTC datetime."""
+        if value is None or value.tzinfo is UTC:
+            return value
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+extension = SQLAlchemy(model_class=Base)
+
+
+class Database:
+    """Hands out sessions of one application's database."""
+
+    def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
+        app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _engine_options(config)
+        extension.init_app(app)
+        with app.app_context():
+            self.engine: Engine = extension.engine
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self._clock = clock
+        self._reader: Engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._apart = create_engine(
+            config.database_url,
+            isolation_level="AUTOCOMMIT",
+            **_engine_options(config) | {"pool_size": 1},
+        )
+        self._write_turn: AbstractContextManager[Any] = nullcontext()
+        if self.is_sqlite:
+            self._write_turn = threading.Lock()
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self._apart, "connect", _prepare_sqlite)
+            self._reader = self.engine.execution_options(reads_only=True)
+            event.listen(self.engine, "begin", self._begin_sqlite)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Yield a session whose changes are committed at the end, or all undone on an error."""
+        with (
+            self._write_turn,
+            Session(self.engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection on which every statement sees the newest committed state."""
+        with self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[Connection]:
+        """Like `reading`, on a connection outside the pool.
+
+        For what may run while the caller holds a pooled connection: with every one of them held,
+        a second one would never come.
+        """
+        with self._apart.connect() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+        self._apart.dispose()
+
+    def forget_inherited_connections(self) -> None:
+        """Drop, after a fork, connections that belong to the parent process."""
+        self.engine.dispose(close=False)
+        self._apart.dispose(close=False)
+
+    def _begin_sqlite(self, connection: Connection) -> None:
+        """Take the write lock at once, waiting cooperatively while another process has it.
+
+        A transaction that started reading and took the lock later would fail instead of wait.
+        """
+        if connection.get_execution_options().get("reads_only"):
+            return
+        give_up_at = self._clock.monotonic() + SQLITE_WRITE_PATIENCE_SECONDS
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except OperationalError as error:
+                if "locked" not in str(error.orig) or self._clock.monotonic() > give_up_at:
+                    raise DatabaseUnavailable from error
+                self._clock.sleep(0.0005 + 0.002 * random_fraction())
+            else:
+                return
+
+
+def _engine_options(config: Config) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "pool_size": config.database_pool,
+        "max_overflow": 0,
+        "pool_timeout": POOL_PATIENCE_SECONDS,
+    }
+    if not config.database_url.startswith("sqlite"):
+        options["pool_use_lifo"] = True
+        options["connect_args"] = {"connect_timeout": 5, "application_name": "gatehouse"}
+    return options
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    """Set up one SQLite connection; transactions are begun by `_begin_sqlite` alone."""
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
+        "foreign_keys=ON",
+        f"busy_timeout={SQLITE_BUSY_WAIT_MS}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")

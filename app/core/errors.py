@@ -1,0 +1,94 @@
+"""Kinds of refusal. Each documented condition is a subclass with its code and public message.
+
+Only `web/errors.py` knows which HTTP status a kind has.
+"""
+
+from typing import ClassVar
+
+from app.core.error_codes import ErrorCode
+
+
+class AppError(Exception):
+    """A documented condition that ends a request; the message is shown to the caller."""
+
+    code: ClassVar[ErrorCode]
+    message: ClassVar[str]
+
+    def __init__(self, message: str | None = None, *, retry_after: int | None = None) -> None:
+        self.public_message = message or self.message
+        self.retry_after = retry_after
+        super().__init__(self.public_message)
+
+
+class BadRequest(AppError):
+    """The request cannot be understood or breaks a rule."""
+
+    code = ErrorCode.BAD_REQUEST
+    message = "The request is not valid."
+
+
+class Unauthenticated(AppError):
+    """Who is calling is not proven."""
+
+    code = ErrorCode.AUTH_FAILED
+    message = "Authentication failed."
+
+
+class Forbidden(AppError):
+    """The caller is known and may not do this."""
+
+    code = ErrorCode.FORBIDDEN
+    message = "This is not allowed."
+
+
+class NotFound(AppError):
+    """There is no such thing, or it is not the caller's."""
+
+    code = ErrorCode.NOT_FOUND
+    message = "Not found."
+
+
+class Conflict(AppError):
+    """The present state does not allow it."""
+
+    code = ErrorCode.CONFLICT
+    message = "The present state does not allow this."
+
+
+class Gone(AppError):
+    """It was there and has expired."""
+
+    code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
+    message = "This has expired."
+
+
+class TooLarge(AppError):
+    """The body is larger than this route reads."""
+
+    code = ErrorCode.FILE_TOO_LARGE
+    message = "The request body is too large."
+
+
+class RateLimited(AppError):
+    """Too many requests; `retry_after` says when to come back, in seconds."""
+
+    code = ErrorCode.RATE_LIMITED
+    message = "Too many requests. Try again later."
+
+
+class Unavailable(AppError):
+    """Something the service depends on does not answer right now."""
+
+    code = ErrorCode.INTERNAL_SERVER_ERROR
+    message = "The service is temporarily unavailable."
+
+
+class RedisUnavailable(Unavailable):
+    """Redis does not answer (decision A29)."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer, or is too busy (decision A30)."""
+
+    code = ErrorCode.DATABASE_ERROR
+    message = "The database is temporarily unavailable."

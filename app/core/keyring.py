@@ -1,0 +1,153 @@
+"""The installation's secret keys, and the purpose keys derived from them.
+
+Invariant: a secret leaves this module only as a key derived for one named purpose, so no two uses
+ever share a key. A retired key still verifies and decrypts; only the newest one signs.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from app.core.clock import Clock
+from app.core.config import Config, ConfigError, parse_secret_keys
+from app.core.tokens import random_hex, random_secret
+
+# Workers notice a rotation made by another process at the latest after this long.
+RECHECK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class SecretKey:
+    """One master key. `retired_at` is None for the newest, which signs and encrypts."""
+
+    key_id: str
+    secret: bytes
+    created_at: datetime | None = None
+    retired_at: datetime | None = None
+
+    def derived(self, purpose: str) -> bytes:
+        """Return the 32-byte key of one purpose (HKDF-SHA256, RFC 5869)."""
+        hkdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode())
+        return hkdf.derive(self.secret)
+
+
+class Keyring:
+    """All keys, newest first; re-read when the key file changes."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._path = config.instance / "keys.json"
+        self._clock = clock
+        self.is_file = not config.secret_keys
+        self._checked_at = clock.monotonic()
+        self._seen = 0
+        self._derived: dict[tuple[str, str], bytes] = {}
+        if self.is_file:
+            _create(self._path, clock.now())
+            self._keys = self._read()
+        else:
+            self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
+
+    @property
+    def keys(self) -> Sequence[SecretKey]:
+        """Every key, newest first."""
+        if self.is_file and self._clock.monotonic() - self._checked_at > RECHECK_SECONDS:
+            self._checked_at = self._clock.monotonic()
+            if self._path.stat().st_mtime_ns != self._seen:
+                self._keys = self._read()
+        return self._keys
+
+    def current(self) -> SecretKey:
+        """Return the key that signs and encrypts."""
+        return self.keys[0]
+
+    def find(self, key_id: str) -> SecretKey | None:
+        """Return the key of this id, retired or not; None if there is none."""
+        return next((key for key in self.keys if key.key_id == key_id), None)
+
+    def derived(self, key: SecretKey, purpose: str) -> bytes:
+        """Return `key`'s key for one purpose, remembered because it is asked for constantly."""
+        name = key.key_id, purpose
+        if name not in self._derived:
+            self._derived[name] = key.derived(purpose)
+        return self._derived[name]
+
+    def is_retired_for(self, key: SecretKey, span: timedelta) -> bool:
+        """Tell whether everything the key signed with a life of `span` has expired by now."""
+        return key.retired_at is not None and key.retired_at + span < self._clock.now()
+
+    def rotate(self) -> SecretKey:
+        """Put a new key first and return it; the file is replaced in one step."""
+        now = self._clock.now()
+        current, *older = self._read()
+        fresh = SecretKey(random_hex()[:12], random_secret(), created_at=now)
+        retired = SecretKey(current.key_id, current.secret, current.created_at, retired_at=now)
+        self._keys = (fresh, retired, *older)
+        _write(self._path, self._keys)
+        return fresh
+
+    def _read(self) -> tuple[SecretKey, ...]:
+        self._seen = self._path.stat().st_mtime_ns
+        try:
+            records = json.loads(self._path.read_text())["keys"]
+            keys = tuple(_from_record(record) for record in records)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{self._path}: not a key file") from error
+        if not keys:
+            raise ConfigError(f"{self._path}: holds no key")
+        return keys
+
+
+def _create(path: Path, now: datetime) -> None:
+    """Write a first key unless there is a file already; two processes at once agree on one."""
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = _draft(path, [SecretKey(random_hex()[:12], random_secret(), created_at=now)])
+    try:
+        os.link(draft, path)  # unlike rename, refuses to replace a file made meanwhile
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _write(path: Path, keys: Sequence[SecretKey]) -> None:
+    _draft(path, keys).replace(path)
+
+
+def _draft(path: Path, keys: Sequence[SecretKey]) -> Path:
+    """Write the keys to a new private file beside `path`, down to the disk."""
+    draft = path.with_name(f".{path.name}.{random_hex()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump({"keys": [_to_record(key) for key in keys]}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
+def _to_record(key: SecretKey) -> dict[str, str | None]:
+    return {
+        "id": key.key_id,
+        "secret": base64.urlsafe_b64encode(key.secret).decode(),
+        "created_at": key.created_at.isoformat() if key.created_at else None,
+        "retired_at": key.retired_at.isoformat() if key.retired_at else None,
+    }
+
+
+def _from_record(record: dict[str, str | None]) -> SecretKey:
+    [(key_id, secret)] = parse_secret_keys(f"{record['id']}:{record['secret']}")
+    created_at, retired_at = record.get("created_at"), record.get("retired_at")
+    return SecretKey(
+        key_id,
+        secret,
+        created_at=datetime.fromisoformat(created_at) if created_at else None,
+        retired_at=datetime.fromisoformat(retired_at) if retired_at else None,
+    )

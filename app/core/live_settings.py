@@ -1,0 +1,232 @@
+"""Runtime settings as one process sees them: typed, in memory, never older than a second.
+
+Rows hold text. A change is announced on Redis and drops the memory of every worker at once; the
+age limit covers a message that was missed.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.clock import Clock
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+MAX_AGE_SECONDS = 1.0
+TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
+FALSE_WORDS = frozenset({"false", "0", "no", "off"})
+
+ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
+
+
+@dataclass(frozen=True)
+class Key(Generic[T]):
+    """One setting. `parse` reads stored text, `render` checks a new value and makes the text.
+
+    Both raise ValueError; unreadable stored text counts as not set (spec 01 §10).
+    """
+
+    name: str
+    default: T
+    value_type: ValueType
+    parse: Callable[[str], T]
+    render: Callable[[object], str]
+    is_sensitive: bool = False
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    texts: Mapping[str, str]
+    loaded_at: float
+    parsed: dict[str, Any] = field(default_factory=dict)
+
+
+class LiveSettings:
+    """Settings by key; `load` returns every stored text by its key's name.
+
+    Call `get` before a transaction is opened, since it may need a connection of its own.
+    """
+
+    def __init__(self, load: Callable[[], Mapping[str, str]], clock: Clock) -> None:
+        self._load = load
+        self._clock = clock
+        self._snapshot: _Snapshot | None = None
+        self._reloading = threading.Lock()
+
+    def get(self, key: Key[T]) -> T:
+        """Return the value in force: what is stored, or the key's default."""
+        snapshot = self._current()
+        if key.name not in snapshot.parsed:
+            snapshot.parsed[key.name] = _value(key, snapshot.texts.get(key.name))
+        return cast("T", snapshot.parsed[key.name])
+
+    def forget(self) -> None:
+        """Make the next `get` read the database."""
+        self._snapshot = None
+
+    def _current(self) -> _Snapshot:
+        snapshot = self._snapshot
+        if snapshot is not None and self._is_fresh(snapshot):
+            return snapshot
+        with self._reloading:
+            snapshot = self._snapshot
+            if snapshot is None or not self._is_fresh(snapshot):
+                snapshot = self._snapshot = self._reloaded(snapshot)
+        return snapshot
+
+    def _is_fresh(self, snapshot: _Snapshot) -> bool:
+        return self._clock.monotonic() - snapshot.loaded_at < MAX_AGE_SECONDS
+
+    def _reloaded(self, last: _Snapshot | None) -> _Snapshot:
+        loaded_at = self._clock.monotonic()
+        try:
+            texts = self._load()
+        except SQLAlchemyError:
+            if last is None:
+                raise
+            log.warning("settings could not be read; the last known ones stay in force")
+            texts = last.texts
+        if last is not None and texts == last.texts:
+            return _Snapshot(texts, loaded_at, last.parsed)
+        return _Snapshot(texts, loaded_at)
+
+
+def _value(key: Key[T], text: str | None) -> T:
+    if text is None:
+        return key.default
+    try:
+        return key.parse(text)
+    except ValueError:
+        return key.default
+
+
+def boolean(name: str, *, default: bool) -> Key[bool]:
+    """Return a switch; the usual words for on and off are understood."""
+
+    def parse(text: str) -> bool:
+        word = text.strip().lower()
+        if word in TRUE_WORDS or word in FALSE_WORDS:
+            return word in TRUE_WORDS
+        raise ValueError("must be true or false")
+
+    def render(value: object) -> str:
+        return "true" if parse(_as_text(value)) else "false"
+
+    return Key(name, default, "boolean", parse, render)
+
+
+def number(name: str, default: int, *, least: int = 1, most: int = 2**53) -> Key[int]:
+    """Return a whole number within bounds; a stored value outside them is ignored."""
+
+    def parse(text: str) -> int:
+        digits = text.strip().removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+            raise ValueError("must be a whole number")
+        if not least <= (value := int(text)) <= most:
+            raise ValueError(f"must be from {least} to {most}")
+        return value
+
+    return Key(name, default, "number", parse, lambda value: str(parse(_as_text(value))))
+
+
+def text(
+    name: str,
+    default: str = "",
+    *,
+    longest: int = 2048,
+    multiline: bool = False,
+    is_sensitive: bool = False,
+    check: Callable[[str], str] = str,
+) -> Key[str]:
+    """Return a text; `check` returns its normal form or raises ValueError."""
+
+    def render(value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError("must be a text")  # noqa: TRY004 - a bad value, not a bug
+        value = value if multiline or is_sensitive else value.strip()
+        if len(value) > longest:
+            raise ValueError(f"must be at most {longest} characters long")
+        if any(not c.isprintable() and not (multiline and c in "\r\n\t") for c in value):
+            raise ValueError("must not contain control characters")
+        return check(value)
+
+    kind: ValueType = "multiline" if multiline else "string"
+    return Key(name, default, kind, str, render, is_sensitive=is_sensitive)
+
+
+def choice(name: str, default: str, options: tuple[str, ...]) -> Key[str]:
+    """Return one of a few words."""
+
+    def parse(text: str) -> str:
+        if (word := text.strip().lower()) not in options:
+            raise ValueError(f"must be one of {', '.join(options)}")
+        return word
+
+    def render(value: object) -> str:
+        return parse(_as_text(value))
+
+    return Key(name, default, "string_enum", parse, render, options=options)
+
+
+def text_list(
+    name: str,
+    normalize: Callable[[str], str],
+    *,
+    default: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
+    in_order: bool = False,
+) -> Key[tuple[str, ...]]:
+    """Return a list of texts without duplicates, sorted unless `in_order`.
+
+    A new entry that `normalize` refuses (ValueError) refuses the list; a stored one is skipped.
+    """
+
+    def parse(text: str) -> tuple[str, ...]:
+        return _arranged(_accepted(_entries(text), normalize), in_order=in_order)
+
+    def render(value: object) -> str:
+        entries = _entries(value) if isinstance(value, str) else value
+        if not isinstance(entries, list | tuple) or not all(isinstance(e, str) for e in entries):
+            raise ValueError("must be a list of texts")
+        kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
+        return json.dumps(_arranged(kept, in_order=in_order))
+
+    return Key(name, default, "string_array", parse, render, options=options)
+
+
+def _entries(text: str) -> list[str]:
+    entries = json.loads(text)  # JSONDecodeError is a ValueError
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise ValueError("must be a JSON list of texts")
+    return entries
+
+
+def _accepted(entries: list[str], normalize: Callable[[str], str]) -> list[str]:
+    kept = []
+    for entry in entries:
+        try:
+            kept.append(normalize(entry.strip()))
+        except ValueError:
+            log.warning("a stored list entry is not valid and was skipped")
+    return kept
+
+
+def _arranged(entries: list[str], *, in_order: bool) -> tuple[str, ...]:
+    distinct = dict.fromkeys(entries)
+    return tuple(distinct if in_order else sorted(distinct))
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | str):
+        return str(value)
+    raise ValueError("must be a single value")

@@ -1,0 +1,67 @@
+"""Log lines as text or JSON, each with the ids of the request it belongs to.
+
+Invariant: no message or field ever carries a password, token, code or cookie.
+"""
+
+import logging
+import sys
+import time
+from contextvars import ContextVar
+from typing import Literal
+
+from pythonjsonlogger.json import JsonFormatter
+
+REQUEST_FIELDS = ("request_id", "user_id", "session_id")
+ACCESS_FIELDS = ("method", "path", "status", "duration_ms", "address")
+
+request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
+
+
+class RequestFields(logging.Filter):
+    """Adds the ids of the current request to every record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Set each id that is known; outside a request there is none."""
+        fields = request_fields.get(None)
+        if fields:
+            record.__dict__.update(fields)
+        return True
+
+
+class TextFormatter(logging.Formatter):
+    """One readable line: time, level, logger, message, then the ids."""
+
+    def formatTime(self, record: logging.LogRecord, _format: str | None = None) -> str:  # noqa: N802
+        """Return RFC 3339 with milliseconds."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        return f"{stamp}.{int(record.msecs):03d}Z"
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """Append the request's ids to the message."""
+        line = f"{record.asctime} {record.levelname} {record.name} {record.message}"
+        known = record.__dict__
+        ids = " ".join(f"{name}={known[name]}" for name in REQUEST_FIELDS if name in known)
+        return f"{line} {ids}" if ids else line
+
+    def usesTime(self) -> bool:  # noqa: N802
+        """Tell the base class to compute `asctime`."""
+        return True
+
+
+def configure(log_format: Literal["text", "json"], level: str) -> None:
+    """Send everything at `level` and above to standard error in the chosen form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RequestFields())
+    handler.setFormatter(_json_formatter() if log_format == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # These tell one line per statement or migration step, which is noise in a server's log.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def _json_formatter() -> logging.Formatter:
+    return JsonFormatter(
+        ["created", "levelname", "name", "message"],
+        rename_fields={"created": "time", "levelname": "level", "name": "logger"},
+    )

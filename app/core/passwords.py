@@ -1,0 +1,63 @@
+"""Password hashing through passlib's API: Argon2id, re-hashed when its parameters change."""
+
+import unicodedata
+from dataclasses import dataclass
+
+from passlib.context import CryptContext
+
+from app.core.config import Argon2Cost
+from app.core.native_pool import NativePool
+
+SHORTEST_PASSWORD = 8
+LONGEST_PASSWORD = 128
+
+
+def is_acceptable(password: str) -> bool:
+    """Tell whether `password` may be set: 8 to 128 characters, no other rule (decision A14)."""
+    return SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a password fits, and its new hash when the stored one has old parameters."""
+
+    matches: bool
+    new_hash: str | None = None
+
+
+class Passwords:
+    """Hashes and checks passwords in native threads of their own."""
+
+    def __init__(self, cost: Argon2Cost, threads: int) -> None:
+        self._pool = NativePool(threads)
+        self._context = CryptContext(
+            schemes=["argon2"],
+            argon2__type="ID",
+            argon2__memory_cost=cost.memory_kib,
+            argon2__time_cost=cost.passes,
+            argon2__parallelism=cost.lanes,
+        )
+
+    def hash(self, password: str) -> str:
+        """Return the hash to store."""
+        hashed: str = self._pool.run(self._context.hash, _normalized(password))
+        return hashed
+
+    def check(self, password: str, stored_hash: str | None) -> Verdict:
+        """Compare a typed password with a stored hash.
+
+        None (no account, or one without a password) costs the same time and never matches.
+        """
+        return self._pool.run(self._check, _normalized(password), stored_hash)
+
+    def _check(self, password: str, stored_hash: str | None) -> Verdict:
+        if stored_hash is None or len(password) > 4 * LONGEST_PASSWORD:
+            self._context.dummy_verify()
+            return Verdict(matches=False)
+        matches, new_hash = self._context.verify_and_update(password, stored_hash)
+        return Verdict(matches=matches, new_hash=new_hash)
+
+
+def _normalized(password: str) -> str:
+    """Return one form for what looks the same (NIST SP 800-63B-4 §3.1.1.2 asks for NFKC)."""
+    return unicodedata.normalize("NFKC", password)

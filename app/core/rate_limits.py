@@ -1,0 +1,161 @@
+"""Counting in Redis: request buckets per address, failed secrets per account and address.
+
+Decision A11. Without Redis the buckets let everything pass, while failed secrets are counted per
+address in this process (decision A29).
+"""
+
+import logging
+import math
+import threading
+from collections import OrderedDict, deque
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app.core.clock import Clock
+from app.core.config import Bucket, FailureLimit
+from app.core.errors import RateLimited
+from app.core.secret_box import SecretBox
+from app.core.tokens import random_hex
+
+log = logging.getLogger(__name__)
+
+REDIS_PAUSE_SECONDS = 1.0
+MOST_LOCAL_ADDRESSES = 10_000
+
+# The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
+# Answers 0, or how many milliseconds to wait.
+_TAKE = """
+local now, gap, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + gap
+local wait = full_at - burst * gap - now
+if wait > 0.0005 then return math.ceil(wait * 1000) end
+redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full_at - now) * 1000))
+return 0
+"""
+
+# A sorted set of attempts by time. Answers 0 and adds the attempt, or the milliseconds to wait.
+_RESERVE = """
+local now, window, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
+if redis.call('ZCARD', KEYS[1]) >= most then
+  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+end
+redis.call('ZADD', KEYS[1], string.format('%.6f', now), ARGV[4])
+redis.call('PEXPIRE', KEYS[1], math.ceil(window * 1000))
+return 0
+"""
+
+
+class RateLimits:
+    """Token buckets by name and network."""
+
+    def __init__(self, redis: Redis, clock: Clock) -> None:
+        self._take = redis.register_script(_TAKE)
+        self._clock = clock
+        self._paused_until = -math.inf
+
+    def take(self, name: str, bucket: Bucket, network: str) -> None:
+        """Take one token.
+
+        Raises: RateLimited.
+        """
+        if self._clock.monotonic() < self._paused_until:
+            return
+        now = self._clock.now().timestamp()
+        try:
+            wait_ms = self._take(
+                keys=[f"gatehouse:rate:{name}:{network}"],
+                args=[f"{now:.6f}", 1 / bucket.per_second, bucket.burst],
+            )
+        except RedisError:
+            # A lost Redis is not asked again at once: each try may cost its whole time-out.
+            self._paused_until = self._clock.monotonic() + REDIS_PAUSE_SECONDS
+            log.warning("rate limits are not applied: Redis does not answer")
+            return
+        _refuse_for(wait_ms)
+
+
+class FailedSecrets:
+    """Attempts at an account's password or second factor from one network.
+
+    A slot is taken before the secret is looked at, so parallel guesses cannot overtake the limit
+    (decision E20); the caller gives all slots back when a login is complete.
+    """
+
+    def __init__(
+        self, redis: Redis, clock: Clock, limit: FailureLimit, secret_box: SecretBox
+    ) -> None:
+        self._redis = redis
+        self._reserve = redis.register_script(_RESERVE)
+        self._clock = clock
+        self._limit = limit
+        self._secret_box = secret_box
+        self._local = _LocalFailures(clock, limit)
+
+    def reserve(self, account: str, network: str) -> None:
+        """Count an attempt before its secret is verified.
+
+        `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
+        """
+        now = self._clock.now().timestamp()
+        limit = self._limit
+        try:
+            wait_ms = self._reserve(
+                keys=[self._key(account, network)],
+                args=[f"{now:.6f}", limit.window_seconds, limit.attempts, random_hex()],
+            )
+        except RedisError:
+            log.warning("failed secrets are counted in this process: Redis does not answer")
+            wait_ms = self._local.reserve(network)
+        _refuse_for(wait_ms)
+
+    def clear(self, account: str, network: str) -> None:
+        """Forget the attempts: the login is complete."""
+        self._local.clear(network)
+        try:
+            self._redis.delete(self._key(account, network))
+        except RedisError:
+            log.warning("failed secrets could not be cleared: Redis does not answer")
+
+    def _key(self, account: str, network: str) -> str:
+        # Keyed, so that Redis never shows which accounts are being tried.
+        name = self._secret_box.keyed_digest(f"{account}\0{network}", "failed-secrets")
+        return f"gatehouse:failures:{name}"
+
+
+class _LocalFailures:
+    """The same limit by network alone, for while Redis is away."""
+
+    def __init__(self, clock: Clock, limit: FailureLimit) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def reserve(self, network: str) -> int:
+        """Return 0, or how many milliseconds to wait."""
+        now = self._clock.monotonic()
+        with self._lock:
+            times = self._times.setdefault(network, deque())
+            self._times.move_to_end(network)
+            while times and times[0] <= now - self._limit.window_seconds:
+                times.popleft()
+            if len(times) >= self._limit.attempts:
+                return math.ceil((times[0] + self._limit.window_seconds - now) * 1000)
+            times.append(now)
+            if len(self._times) > MOST_LOCAL_ADDRESSES:
+                self._times.popitem(last=False)
+        return 0
+
+    def clear(self, network: str) -> None:
+        """Forget a network's attempts."""
+        with self._lock:
+            self._times.pop(network, None)
+
+
+def _refuse_for(wait_ms: int) -> None:
+    if wait_ms:
+        seconds = max(1, math.ceil(wait_ms / 1000))
+        raise RateLimited(f"Too many requests. Try again in {seconds} s.", retry_after=seconds)

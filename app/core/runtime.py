@@ -1,0 +1,57 @@
+"""Runtime: everything a use case may touch besides its arguments."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from redis import Redis
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from app.core.clock import Clock
+from app.core.config import Config
+from app.core.db import Database
+from app.core.keyring import Keyring
+from app.core.live_settings import LiveSettings
+from app.core.passwords import Passwords
+from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.secret_box import SecretBox
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What one application was built with; handed down as `rt`."""
+
+    config: Config
+    clock: Clock
+    database: Database
+    redis: Redis
+    settings: LiveSettings
+    keyring: Keyring
+    secret_box: SecretBox
+    passwords: Passwords
+    rate_limits: RateLimits
+    failed_secrets: FailedSecrets
+    other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
+    background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
+    _closers: list[Callable[[], None]] = field(default_factory=list)
+
+    def transaction(self) -> AbstractContextManager[Session]:
+        """Open the one transaction of a use case."""
+        return self.database.transaction()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a connection for statements that only read."""
+        return self.database.reading()
+
+    def start_background(self) -> None:
+        """Start what a serving process runs besides answering; called once after the fork."""
+        self.database.forget_inherited_connections()
+        self._closers.extend(start() for start in self.background)
+
+    def close(self) -> None:
+        """Stop the background work and close all connections."""
+        while self._closers:
+            self._closers.pop()()
+        self.redis.close()
+        self.database.close()

@@ -1,0 +1,71 @@
+"""Encrypts secrets that must be read back, and keys hashes of short codes.
+
+Invariant: a ciphertext opens only in the row it was written for, because the row is authenticated
+with it (decision A27; spec 02 §1.9).
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from app.core.keyring import Keyring
+
+VERSION = "v1"
+NONCE_BYTES = 12
+
+
+class SecretUnreadable(Exception):
+    """The ciphertext was made with a key that is gone, or for another row."""
+
+
+class SecretBox:
+    """AES-256-GCM under the newest key; older keys still open what they sealed."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+
+    def seal(self, secret: str, row: str) -> str:
+        """Encrypt `secret` for one row, named by a text such as `mail_smtp_password`."""
+        key = self._keyring.current()
+        nonce = os.urandom(NONCE_BYTES)
+        cipher = AESGCM(self._keyring.derived(key, "secret-box"))
+        sealed = cipher.encrypt(nonce, secret.encode(), row.encode())
+        return ":".join((VERSION, key.key_id, _text(nonce), _text(sealed)))
+
+    def open(self, sealed: str, row: str) -> str:
+        """Decrypt what `seal` made for the same row.
+
+        Raises: SecretUnreadable.
+        """
+        version, _, rest = sealed.partition(":")
+        key_id, _, rest = rest.partition(":")
+        nonce, _, body = rest.partition(":")
+        key = self._keyring.find(key_id)
+        if version != VERSION or key is None:
+            raise SecretUnreadable(row)
+        cipher = AESGCM(self._keyring.derived(key, "secret-box"))
+        try:
+            return cipher.decrypt(_bytes(nonce), _bytes(body), row.encode()).decode()
+        except (InvalidTag, ValueError) as error:
+            raise SecretUnreadable(row) from error
+
+    def is_current(self, sealed: str) -> bool:
+        """Tell whether the newest key made this ciphertext."""
+        return sealed.startswith(f"{VERSION}:{self._keyring.current().key_id}:")
+
+    def keyed_digest(self, text: str, purpose: str) -> str:
+        """Return an HMAC-SHA-256 under the newest key: for lookups in Redis, not for storage."""
+        key = self._keyring.derived(self._keyring.current(), f"keyed-digest:{purpose}")
+        return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,72 @@
+"""All randomness, and the digests under which tokens are stored."""
+
+import hashlib
+import secrets
+import string
+import uuid
+from dataclasses import dataclass
+
+TOKEN_BYTES = 32
+# Characters that are easily taken for one another (0/O, 1/l/I) are left out.
+_LOWER = "abcdefghijkmnpqrstuvwxyz"
+_UPPER = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+_DIGITS = "23456789"
+_SYMBOLS = "!#%+-=?@"
+
+
+@dataclass(frozen=True)
+class TokenPair:
+    """What a session's owner is given, with the lives of both tokens in seconds."""
+
+    access_token: str
+    access_seconds: int
+    refresh_token: str
+    refresh_seconds: int
+
+
+def random_token() -> str:
+    """Return 256 random bits as 43 URL-safe characters."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def random_secret() -> bytes:
+    """Return 256 random bits, the size of every key."""
+    return secrets.token_bytes(TOKEN_BYTES)
+
+
+def random_uuid() -> str:
+    """Return a random UUID in its canonical text form."""
+    return str(uuid.uuid4())
+
+
+def random_hex() -> str:
+    """Return 128 random bits as 32 lower-case hexadecimal characters."""
+    return secrets.token_hex(16)
+
+
+def random_fraction() -> float:
+    """Return a number in [0, 1), for jitter."""
+    return secrets.randbits(53) / (1 << 53)
+
+
+def generated_password(length: int = 24) -> str:
+    """Return a password with every character class, for an administrator to hand over."""
+    alphabet = _LOWER + _UPPER + _DIGITS + _SYMBOLS
+    required = [secrets.choice(group) for group in (_LOWER, _UPPER, _DIGITS, _SYMBOLS)]
+    rest = [secrets.choice(alphabet) for _ in range(length - len(required))]
+    characters = required + rest
+    secrets.SystemRandom().shuffle(characters)
+    return "".join(characters)
+
+
+def digest(token: str) -> str:
+    """Return the SHA-256 of a random token as 64 hexadecimal characters.
+
+    Only for tokens of 128 random bits or more; a short code needs a keyed hash (decision A27).
+    """
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_hexadecimal(text: str, length: int) -> bool:
+    """Tell whether `text` is `length` hexadecimal digits."""
+    return len(text) == length and all(character in string.hexdigits for character in text)

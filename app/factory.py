@@ -1,0 +1,76 @@
+"""Builds the application: the only module that knows every area."""
+
+from flask import Flask
+from flask_migrate import Migrate
+from redis import Redis
+
+from app.administration import cli as administration
+from app.core import db, logs
+from app.core import redis as redis_client
+from app.core.clock import Clock, SystemClock
+from app.core.config import Config
+from app.core.keyring import Keyring
+from app.core.live_settings import LiveSettings
+from app.core.passwords import Passwords
+from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretBox
+from app.login.views import bp as login
+from app.operations.views import bp as operations
+from app.operations.views import docs
+from app.passwords.views import bp as passwords
+from app.profile.views import bp as profile
+from app.sessions import service as sessions_service
+from app.sessions.views import bp as sessions
+from app.settings import service as settings
+from app.setup.views import bp as setup
+from app.web import errors, lifecycle, principal
+from app.web import runtime as web_runtime
+
+BLUEPRINTS = (operations, docs, setup, login, sessions, passwords, profile)
+
+
+def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | None = None) -> Flask:
+    """Return the WSGI application; a test may hand in its own clock and Redis client.
+
+    Raises: ConfigError when the key file cannot be used.
+    """
+    logs.configure(config.log_format, config.log_level)
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
+    rt = _runtime(app, config, clock or SystemClock(), redis)
+    web_runtime.install(app, rt)
+    principal.install(app, sessions_service.authenticate)
+    errors.install(app)
+    lifecycle.install(app)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
+    administration.install(app)
+    Migrate(app, db.extension, compare_type=True, render_as_batch=True)
+    rt.background.append(lambda: settings.listen(rt))
+    return app
+
+
+def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> Runtime:
+    config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = db.Database(app, config, clock)
+    redis = redis or redis_client.connect(config.redis_url)
+    keyring = Keyring(config, clock)
+    secret_box = SecretBox(keyring)
+
+    def load_settings() -> dict[str, str]:
+        with database.reading_apart() as connection:
+            return dict(settings.load(connection))
+
+    return Runtime(
+        config=config,
+        clock=clock,
+        database=database,
+        redis=redis,
+        settings=LiveSettings(load_settings, clock),
+        keyring=keyring,
+        secret_box=secret_box,
+        passwords=Passwords(config.argon2, config.password_threads),
+        rate_limits=RateLimits(redis, clock),
+        failed_secrets=FailedSecrets(redis, clock, config.failure_limit, secret_box),
+    )

@@ -1,0 +1,25 @@
+"""Refusals of a login (spec 01 §4; decisions A3, A4)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import Forbidden, Unauthenticated
+
+
+class CredentialsFailed(Unauthenticated):
+    """Unknown account, no usable password or a wrong one: never told which."""
+
+    code = ErrorCode.AUTH_CREDENTIALS_FAILED
+    message = "The identifier or the password is not correct."
+
+
+class PendingActivation(Forbidden):
+    """The password is right; the account waits for its activation."""
+
+    code = ErrorCode.AUTH_PENDING_ACTIVATION
+    message = "The account is not activated yet."
+
+
+class PasswordLoginDisabled(Forbidden):
+    """Passwords are switched off for this installation."""
+
+    code = ErrorCode.AUTH_PASSWORD_LOGIN_DISABLED
+    message = "Password login is disabled."

@@ -1,0 +1,1 @@
+"""What operators and frontends ask first: health, metrics, bootstrap config, API description."""

@@ -1,0 +1,49 @@
+"""Payloads of the operators' and the frontends' endpoints."""
+
+from marshmallow import Schema, fields, validate
+
+from app.setup.state import SetupState
+
+
+class ReadyData(Schema):
+    """How far the installation is."""
+
+    status = fields.Enum(SetupState, by_value=True, required=True)
+
+
+class Branding(Schema):
+    """The site's face, and which ways in are open."""
+
+    title = fields.String(required=True)
+    description = fields.String(required=True)
+    favicon_url = fields.String(required=True)
+    wordmark_dark_url = fields.String(required=True)
+    wordmark_light_url = fields.String(required=True)
+    site_urls = fields.List(fields.String(), required=True)
+    allow_user_registration = fields.Boolean(required=True)
+    passkey_login_enabled = fields.Boolean(required=True)
+    password_login_enabled = fields.Boolean(required=True)
+
+
+class Downloads(Schema):
+    """Defaults of the file side."""
+
+    archive_download_user_enabled = fields.Boolean(required=True)
+    archive_download_share_enabled = fields.Boolean(required=True)
+
+
+class Media(Schema):
+    """Defaults of the file side."""
+
+    image_preview_preference = fields.String(
+        required=True, validate=validate.OneOf(["original_first", "preview_first"])
+    )
+
+
+class FrontendConfigData(Schema):
+    """What a frontend needs before anybody signs in."""
+
+    version = fields.Integer(required=True)
+    branding = fields.Nested(Branding, required=True)
+    downloads = fields.Nested(Downloads, required=True)
+    media = fields.Nested(Media, required=True)

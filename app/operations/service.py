@@ -1,0 +1,58 @@
+"""Readiness and the frontend's bootstrap configuration."""
+
+from typing import Any
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.runtime import Runtime
+from app.operations.errors import CacheUnavailable, DatabaseUnreachable
+from app.settings import keys
+from app.setup import service as setup
+from app.setup.state import SetupState
+from app.web import site
+
+FRONTEND_CONFIG_VERSION = 3
+
+
+def readiness(rt: Runtime) -> SetupState:
+    """Return the set-up state of a service whose database and Redis answer.
+
+    Raises: DatabaseUnreachable, CacheUnavailable.
+    """
+    try:
+        with rt.reading() as connection:
+            state = setup.current_state(connection)
+    except SQLAlchemyError as error:
+        raise DatabaseUnreachable from error
+    try:
+        rt.redis.ping()
+    except RedisError as error:
+        raise CacheUnavailable from error
+    return state
+
+
+def frontend_config(rt: Runtime) -> dict[str, Any]:
+    """Return branding, the ways in, and the defaults of the file side."""
+    get = rt.settings.get
+    site_urls = list(rt.settings.get(site.PUBLIC_SITE_URL))
+    passwords = get(keys.PASSWORD_LOGIN_ENABLED)
+    return {
+        "version": FRONTEND_CONFIG_VERSION,
+        "branding": {
+            "title": get(keys.BRANDING_TITLE) or keys.BRANDING_TITLE.default,
+            "description": get(keys.BRANDING_DESCRIPTION),
+            "favicon_url": get(keys.BRANDING_FAVICON_URL),
+            "wordmark_dark_url": get(keys.BRANDING_WORDMARK_DARK_URL),
+            "wordmark_light_url": get(keys.BRANDING_WORDMARK_LIGHT_URL),
+            "site_urls": site_urls,
+            "allow_user_registration": passwords and get(keys.ALLOW_USER_REGISTRATION),
+            "passkey_login_enabled": get(keys.PASSKEY_LOGIN_ENABLED),
+            "password_login_enabled": passwords,
+        },
+        "downloads": {
+            "archive_download_user_enabled": get(keys.ARCHIVE_DOWNLOAD_USER),
+            "archive_download_share_enabled": get(keys.ARCHIVE_DOWNLOAD_SHARE),
+        },
+        "media": {"image_preview_preference": get(keys.IMAGE_PREVIEW_PREFERENCE)},
+    }

@@ -1,0 +1,1 @@
+"""Changing the password of a signed-in account."""

@@ -1,0 +1,1 @@
+"""The account as its owner sees it."""

@@ -1,0 +1,31 @@
+"""Which groups of /auth/me were asked for (spec, Endpoint rules 8; 04 §1.4)."""
+
+from enum import StrEnum
+
+from app.profile.errors import FieldGroupUnknown
+
+
+class FieldGroup(StrEnum):
+    """A selectable part of the current-user model."""
+
+    PROFILE = "profile"
+    PREFERENCES = "preferences"
+    QUOTA = "quota"
+    SESSION = "session"
+
+
+ALL_GROUPS = frozenset(FieldGroup)
+
+
+def selected(fields: str | None) -> frozenset[FieldGroup]:
+    """Return the groups of a comma-separated list; all of them when it names none.
+
+    Raises: FieldGroupUnknown.
+    """
+    if not fields:
+        return ALL_GROUPS
+    names = {name for part in fields.split(",") if (name := part.strip().lower())}
+    try:
+        return frozenset(map(FieldGroup, names)) or ALL_GROUPS
+    except ValueError:
+        raise FieldGroupUnknown from None

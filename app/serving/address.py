@@ -1,0 +1,82 @@
+"""GATEHOUSE_BIND as a client sees it: where to knock, what to print."""
+
+import http.client
+import json
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens: `host` and `port`, or the `path` of a unix socket."""
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    @classmethod
+    def of(cls, bind: str) -> "Address":
+        """Read a checked GATEHOUSE_BIND."""
+        if bind.startswith("unix:"):
+            return cls(path=bind.removeprefix("unix:"))
+        host, _, port = bind.rpartition(":")
+        return cls(host=host.removeprefix("[").removesuffix("]"), port=int(port))
+
+    @property
+    def url(self) -> str:
+        """Return what to open in a browser on this machine."""
+        if self.path:
+            return f"unix:{self.path}"
+        host = self._local_host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def _local_host(self) -> str:
+        return EVERYWHERE.get(self.host, self.host)
+
+    def why_not_free(self) -> str | None:
+        """Return why nobody can listen here, None when one can. gunicorn would retry for 5 s."""
+        if self.path:
+            return None
+        try:
+            family, kind, proto, _, place = socket.getaddrinfo(
+                "0.0.0.0" if self.host == "*" else self.host,  # noqa: S104 - the operator's choice
+                self.port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_PASSIVE,
+            )[0]
+            with socket.socket(family, kind, proto) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                probe.listen(1)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def request(self, method: str, path: str, *, seconds: float = 5) -> tuple[int, Any]:
+        """Return status and JSON body of a request without body.
+
+        Raises: OSError, http.client.HTTPException.
+        """
+        connection = http.client.HTTPConnection(self._local_host or "localhost", self.port)
+        connection.timeout = seconds
+        try:
+            if self.path:
+                connection.sock = socket.socket(socket.AF_UNIX)
+                connection.sock.settimeout(seconds)
+                connection.sock.connect(self.path)
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, _parsed(answer.read())
+        finally:
+            connection.close()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None

@@ -1,0 +1,65 @@
+"""The instance folder of a run: private, and used by one run at a time."""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO
+
+# The graceful stop of gunicorn (10 s) and the final write of Valkey.
+WIND_DOWN_SECONDS = 20.0
+
+
+class InstanceError(Exception):
+    """The folder cannot be used; the text tells why."""
+
+
+def make_private(folder: Path) -> None:
+    """Create `folder` for this user alone, or make sure that it is.
+
+    The parent may be /tmp, where anybody can put a folder or a link of that name first.
+    Raises: InstanceError.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owners = {folder.lstat().st_uid, folder.stat().st_uid}
+        if owners != {os.getuid()}:
+            raise InstanceError(f"{folder} belongs to another user")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise InstanceError(f"{folder}: {error.strerror}") from error
+
+
+def lock_run(instance: Path) -> IO[bytes]:
+    """Take the lock of the launcher; it ends with the launcher.
+
+    Raises: InstanceError, at once, when another run uses the folder.
+    """
+    lock = (instance / "serve.lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise InstanceError(f"another bin/serve is running on {instance}") from None
+    return lock
+
+
+def lock_children(instance: Path, *, seconds: float = WIND_DOWN_SECONDS) -> IO[bytes]:
+    """Take the lock that the children inherit, so that it outlives a killed launcher.
+
+    Its children then still finish their work, for a moment; two Valkeys on the same files would
+    destroy them.
+    Raises: InstanceError, after `seconds`.
+    """
+    lock = (instance / "children.lock").open("ab")
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            lock.close()
+            raise InstanceError(f"processes of an earlier run still use {instance}") from None
+        return lock

@@ -1,0 +1,184 @@
+"""The launcher behind bin/serve: Valkey, migrations, gunicorn, and all of it ended together.
+
+It stays small and imports neither Flask nor SQLAlchemy: the start is waiting for it.
+"""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from app.core.config import Config, ConfigError
+from app.serving import instance, valkey
+from app.serving.address import Address
+from app.serving.parent_death import before_exec
+from app.serving.supervisor import Child, GaveUp, Signals, keep_alive, stop_all
+
+ROOT = Path(__file__).resolve().parents[2]
+HEALTH_SECONDS = 60.0
+HEALTH_PAUSE = 0.02
+# gunicorn's graceful_timeout and a little more.
+GUNICORN_STOP_SECONDS = 13.0
+VALKEY_STOP_SECONDS = 10.0
+# A killed predecessor lets go of the address within this time.
+ADDRESS_SECONDS = 3.0
+START_ERRORS = (instance.InstanceError, valkey.ValkeyUnavailable, GaveUp)
+
+FIRST_ADMIN = """\
+There is no administrator yet. Create one at {url}/api/v1/docs (POST /auth/setup), or:
+  curl -X POST {url}/api/v1/auth/setup -H 'Content-Type: application/json' \\
+    -d '{{"username": "admin", "email": "admin@example.com", "password": "<8 or more characters>"}}'
+"""
+
+
+class StartFailed(Exception):
+    """The service does not come up; the text tells why."""
+
+
+@dataclass
+class Run:
+    """One run of the service on an instance folder this process has locked."""
+
+    config: Config
+    lock: int
+    signals: Signals = field(default_factory=Signals)
+    children: list[Child] = field(default_factory=list)
+
+    def serve(self) -> None:
+        """Start everything, keep it alive until a signal, stop it.
+
+        Raises: StartFailed, GaveUp, ValkeyUnavailable.
+        """
+        try:
+            for step in (self._start_valkey, self._prepare, self._start_gunicorn):
+                if not self.signals.stops:
+                    step()
+            keep_alive(self.children, self.signals, complain)
+        finally:
+            stop_all(self.children, self.signals)
+
+    def _start_valkey(self) -> None:
+        if not self.config.embedded_redis:
+            return
+        socket_path = Path(unquote(urlsplit(self.config.redis_url).path))
+        folder = self.config.instance / "valkey"
+        instance.make_private(folder)
+        instance.make_private(socket_path.parent)
+        start = partial(valkey.start, folder, socket_path, keep_open=(self.lock,))
+        process = self._add("the embedded Valkey", start, VALKEY_STOP_SECONDS)
+        valkey.wait_until_ready(process, socket_path)
+
+    def _prepare(self) -> None:
+        code = self._python("-m", "flask", "--app", "wsgi", "prepare").wait()
+        if code:
+            raise StartFailed(f"`flask prepare` failed with exit code {code}")
+
+    def _start_gunicorn(self) -> None:
+        address = Address.of(self.config.bind)
+        start = partial(self._python, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app")
+        process = self._add("gunicorn", start, GUNICORN_STOP_SECONDS)
+        deadline = time.monotonic() + HEALTH_SECONDS
+        while not self.signals.stops and not is_healthy(address):
+            if process.poll() is not None:
+                raise StartFailed(f"gunicorn exited with code {process.returncode}")
+            if time.monotonic() > deadline:
+                raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
+            self.signals.sleep(HEALTH_PAUSE)
+        if not self.signals.stops:
+            say(welcome(address))
+
+    def _add(
+        self, name: str, start: Callable[[], subprocess.Popen[bytes]], stop_seconds: float
+    ) -> subprocess.Popen[bytes]:
+        child = Child(name, start, stop_seconds)
+        self.children.append(child)
+        return child.launch()
+
+    def _python(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Run Python in the project's folder, tied to this process."""
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)},
+            stdin=subprocess.DEVNULL,
+            pass_fds=(self.lock,),
+            # Ctrl-C reaches this process only, which then stops the others in order.
+            start_new_session=True,
+            preexec_fn=before_exec(),
+        )
+
+
+def main(_arguments: Sequence[str] = ()) -> int:
+    """Run the service; return the exit code: 2 for a bad configuration, 1 for a failed start."""
+    try:
+        config = Config.from_env(os.environ)
+    except ConfigError as error:
+        complain(*str(error).splitlines())
+        return 2
+    try:
+        instance.make_private(config.instance)
+        with (
+            instance.lock_run(config.instance),
+            instance.lock_children(config.instance) as lock,
+        ):
+            check_address(Address.of(config.bind))
+            Run(config, lock.fileno()).serve()
+    except (*START_ERRORS, StartFailed) as error:
+        complain(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def check_address(address: Address) -> None:
+    """Find out before anything is started whether somebody else listens there.
+
+    Raises: StartFailed.
+    """
+    deadline = time.monotonic() + ADDRESS_SECONDS
+    while problem := address.why_not_free():
+        if time.monotonic() > deadline:
+            raise StartFailed(f"GATEHOUSE_BIND: cannot listen on {address.url}: {problem}")
+        time.sleep(0.1)
+
+
+def is_healthy(address: Address) -> bool:
+    """Tell whether the service answers."""
+    try:
+        return address.request("GET", "/health")[0] == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def welcome(address: Address) -> str:
+    """Return what to tell the user: the address and, on a new instance, the next step."""
+    text = f"Gatehouse is running at {address.url} (Ctrl-C stops it)\n"
+    try:
+        _, answer = address.request("POST", "/api/v1/auth/check")
+        state = answer["data"]["setup_state"]
+    except (OSError, http.client.HTTPException, TypeError, KeyError):
+        return text
+    return text + FIRST_ADMIN.format(url=address.url) if state == "needs_admin" else text
+
+
+def say(text: str) -> None:
+    """Print to standard output, now."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def complain(*lines: str) -> None:
+    """Print lines to standard error."""
+    sys.stderr.write("".join(f"bin/serve: {line}\n" for line in lines))
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

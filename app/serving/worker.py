@@ -1,0 +1,214 @@
+"""The gunicorn worker: gevent, with connections shared evenly and a prompt, graceful stop.
+
+Stock gunicorn lets whoever wakes first accept. With few, long-lived connections (a proxy's
+keep-alive pool, event streams) one worker then ends up doing nearly all the work.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from socket import SHUT_RD
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+import gevent
+from gevent.event import Event
+from gevent.pool import Pool
+from gevent.server import StreamServer
+from gunicorn.workers.ggevent import GeventWorker
+
+from app.serving.connections import ConnectionTable, Share
+from app.serving.parent_death import die_with_parent
+
+# A busier worker leaves a new connection to a less loaded one this often, this long each time.
+# Together about 25 ms: what a worker in the middle of a few requests needs to look up.
+PAUSES = 20
+PAUSE = 0.001
+HEARTBEAT = 1.0
+# A client that connected just before the stop may still send its first request this long.
+FIRST_REQUEST_GRACE = 0.5
+
+table = ConnectionTable()
+
+
+class EvenServer(StreamServer):
+    """Accepts connections, after those workers that hold fewer had their chance."""
+
+    # One connection per wake-up, or the first worker awake would take a whole burst.
+    max_accept = 1
+
+    def __init__(self, listener: Any, share: Share, **options: Any) -> None:
+        super().__init__(listener, **options)
+        self._share = share
+        self._rivals: list[tuple[int, int]] = []
+        self._waits = 0
+
+    def _do_read(self) -> None:
+        """Handle gevent's "the listener is readable"."""
+        self._share.woke()
+        if not self._leaves_it_to_others():
+            super()._do_read()  # type: ignore[misc]  # private, so not in the stubs
+            return
+        # gevent's own way to stop looking for a while, else used after a failed accept().
+        self.stop_accepting()
+        self._timer = self.loop.timer(PAUSE)
+        self._timer.start(self._start_accepting_if_started)  # type: ignore[attr-defined, call-arg]
+
+    def _leaves_it_to_others(self) -> bool:
+        """Tell whether to wait a moment for a worker that holds fewer connections.
+
+        Patience is spent on workers that do not wake up, because they are busy or dead, and
+        renewed as soon as one does: so a stuck worker delays one connection, not every one.
+        """
+        rivals = self._share.less_loaded()
+        if rivals != self._rivals:
+            self._rivals, self._waits = rivals, 0
+        self._waits += 1
+        return bool(rivals) and self._waits <= PAUSES
+
+    def do_handle(self, *args: Any) -> None:
+        """Count the connection before anything else runs, so that the others see it at once."""
+        self._share.opened()
+        super().do_handle(*args)
+
+    def do_close(self, *args: Any) -> None:
+        """Uncount it; gevent calls this once per connection, whatever happened to it."""
+        self._share.closed()
+        super().do_close(*args)
+
+    def accept_backlog(self) -> None:
+        """Take what clients already connected to, so that a stop resets none of them."""
+        try:
+            while not self.full() and (connection := self.do_read()):
+                self.do_handle(*connection)
+        except OSError:
+            return  # out of file descriptors: those clients see a reset
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """A client's connection: `reads` counts the requests waited for, the current one included."""
+
+    client: Any
+    reads: int = 0
+    waiting: bool = False
+
+    def hang_up(self) -> None:
+        """End the wait for another request.
+
+        Only the reading side is shut: bytes that have arrived are still read and answered.
+        gevent's own shutdown() would instead throw an error into the greenlet that waits.
+        """
+        try:
+            self.client._sock.shutdown(SHUT_RD)
+        except OSError:
+            return  # the client was faster
+
+
+class Wait(gevent.Timeout):
+    """The keep-alive limit on the wait for a request, which marks the connection as idle."""
+
+    def __init__(self, seconds: float, connection: Connection) -> None:
+        super().__init__(seconds)
+        self._connection = connection
+
+    def __enter__(self) -> "Wait":
+        self._connection.reads += 1
+        self._connection.waiting = True
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[True] | None:
+        """Swallow this time-out: gunicorn takes the missing request as the end."""
+        self._connection.waiting = False
+        super().__exit__(kind, error, trace)
+        return True if error is self else None
+
+
+class EvenWorker(GeventWorker):
+    """A GeventWorker with the listener and the stop described above."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.share = table.take()
+        self.when_stopping: list[Callable[[], object]] = []
+        self._connections: dict[Any, Connection] = {}
+
+    def init_process(self) -> None:
+        """Become the worker, in the forked process."""
+        # Else the listener stays open for up to a second after the master was killed, and its
+        # successor cannot bind.
+        die_with_parent(self.ppid)
+        super().init_process()
+
+    def run(self) -> None:
+        """Serve until told to stop, then finish what has begun."""
+        self._wake_up = gevent.get_hub().loop.async_()
+        stop = Event()
+        self._wake_up.start(stop.set)
+        servers = [self._listen(listener) for listener in self.sockets]
+        self.share.join()
+        while self.alive:
+            self.notify()
+            stop.wait(HEARTBEAT)
+        self._drain(servers)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGTERM: stop gracefully, at once instead of at the next heartbeat."""
+        super().handle_exit(sig, frame)
+        if hasattr(self, "_wake_up"):
+            self._wake_up.send()
+
+    def _listen(self, listener: Any) -> EvenServer:
+        listener.setblocking(1)
+        pool = Pool(self.worker_connections)
+        handle = partial(self.handle, listener)
+        server = EvenServer(listener, self.share, handle=handle, spawn=pool)
+        server.start()
+        return server
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve one connection; runs in its own greenlet."""
+        me = gevent.getcurrent()
+        self._connections[me] = Connection(client)
+        try:
+            super().handle(listener, client, addr)
+        finally:
+            del self._connections[me]
+
+    def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
+        """Return the context in which gunicorn waits for the next request of a connection."""
+        return Wait(self.cfg.keepalive, self._connections[gevent.getcurrent()])
+
+    def _drain(self, servers: list[EvenServer]) -> None:
+        """Take no new connection, hang up idle ones, let the others finish their request."""
+        self.share.leave()
+        for server in servers:
+            server.accept_backlog()
+            server.close()
+        for callback in self.when_stopping:
+            callback()
+        if not self._connections_ended(self.cfg.graceful_timeout):
+            self.log.warning("Worker graceful timeout (pid:%s)", self.pid)
+            for server in servers:
+                server.stop(timeout=1)
+
+    def _connections_ended(self, seconds: float) -> bool:
+        """Wait for all connections to end; False when some last longer than `seconds`."""
+        begin = time.monotonic()
+        # gevent starts a handler in the next turn of its loop.
+        gevent.sleep(0)
+        while self._connections and time.monotonic() - begin < seconds:
+            self.tmp.notify()
+            fewest = 2 if time.monotonic() - begin < FIRST_REQUEST_GRACE else 1
+            for connection in list(self._connections.values()):
+                if connection.waiting and connection.reads >= fewest:
+                    connection.hang_up()
+            gevent.sleep(0.02)
+        return not self._connections

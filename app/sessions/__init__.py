@@ -1,0 +1,1 @@
+"""Sessions: token pair, access check, rotation, replay alarm, listing and revocation."""

@@ -1,0 +1,27 @@
+"""Payloads of the session endpoints."""
+
+from marshmallow import Schema, fields
+
+
+class RefreshedData(Schema):
+    """How long the new access token lives, in seconds."""
+
+    expires_in = fields.Integer(required=True)
+
+
+class SessionItem(Schema):
+    """One live session."""
+
+    id = fields.UUID(required=True)
+    is_current = fields.Boolean(required=True)
+    ip_address = fields.String(required=True, allow_none=True)
+    user_agent = fields.String(required=True, allow_none=True)
+    created_at = fields.DateTime(required=True)
+    last_seen_at = fields.DateTime(required=True)
+    expires_at = fields.DateTime(required=True)
+
+
+class RemovedData(Schema):
+    """How many sessions ended."""
+
+    removed = fields.Integer(required=True)

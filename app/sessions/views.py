@@ -1,0 +1,101 @@
+"""/auth/refresh, /auth/logout, /auth/sessions."""
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from app.sessions import responses, service
+from app.sessions.errors import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    RefreshTokenReused,
+    RefreshTokenStale,
+    SessionNotFound,
+    SessionUserMismatch,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
+from app.sessions.schemas import RefreshedData, RemovedData, SessionItem
+from app.web import cookies, origin
+from app.web.anonymous import anonymous_route
+from app.web.envelope import ok
+from app.web.operation import answers
+from app.web.peer import arrived_at, client
+from app.web.principal import Principal, login_required, presented_token
+from app.web.runtime import runtime
+
+bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")
+
+
+@bp.post("/refresh")
+@anonymous_route()
+@answers(
+    RefreshedData(),
+    errors=(
+        *origin.SOURCE_ERRORS,
+        *origin.CSRF_ERRORS,
+        TokenMissing,
+        TokenInvalid,
+        TokenExpired,
+        AccountDisabled,
+        PasswordChangeRequired,
+        RefreshTokenStale,
+        RefreshTokenReused,
+    ),
+)
+def refresh() -> ResponseReturnValue:
+    """Exchange the refresh cookie for a new pair of tokens."""
+    origin.check_source_and_token()
+    token = cookies.refresh_cookie()
+    if token is None:
+        raise TokenMissing
+    pair = service.rotate(runtime(), token, client(), arrived_at())
+    return cookies.write(ok({"expires_in": pair.access_seconds}), pair)
+
+
+@bp.post("/logout")
+@anonymous_route()
+@answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS))
+def logout() -> ResponseReturnValue:
+    """End the current session and clear the cookies; also without a session."""
+    refresh_token = cookies.refresh_cookie()
+    if refresh_token is not None or cookies.access_cookie() is not None:
+        origin.check_source_and_token()
+    service.log_out(runtime(), refresh_token, presented_token(), client())
+    return cookies.clear(ok())
+
+
+@bp.get("/sessions")
+@login_required()
+@answers(SessionItem(many=True))
+def list_sessions(principal: Principal) -> ResponseReturnValue:
+    """List where the account is signed in; the current session is known by its refresh cookie."""
+    listed = service.list_sessions(runtime(), principal.user_id, cookies.refresh_cookie())
+    return ok([responses.session_item(row, is_current=current) for row, current in listed])
+
+
+@bp.delete("/sessions/others")
+@login_required()
+@answers(RemovedData(), errors=(TokenMissing, SessionUserMismatch))
+def revoke_others(principal: Principal) -> ResponseReturnValue:
+    """Sign out everywhere else; the refresh cookie says what to keep."""
+    token = cookies.refresh_cookie()
+    if token is None:
+        raise TokenMissing
+    return ok({"removed": service.revoke_others(runtime(), principal.user_id, token, client())})
+
+
+@bp.delete("/sessions/<session_id>")
+@login_required()
+@answers(errors=(SessionNotFound,))
+def revoke_session(principal: Principal, session_id: str) -> ResponseReturnValue:
+    """End one session; the cookies are cleared when it is the current one."""
+    was_current = service.revoke(
+        runtime(),
+        principal.user_id,
+        session_id,
+        cookies.refresh_cookie(),
+        principal.session_id,
+        client(),
+    )
+    return cookies.clear(ok()) if was_current else ok()

@@ -1,0 +1,1 @@
+"""Runtime settings kept in the database: their keys, their table, changing them."""

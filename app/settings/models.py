@@ -1,0 +1,19 @@
+"""The table of runtime settings (spec 04 §6.1)."""
+
+from datetime import datetime
+
+from sqlalchemy import String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.db import Base, Id, UTCDateTime
+
+
+class SystemConfig(Base):
+    """One setting that was ever set; a key without a row has its default."""
+
+    __tablename__ = "system_config"
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    key: Mapped[str] = mapped_column(String(128), unique=True)
+    value: Mapped[str] = mapped_column(Text)
+    updated_at: Mapped[datetime] = mapped_column(UTCDateTime)

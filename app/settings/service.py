@@ -1,0 +1,185 @@
+"""Reading and changing runtime settings."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from redis.exceptions import RedisError
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.live_settings import Key
+from app.core.pubsub import Listener
+from app.core.redis import SETTINGS_CHANNEL
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.settings import keys
+from app.settings.errors import SettingInvalid, SettingUnknown
+from app.settings.models import SystemConfig
+
+log = logging.getLogger(__name__)
+
+REDACTED = "***REDACTED***"
+
+
+def load(connection: Connection) -> Mapping[str, str]:
+    """Return every stored text by key."""
+    rows = connection.execute(select(SystemConfig.key, SystemConfig.value))
+    return {row.key: row.value for row in rows}
+
+
+def store(session: Session, name: str, text: str, now: datetime) -> None:
+    """Insert or replace one stored text; call `announce` after the commit."""
+    values = {"value": text, "updated_at": now}
+    changed = session.execute(
+        update(SystemConfig)
+        .where(SystemConfig.key == name)
+        .values(**values)
+        .returning(SystemConfig.id)
+    ).one_or_none()
+    if changed is None:
+        session.add(SystemConfig(key=name, **values))
+
+
+def announce(rt: Runtime) -> None:
+    """Make every process read the settings anew; one that misses it does so within a second."""
+    rt.settings.forget()
+    try:
+        rt.redis.publish(SETTINGS_CHANNEL, "changed")
+    except RedisError:
+        log.warning("a settings change could not be announced; workers notice it by themselves")
+
+
+def listen(rt: Runtime) -> Callable[[], None]:
+    """Follow announcements in the background; return how to stop."""
+    listener = Listener(
+        rt.redis,
+        SETTINGS_CHANNEL,
+        rt.clock,
+        on_message=lambda _text: rt.settings.forget(),
+        on_gap=rt.settings.forget,
+    )
+    listener.start()
+    return listener.close
+
+
+def find_key(name: str) -> Key[Any]:
+    """Return the setting of this name.
+
+    Raises: SettingUnknown.
+    """
+    try:
+        return keys.ALL[name]
+    except KeyError:
+        raise SettingUnknown from None
+
+
+def change(rt: Runtime, changes: Mapping[str, object]) -> None:
+    """Set several settings at once, all or none.
+
+    Raises: SettingUnknown, SettingInvalid. Source: spec 04 §6.2, cross rules included.
+    """
+    texts = {name: _rendered(rt, name, value) for name, value in changes.items()}
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.LOGIN_METHODS)
+        for name, text in texts.items():
+            store(session, name, text, now)
+        session.flush()
+        _enforce_cross_rules(rt, session, set(texts), now)
+        for name, text in texts.items():
+            _record(rt, session, Action.CONFIG_UPDATE, name, text)
+    announce(rt)
+
+
+def unset(rt: Runtime, name: str) -> None:
+    """Return a setting to its default; repeatable.
+
+    Raises: SettingUnknown, SettingInvalid.
+    """
+    find_key(name)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.LOGIN_METHODS)
+        session.execute(delete(SystemConfig).where(SystemConfig.key == name))
+        _enforce_cross_rules(rt, session, {name}, now)
+        _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
+    announce(rt)
+
+
+def shown(rt: Runtime, key: Key[Any]) -> Any:
+    """Return the value in force, a secret one redacted."""
+    value = rt.settings.get(key)
+    if key.is_sensitive:
+        return REDACTED if value else ""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def secret(rt: Runtime, key: Key[str]) -> str:
+    """Return a sensitive setting in clear; empty when it is not set or cannot be decrypted."""
+    sealed = rt.settings.get(key)
+    if not sealed:
+        return ""
+    try:
+        return rt.secret_box.open(sealed, key.name)
+    except SecretUnreadable:
+        log.exception("the setting %s cannot be decrypted and counts as not set", key.name)
+        return ""
+
+
+def is_mail_complete(texts: Mapping[str, str]) -> bool:
+    """Tell whether mail can be sent by SMTP: host and from address are set (decision E18)."""
+    return bool(texts.get(keys.MAIL_SMTP_HOST.name) and texts.get(keys.MAIL_FROM_ADDRESS.name))
+
+
+def _rendered(rt: Runtime, name: str, value: object) -> str:
+    key = find_key(name)
+    try:
+        text = key.render(value)
+    except ValueError as error:
+        raise SettingInvalid(f"{name} {error}") from None
+    if key.is_sensitive and text:
+        return rt.secret_box.seal(text, name)
+    return text
+
+
+def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: datetime) -> None:
+    """Refuse, or repair, what single values cannot tell; sees the changed rows."""
+    texts = load(session.connection())
+    mail_is_complete = is_mail_complete(texts)
+    code_login = keys.EMAIL_CODE_LOGIN_ENABLED
+    if not mail_is_complete and _in_force(code_login, texts):
+        if code_login.name in changed:
+            raise SettingInvalid(f"{code_login.name} needs mail_smtp_host and mail_from_address")
+        store(session, code_login.name, "false", now)
+    if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}:
+        is_open = any(
+            _in_force(key, texts)
+            for key in (keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED)
+        )
+        if not is_open and not any(check(session) for check in rt.other_login_methods):
+            raise SettingInvalid("no way to sign in would be left")
+
+
+def _in_force(key: Key[bool], texts: Mapping[str, str]) -> bool:
+    text = texts.get(key.name)
+    try:
+        return key.default if text is None else key.parse(text)
+    except ValueError:
+        return key.default
+
+
+def _record(rt: Runtime, session: Session, action: Action, name: str, text: str | None) -> None:
+    is_secret = keys.ALL[name].is_sensitive
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.SYSTEM_CONFIG,
+        entity_name=name,
+        details={"value": REDACTED if is_secret and text else text},
+    )

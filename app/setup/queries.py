@@ -1,0 +1,23 @@
+"""The one statement behind the set-up state."""
+
+from sqlalchemy import Connection, exists, literal, select
+from sqlalchemy.orm import Session
+
+from app.setup.state import Facts
+from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
+from app.storage_policies.queries import usable_default_group
+from app.users.models import Role, User
+
+_IS_ADMIN = User.role == literal(Role.ADMIN.value, literal_execute=True)
+_FACTS = select(
+    exists(select(User.id)),
+    exists(select(User.id).where(_IS_ADMIN)),
+    exists(select(StoragePolicy.id).where(StoragePolicy.is_default)),
+    exists(select(StoragePolicyGroup.id).where(usable_default_group())),
+    exists(select(User.id).where(_IS_ADMIN, User.policy_group_id.is_(None))),
+)
+
+
+def facts(reader: Connection | Session) -> Facts:
+    """Return the facts in one read."""
+    return Facts(*map(bool, reader.execute(_FACTS).one()))

@@ -1,0 +1,122 @@
+"""Use cases of the set-up."""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.settings import keys
+from app.settings import service as settings
+from app.setup import queries
+from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
+from app.setup.state import Facts, SetupState, state_of
+from app.storage_policies import queries as storage
+from app.users import service as users
+from app.users.models import Account, Role
+from app.web import site
+
+
+@dataclass(frozen=True)
+class PublicState:
+    """What anybody may know of the installation; nothing about any one account."""
+
+    setup_state: SetupState
+    has_users: bool
+    allow_user_registration: bool
+    passkey_login_enabled: bool
+    password_login_enabled: bool
+
+
+def public_state(rt: Runtime) -> PublicState:
+    """Return the set-up state and which ways in are open."""
+    with rt.reading() as connection:
+        facts = queries.facts(connection)
+    passwords = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
+    return PublicState(
+        setup_state=state_of(facts),
+        has_users=facts.has_users,
+        allow_user_registration=passwords and rt.settings.get(keys.ALLOW_USER_REGISTRATION),
+        passkey_login_enabled=rt.settings.get(keys.PASSKEY_LOGIN_ENABLED),
+        password_login_enabled=passwords,
+    )
+
+
+def current_state(reader: Connection | Session) -> SetupState:
+    """Return the set-up state."""
+    return state_of(queries.facts(reader))
+
+
+def require_ready(reader: Connection | Session) -> None:
+    """Let ordinary accounts be made only in a ready installation.
+
+    Raises: SystemNotInitialized.
+    """
+    if current_state(reader) is not SetupState.READY:
+        raise SystemNotInitialized
+
+
+def create_first_admin(
+    rt: Runtime, *, username: str, email: str, password: str, origin: str, client: Client
+) -> Account:
+    """Make the first administrator; of simultaneous calls exactly one succeeds.
+
+    `origin` is where the caller reached the service; it becomes the site's address if none is set
+    (decision A12). Raises: SystemAlreadyInitialized, PasswordInvalid, UsernameInvalid,
+    EmailInvalid. Source: spec 01 §4.
+    """
+    with rt.reading() as connection:
+        _require_untouched(queries.facts(connection))
+    users.require_acceptable(password)
+    password_hash = rt.passwords.hash(password)
+    quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
+    site_settings = _site_settings(rt, origin)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)
+        _require_untouched(queries.facts(session))
+        new = users.NewUser(
+            username=username,
+            email=email,
+            password_hash=password_hash,
+            role=Role.ADMIN,
+            activated_at=now,
+            email_verified_at=now,
+            storage_quota=quota,
+            policy_group_id=storage.find_default_group_id(session),
+        )
+        account = users.create(session, new, now)
+        for name, text in site_settings.items():
+            settings.store(session, name, text, now)
+        audit.record(
+            rt,
+            session,
+            Action.SYSTEM_SETUP,
+            EntityType.USER,
+            client=client,
+            user_id=account.id,
+            entity_id=account.id,
+            entity_name=account.username,
+        )
+    settings.announce(rt)
+    return account
+
+
+def _require_untouched(facts: Facts) -> None:
+    if facts.has_users:
+        raise SystemAlreadyInitialized
+
+
+def _site_settings(rt: Runtime, origin: str) -> dict[str, str]:
+    """Return what the first caller's address tells: the site's URL, and whether it is secure."""
+    learned = {}
+    if not rt.settings.get(site.PUBLIC_SITE_URL):
+        learned[site.PUBLIC_SITE_URL.name] = json.dumps([site.storable_origin(origin)])
+    if origin.startswith("https://"):
+        learned[site.COOKIE_SECURE.name] = "true"
+    return learned

@@ -1,0 +1,1 @@
+"""Storage policies and policy groups: where an account's files may go."""

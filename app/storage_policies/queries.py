@@ -1,0 +1,66 @@
+"""Statements on policies and groups."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, Connection, exists, select
+from sqlalchemy.orm import Session
+
+from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
+
+Reader = Connection | Session
+
+
+def usable_default_group() -> ColumnElement[bool]:
+    """Return the condition under which a group takes new accounts by default."""
+    has_items = exists().where(StoragePolicyGroupItem.group_id == StoragePolicyGroup.id)
+    return StoragePolicyGroup.is_default & StoragePolicyGroup.is_enabled & has_items
+
+
+def find_default_group_id(reader: Reader) -> int | None:
+    """Return the group new accounts get; None while the storage route is incomplete."""
+    has_policy = exists().where(StoragePolicy.is_default)
+    statement = select(StoragePolicyGroup.id).where(usable_default_group(), has_policy)
+    return reader.execute(statement.order_by(StoragePolicyGroup.id).limit(1)).scalar()
+
+
+def find_default_policy(session: Session) -> StoragePolicy | None:
+    """Return the default policy; None before the bootstrap."""
+    statement = select(StoragePolicy).where(StoragePolicy.is_default)
+    return session.scalars(statement.order_by(StoragePolicy.id).limit(1)).first()
+
+
+def find_default_group(session: Session) -> StoragePolicyGroup | None:
+    """Return the group flagged default, usable or not."""
+    statement = select(StoragePolicyGroup).where(StoragePolicyGroup.is_default)
+    return session.scalars(statement.order_by(StoragePolicyGroup.id).limit(1)).first()
+
+
+def list_policies(session: Session) -> Sequence[StoragePolicy]:
+    """Return every policy by id."""
+    return session.scalars(select(StoragePolicy).order_by(StoragePolicy.id)).all()
+
+
+def list_groups(session: Session) -> Sequence[StoragePolicyGroup]:
+    """Return every group by id."""
+    return session.scalars(select(StoragePolicyGroup).order_by(StoragePolicyGroup.id)).all()
+
+
+def list_items(
+    session: Session, group_ids: Sequence[int]
+) -> Sequence[tuple[StoragePolicyGroupItem, StoragePolicy]]:
+    """Return the items of these groups with their policies, by group and priority."""
+    statement = (
+        select(StoragePolicyGroupItem, StoragePolicy)
+        .join(StoragePolicy, StoragePolicy.id == StoragePolicyGroupItem.policy_id)
+        .where(StoragePolicyGroupItem.group_id.in_(group_ids))
+        .order_by(StoragePolicyGroupItem.group_id, StoragePolicyGroupItem.priority)
+    )
+    return [(item, policy) for item, policy in session.execute(statement)]
+
+
+def has_items(session: Session, group_id: int) -> bool:
+    """Tell whether the group has a policy."""
+    condition = exists(
+        select(StoragePolicyGroupItem.id).where(StoragePolicyGroupItem.group_id == group_id)
+    )
+    return bool(session.execute(select(condition)).scalar())

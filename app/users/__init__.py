@@ -1,0 +1,1 @@
+"""The account: its tables, its rules, and its wire form. No HTTP."""

@@ -1,0 +1,49 @@
+"""Refusals about names and addresses (spec 01 §2)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, NotFound
+
+
+class UsernameInvalid(BadRequest):
+    """The username breaks decision A13."""
+
+    message = "A username has 2 to 64 letters, digits, dots, hyphens or underscores."
+
+
+class EmailInvalid(BadRequest):
+    """The text is not an e-mail address."""
+
+    message = "This is not a valid e-mail address."
+
+
+class PasswordInvalid(BadRequest):
+    """The password breaks decision A14."""
+
+    message = "A password has 8 to 128 characters."
+
+
+class UsernameExists(BadRequest):
+    """Another account has this username, in whatever case."""
+
+    code = ErrorCode.AUTH_USERNAME_EXISTS
+    message = "This username is taken."
+
+
+class EmailExists(BadRequest):
+    """Another account has this address, or is changing to it."""
+
+    code = ErrorCode.AUTH_EMAIL_EXISTS
+    message = "This e-mail address is taken."
+
+
+class IdentifierExists(BadRequest):
+    """A simultaneous request took the username or the address."""
+
+    code = ErrorCode.AUTH_IDENTIFIER_EXISTS
+    message = "The username or the e-mail address is taken."
+
+
+class UserNotFound(NotFound):
+    """No account has this id, username or address."""
+
+    message = "There is no such user."

@@ -1,0 +1,69 @@
+"""Rules for usernames and e-mail addresses (decisions A13, E8)."""
+
+import re
+from dataclasses import dataclass
+
+from email_validator import EmailNotValidError, validate_email
+
+from app.users.errors import EmailInvalid, UsernameInvalid
+
+_USERNAME = re.compile(r"[A-Za-z0-9_.-]{2,64}")
+LONGEST_EMAIL = 254
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """What somebody typed to say who they are; `is_email` decides which column it is looked up in.
+
+    `key` is the one spelling all variants in case and surrounding space share.
+    """
+
+    key: str
+    is_email: bool
+
+
+def username(typed: str) -> str:
+    """Return the username to store, as typed but for surrounding space.
+
+    Raises: UsernameInvalid.
+    """
+    name = typed.strip()
+    if not _USERNAME.fullmatch(name):
+        raise UsernameInvalid
+    return name
+
+
+def username_key(name: str) -> str:
+    """Return the form usernames are unique by."""
+    return name.lower()
+
+
+def email(typed: str) -> str:
+    """Return the address to store: lower case, an internationalised domain in punycode.
+
+    Raises: EmailInvalid.
+    """
+    try:
+        address = validate_email(
+            typed.strip(),
+            check_deliverability=False,
+            globally_deliverable=False,
+            allow_smtputf8=False,
+            strict=True,
+        ).ascii_email
+    except EmailNotValidError:
+        raise EmailInvalid from None
+    if address is None or len(address) > LONGEST_EMAIL or "." not in address.rpartition("@")[2]:
+        raise EmailInvalid
+    return address.lower()
+
+
+def identifier(typed: str) -> Identifier:
+    """Return how to look up what was typed at a login; never fails, nonsense is just not found."""
+    text = typed.strip()
+    if "@" not in text:
+        return Identifier(username_key(text), is_email=False)
+    try:
+        return Identifier(email(text), is_email=True)
+    except EmailInvalid:
+        return Identifier(text.lower(), is_email=True)

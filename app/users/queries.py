@@ -1,0 +1,84 @@
+"""Statements on accounts."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, exists, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.users.identifiers import Identifier, username_key
+from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+
+Reader = Connection | Session
+
+_ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
+_CREDENTIALS = select(*ACCOUNT_COLUMNS, User.password_hash).outerjoin(
+    UserProfile, UserProfile.user_id == User.id
+)
+
+
+def find_account(reader: Reader, user_id: int) -> Account | None:
+    """Return the account; None if there is none."""
+    row = reader.execute(_ACCOUNT.where(User.id == user_id)).one_or_none()
+    return Account(*row) if row else None
+
+
+def find_credentials(reader: Reader, who: Identifier) -> tuple[Account, str | None] | None:
+    """Return the account and its password hash; None if nobody is called this."""
+    column = User.email if who.is_email else User.username_key
+    row = reader.execute(_CREDENTIALS.where(column == who.key)).one_or_none()
+    return (Account(*row[:-1]), row[-1]) if row else None
+
+
+def find_password_hash(reader: Reader, user_id: int) -> str | None:
+    """Return the hash; None without account or usable password."""
+    return reader.execute(select(User.password_hash).where(User.id == user_id)).scalar()
+
+
+def is_username_taken(session: Session, name: str) -> bool:
+    """Tell whether an account has this username in any case."""
+    return _any(session, User.username_key == username_key(name))
+
+
+def is_email_taken(session: Session, address: str, *, except_for: int | None = None) -> bool:
+    """Tell whether another account has this address or is changing to it."""
+    return _any(
+        session,
+        or_(User.email == address, User.pending_email == address),
+        *([User.id != except_for] if except_for is not None else []),
+    )
+
+
+def any_user(reader: Reader) -> bool:
+    """Tell whether there is any account."""
+    return bool(reader.execute(select(exists(select(User.id)))).scalar())
+
+
+def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
+    """Return status and session_version, which nobody changes until this transaction ends."""
+    statement = select(User.status, User.session_version).where(User.id == user_id)
+    row = session.execute(statement.with_for_update(read=True)).one_or_none()
+    return (row[0], row[1]) if row else None
+
+
+def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
+    """Store a re-hash of the same password, unless the password was changed meanwhile."""
+    unchanged = User.id == user_id, User.password_hash == old_hash
+    session.execute(update(User).where(*unchanged).values(password_hash=new_hash))
+
+
+def change_password(
+    session: Session, user_id: int, new_hash: str, now: datetime, *, old_hash: str
+) -> bool:
+    """Replace the hash and lift a forced change; False if another change came first."""
+    statement = (
+        update(User)
+        .where(User.id == user_id, User.password_hash == old_hash)
+        .values(password_hash=new_hash, must_change_password=False, updated_at=now)
+        .returning(User.id)
+    )
+    return session.execute(statement).one_or_none() is not None
+
+
+def _any(session: Session, *conditions: Any) -> bool:
+    return bool(session.execute(select(exists(select(User.id).where(*conditions)))).scalar())

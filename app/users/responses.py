@@ -1,0 +1,62 @@
+"""The wire forms of an account and its profile (spec 01 §5)."""
+
+import hashlib
+from typing import Any
+
+from app.core.runtime import Runtime
+from app.settings import keys
+from app.users.models import Account
+from app.web.schema import timestamp
+
+NO_AVATAR = "none"
+AVATAR_SIZES = (512, 1024)
+
+
+def base(account: Account) -> dict[str, Any]:
+    """Return what every form of an account carries."""
+    return {
+        "id": account.id,
+        "username": account.username,
+        "email": account.email,
+        "email_verified": account.email_verified_at is not None,
+        "pending_email": account.pending_email,
+        "role": account.role,
+        "status": account.status,
+        "must_change_password": account.must_change_password,
+        "policy_group_id": account.policy_group_id,
+        "created_at": timestamp(account.created_at),
+        "updated_at": timestamp(account.updated_at),
+    }
+
+
+def quota(account: Account) -> dict[str, Any]:
+    """Return the storage group; a quota of 0 means unlimited."""
+    return {"storage_used": account.storage_used, "storage_quota": account.storage_quota}
+
+
+def profile(rt: Runtime, account: Account) -> dict[str, Any]:
+    """Return name and avatar as their owner sees them."""
+    source = account.avatar_source or NO_AVATAR
+    version = account.avatar_version or 0
+    urls = {f"url_{size}": _avatar_url(rt, account, source, size) for size in AVATAR_SIZES}
+    return {
+        "display_name": account.display_name,
+        "avatar": {"source": source, **urls, "version": version},
+    }
+
+
+def user_info(rt: Runtime, account: Account) -> dict[str, Any]:
+    """Return the whole account object."""
+    return {**base(account), **quota(account), "profile": profile(rt, account)}
+
+
+def _avatar_url(rt: Runtime, account: Account, source: str, size: int) -> str | None:
+    """Return an address relative to the API's base for an upload, absolute for a gravatar."""
+    if source == "uploaded" and account.avatar_key:
+        return f"/auth/profile/avatar/{size}?v={account.avatar_version}"
+    if source == "gravatar":
+        # Gravatar's own name for an address; nothing is protected by this digest.
+        name = hashlib.md5(account.email.encode(), usedforsecurity=False).hexdigest()
+        base_url = rt.settings.get(keys.GRAVATAR_BASE_URL).strip().rstrip("/")
+        return f"{base_url or keys.GRAVATAR_BASE_URL.default}/{name}?d=identicon&s={size}&r=g"
+    return None

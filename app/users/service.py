@@ -1,0 +1,105 @@
+"""Creating and finding accounts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.core.passwords import is_acceptable
+from app.users import identifiers, queries
+from app.users.errors import (
+    EmailExists,
+    IdentifierExists,
+    PasswordInvalid,
+    UsernameExists,
+    UserNotFound,
+)
+from app.users.models import Account, Role, Status, User
+
+
+@dataclass(frozen=True)
+class NewUser:
+    """An account about to be made. `password_hash` None: it has no usable password.
+
+    `activated_at` and `email_verified_at` are None for what is still to be proven (decision A4).
+    """
+
+    username: str
+    email: str
+    password_hash: str | None
+    role: Role = Role.USER
+    activated_at: datetime | None = None
+    email_verified_at: datetime | None = None
+    must_change_password: bool = False
+    storage_quota: int = 0
+    policy_group_id: int | None = None
+
+
+def require_acceptable(password: str) -> None:
+    """Check a password that is about to be set.
+
+    Raises: PasswordInvalid.
+    """
+    if not is_acceptable(password):
+        raise PasswordInvalid
+
+
+def create(session: Session, new: NewUser, now: datetime) -> Account:
+    """Insert an account.
+
+    Raises: UsernameInvalid, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
+    """
+    username, email = identifiers.username(new.username), identifiers.email(new.email)
+    if queries.is_username_taken(session, username):
+        raise UsernameExists
+    if queries.is_email_taken(session, email):
+        raise EmailExists
+    user = _row(new, username, email, now)
+    session.add(user)
+    try:
+        session.flush()
+    except IntegrityError as error:
+        raise _taken_meanwhile(error) from error
+    return get(session, user.id)
+
+
+def get(reader: queries.Reader, user_id: int) -> Account:
+    """Return an account.
+
+    Raises: UserNotFound.
+    """
+    account = queries.find_account(reader, user_id)
+    if account is None:
+        raise UserNotFound
+    return account
+
+
+def _row(new: NewUser, username: str, email: str, now: datetime) -> User:
+    return User(
+        username=username,
+        username_key=identifiers.username_key(username),
+        email=email,
+        password_hash=new.password_hash,
+        role=new.role,
+        status=Status.ACTIVE,
+        must_change_password=new.must_change_password,
+        session_version=1,
+        activated_at=new.activated_at,
+        email_verified_at=new.email_verified_at,
+        storage_used=0,
+        storage_quota=new.storage_quota,
+        policy_group_id=new.policy_group_id,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
+    """Tell which unique column a simultaneous insert won."""
+    complaint = str(error.orig)
+    if "username_key" in complaint:
+        return UsernameExists()
+    if "email" in complaint:
+        return EmailExists()
+    return IdentifierExists()

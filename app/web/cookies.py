@@ -1,0 +1,50 @@
+"""The three cookies of a session (spec 02 §4.1)."""
+
+from flask import Response, request
+
+from app.core.tokens import TokenPair, random_token
+from app.web import site
+from app.web.runtime import runtime
+
+ACCESS_COOKIE = "service_access"
+REFRESH_COOKIE = "service_refresh"
+CSRF_COOKIE = "service_csrf"
+REFRESH_PATH = "/api/v1/auth"
+
+
+def access_cookie() -> str | None:
+    """Return the presented access token; an empty cookie is present too."""
+    return request.cookies.get(ACCESS_COOKIE)
+
+
+def refresh_cookie() -> str | None:
+    """Return the presented refresh token; None when there is none."""
+    return request.cookies.get(REFRESH_COOKIE) or None
+
+
+def write(response: Response, pair: TokenPair) -> Response:
+    """Set the pair and a new CSRF token."""
+    _set(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")
+    _set(response, CSRF_COOKIE, random_token(), pair.refresh_seconds, "/", is_readable=True)
+    _set(response, REFRESH_COOKIE, pair.refresh_token, pair.refresh_seconds, REFRESH_PATH)
+    return response
+
+
+def clear(response: Response) -> Response:
+    """Remove all three."""
+    _set(response, ACCESS_COOKIE, "", 0, "/")
+    _set(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
+    _set(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
+    return response
+
+
+def _set(
+    response: Response, name: str, value: str, seconds: int, path: str, *, is_readable: bool = False
+) -> None:
+    """Add one Set-Cookie header; every value is URL-safe, so nothing needs quoting."""
+    http_only = "" if is_readable else "; HttpOnly"
+    secure = "; Secure" if runtime().settings.get(site.COOKIE_SECURE) else ""
+    response.headers.add(
+        "Set-Cookie",
+        f"{name}={value}; Path={path}; Max-Age={seconds}{http_only}{secure}; SameSite=Lax",
+    )

@@ -1,0 +1,104 @@
+"""Error kind to HTTP status, and the handlers that put every failure into the envelope."""
+
+import logging
+from http import HTTPStatus
+
+from flask import Flask, Response
+from redis.exceptions import RedisError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import (
+    AppError,
+    BadRequest,
+    Conflict,
+    DatabaseUnavailable,
+    Forbidden,
+    Gone,
+    NotFound,
+    RateLimited,
+    RedisUnavailable,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from app.web.envelope import fail
+
+log = logging.getLogger(__name__)
+
+STATUSES: dict[type[AppError], HTTPStatus] = {
+    BadRequest: HTTPStatus.BAD_REQUEST,
+    Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    NotFound: HTTPStatus.NOT_FOUND,
+    Conflict: HTTPStatus.CONFLICT,
+    Gone: HTTPStatus.GONE,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+RETRY_SOON_SECONDS = 2
+REALM = "Bearer"
+
+
+def status_of(error: type[AppError]) -> HTTPStatus:
+    """Return the HTTP status of an error's kind."""
+    return next(status for kind, status in STATUSES.items() if issubclass(error, kind))
+
+
+def install(app: Flask) -> None:
+    """Answer every failure, ours and the framework's, in the envelope."""
+    app.register_error_handler(AppError, _app_error)
+    app.register_error_handler(HTTPException, _framework_error)
+    app.register_error_handler(RedisError, _redis_error)
+    for kind in (OperationalError, InterfaceError, PoolTimeout):
+        app.register_error_handler(kind, _database_error)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _app_error(error: AppError) -> Response:
+    status = status_of(type(error))
+    headers = {}
+    retry_after = error.retry_after
+    if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+        retry_after = RETRY_SOON_SECONDS
+    if retry_after is not None:
+        headers["Retry-After"] = str(retry_after)
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = REALM  # RFC 9110 §15.5.2
+    return fail(error.code, error.public_message, status, headers)
+
+
+def _framework_error(error: HTTPException) -> Response:
+    """Map what Flask itself refuses (spec 02 §5.2, decision E9)."""
+    if isinstance(error, RequestEntityTooLarge):
+        return _app_error(TooLarge())
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    if status == HTTPStatus.NOT_FOUND:
+        return fail(ErrorCode.ENDPOINT_NOT_FOUND, "There is no such endpoint.", status)
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = {name: value for name, value in error.get_headers() if name == "Allow"}
+        message = "The endpoint does not take this method."
+        return fail(ErrorCode.ENDPOINT_NOT_FOUND, message, status, allowed)
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return fail(ErrorCode.BAD_REQUEST, error.description or "Bad request.", status)
+    return _unexpected(error)
+
+
+def _redis_error(error: RedisError) -> Response:
+    log.error("Redis failed: %s", error)
+    return _app_error(RedisUnavailable())
+
+
+def _database_error(error: Exception) -> Response:
+    # The text would carry the statement's parameters.
+    log.error("the database failed: %s", type(getattr(error, "orig", None) or error).__name__)
+    return _app_error(DatabaseUnavailable())
+
+
+def _unexpected(error: Exception) -> Response:
+    log.error("unexpected failure", exc_info=error)
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    return fail(ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error", status)

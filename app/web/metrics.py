@@ -1,0 +1,43 @@
+"""Prometheus metrics of all workers together (spec 04 §8.1)."""
+
+import os
+
+from flask import Response, request
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+
+REQUESTS = Counter("http_requests_total", "Requests answered.", ["method", "route", "status"])
+DURATIONS = Histogram(
+    "http_request_duration_seconds",
+    "Time from the request's arrival in the worker to its answer.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+AUTH_EVENTS = Counter(
+    "auth_events_total", "Outcomes of authentication.", ["action", "status", "reason"]
+)
+
+KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def count_request(status: int, seconds: float) -> None:
+    """Count one answered request under its route's pattern, never its path."""
+    rule = request.url_rule
+    method = request.method if request.method in KNOWN_METHODS else "other"
+    REQUESTS.labels(method, rule.rule if rule else "unmatched", str(status)).inc()
+    DURATIONS.observe(seconds)
+
+
+def exposition() -> Response:
+    """Return everything counted so far, over all workers when there are several."""
+    registry = REGISTRY
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,74 @@
+"""What a route's decorators know about it, gathered for the API description.
+
+Every guard and loader notes its part here, so the document cannot differ from what runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from flask.typing import ResponseReturnValue
+from marshmallow import Schema
+
+from app.core.errors import AppError
+
+View = Callable[..., ResponseReturnValue]
+Access = Literal["anonymous", "session", "admin"]
+V = TypeVar("V", bound=View)
+
+_ATTRIBUTE = "__gatehouse_operation__"
+
+
+@dataclass
+class Operation:
+    """One route as its decorators describe it; `data` is None where the payload is null."""
+
+    access: Access | None = None
+    body: type[Schema] | None = None
+    query: type[Schema] | None = None
+    data: Schema | None = None
+    status: int = 200
+    media_type: str = "application/json"
+    is_enveloped: bool = True
+    errors: list[type[AppError]] = field(default_factory=list)
+
+    def may_fail_with(self, *errors: type[AppError]) -> None:
+        """Add documented refusals."""
+        self.errors.extend(error for error in errors if error not in self.errors)
+
+
+def operation_of(view: Any) -> Operation:
+    """Return the description of a view, begun at the first call."""
+    if not hasattr(view, _ATTRIBUTE):
+        setattr(view, _ATTRIBUTE, Operation())
+    operation: Operation = getattr(view, _ATTRIBUTE)
+    return operation
+
+
+def answers(
+    data: Schema | None = None, *, status: int = 200, errors: tuple[type[AppError], ...] = ()
+) -> Callable[[V], V]:
+    """Describe a view's success payload and the refusals of its use case."""
+
+    def note(view: V) -> V:
+        operation = operation_of(view)
+        operation.data, operation.status = data, status
+        operation.may_fail_with(*errors)
+        return view
+
+    return note
+
+
+def answers_raw(
+    media_type: str, *, status: int = 200, errors: tuple[type[AppError], ...] = ()
+) -> Callable[[V], V]:
+    """Describe a view whose success is not an envelope."""
+
+    def note(view: V) -> V:
+        operation = operation_of(view)
+        operation.media_type, operation.status = media_type, status
+        operation.is_enveloped = False
+        operation.may_fail_with(*errors)
+        return view
+
+    return note

@@ -1,0 +1,231 @@
+"""Where an unsafe request was caused: source check and double-submit token.
+
+Invariant: a request that a browser sent is refused unless a page of this site caused it; a request
+with none of a browser's marks cannot be forged through one (decision A9; spec 02 §4.2).
+"""
+
+import hmac
+from urllib.parse import urlsplit
+
+from flask import request
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Forbidden
+from app.web import peer, site
+from app.web.cookies import CSRF_COOKIE
+from app.web.runtime import runtime
+
+CSRF_HEADER = "X-CSRF-Token"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+LONGEST_SCHEME = 16
+LONGEST_HOST = 512
+LONGEST_FETCH_SITE = 64
+LONGEST_ORIGIN = 2048
+LONGEST_REFERER_AUTHORITY = 528
+
+
+class RequestSchemeInvalid(BadRequest):
+    """The scheme of the request or of its Referer is no scheme."""
+
+    code = ErrorCode.VALIDATION_REQUEST_SCHEME_INVALID
+    message = "The request's scheme is not valid."
+
+
+class RequestHostInvalid(BadRequest):
+    """The request's own host cannot be an origin."""
+
+    code = ErrorCode.VALIDATION_REQUEST_HOST_INVALID
+    message = "The request's host is not valid."
+
+
+class RequestHeaderValueInvalid(BadRequest):
+    """Sec-Fetch-Site is longer than any value it can have."""
+
+    code = ErrorCode.VALIDATION_REQUEST_HEADER_VALUE_INVALID
+    message = "A request header's value is not valid."
+
+
+class RequestOriginInvalid(BadRequest):
+    """The Origin header is not a bare http(s) origin."""
+
+    code = ErrorCode.VALIDATION_REQUEST_ORIGIN_INVALID
+    message = "The Origin header is not valid."
+
+
+class RequestRefererInvalid(BadRequest):
+    """The Referer header names no host."""
+
+    code = ErrorCode.VALIDATION_REQUEST_REFERER_INVALID
+    message = "The Referer header is not valid."
+
+
+class RequestSourceUntrusted(Forbidden):
+    """The browser says that another site caused the request."""
+
+    code = ErrorCode.AUTH_REQUEST_SOURCE_UNTRUSTED
+    message = "The request was caused by another site."
+
+
+class RequestOriginUntrusted(Forbidden):
+    """The Origin header names another site."""
+
+    code = ErrorCode.AUTH_REQUEST_ORIGIN_UNTRUSTED
+    message = "The request's origin is not trusted."
+
+
+class RequestRefererUntrusted(Forbidden):
+    """The Referer header names another site."""
+
+    code = ErrorCode.AUTH_REQUEST_REFERER_UNTRUSTED
+    message = "The request's referer is not trusted."
+
+
+class RequestSourceMissing(Forbidden):
+    """Strict mode: the request does not tell what caused it."""
+
+    code = ErrorCode.AUTH_REQUEST_SOURCE_MISSING
+    message = "The request does not tell its source."
+
+
+class CsrfCookieMissing(Forbidden):
+    """There is no CSRF cookie."""
+
+    code = ErrorCode.AUTH_CSRF_COOKIE_MISSING
+    message = "The CSRF cookie is missing."
+
+
+class CsrfHeaderMissing(Forbidden):
+    """There is no CSRF header."""
+
+    code = ErrorCode.AUTH_CSRF_HEADER_MISSING
+    message = f"The {CSRF_HEADER} header is missing."
+
+
+class CsrfTokenInvalid(Forbidden):
+    """CSRF cookie and header differ."""
+
+    code = ErrorCode.AUTH_CSRF_TOKEN_INVALID
+    message = "The CSRF token is not valid."
+
+
+SOURCE_ERRORS = (
+    RequestSchemeInvalid,
+    RequestHostInvalid,
+    RequestHeaderValueInvalid,
+    RequestOriginInvalid,
+    RequestRefererInvalid,
+    RequestSourceUntrusted,
+    RequestOriginUntrusted,
+    RequestRefererUntrusted,
+    RequestSourceMissing,
+)
+CSRF_ERRORS = (CsrfCookieMissing, CsrfHeaderMissing, CsrfTokenInvalid)
+
+
+def check_source() -> None:
+    """Refuse a request that another site caused.
+
+    Raises: one of SOURCE_ERRORS.
+    """
+    if _is_from_browser():
+        _check_browser_source()
+    elif _is_strict():
+        raise RequestSourceMissing
+
+
+def check_source_and_token() -> None:
+    """Refuse a cookie-authenticated request that no page of this site can have sent.
+
+    Raises: one of SOURCE_ERRORS or CSRF_ERRORS.
+    """
+    check_source()
+    if _is_from_browser() or _is_strict():
+        _check_token()
+
+
+def own_origin() -> str:
+    """Return `scheme://host` of this request.
+
+    Raises: RequestSchemeInvalid, RequestHostInvalid.
+    """
+    scheme, host = peer.own_scheme(), peer.own_host()
+    if len(scheme) > LONGEST_SCHEME:
+        raise RequestSchemeInvalid
+    if len(host) > LONGEST_HOST or not site.is_authority(host):
+        raise RequestHostInvalid
+    if scheme not in {"http", "https"}:
+        raise RequestHostInvalid
+    return f"{scheme}://{host}"
+
+
+def _is_strict() -> bool:
+    return runtime().settings.get(site.STRICT_REQUEST_SOURCE)
+
+
+def _is_from_browser() -> bool:
+    environ = request.environ
+    if "HTTP_ORIGIN" in environ or "HTTP_REFERER" in environ:
+        return True
+    return any(name.startswith("HTTP_SEC_FETCH_") for name in environ)
+
+
+def _check_browser_source() -> None:
+    own = own_origin()
+    fetch_site = _header("Sec-Fetch-Site")
+    if len(fetch_site) > LONGEST_FETCH_SITE:
+        raise RequestHeaderValueInvalid
+    fetch_site = fetch_site.lower()
+    if fetch_site in {"cross-site", "none"}:
+        raise RequestSourceUntrusted
+    if origin := _header("Origin"):
+        if not _is_trusted(_origin_of(origin), own):
+            raise RequestOriginUntrusted
+    elif referer := _header("Referer"):
+        if not _is_trusted(_origin_of_referer(referer), own):
+            raise RequestRefererUntrusted
+    elif fetch_site == "same-site":
+        raise RequestSourceUntrusted
+    elif fetch_site != "same-origin" and _is_strict():
+        raise RequestSourceMissing
+
+
+def _header(name: str) -> str:
+    return request.headers.get(name, "").strip()
+
+
+def _origin_of(header: str) -> str:
+    if len(header) > LONGEST_ORIGIN:
+        raise RequestOriginInvalid
+    try:
+        return site.normalized_origin(header)
+    except ValueError:
+        raise RequestOriginInvalid from None
+
+
+def _origin_of_referer(header: str) -> str:
+    scheme, separator, rest = header.partition("://")
+    if not separator or len(scheme) > LONGEST_SCHEME:
+        raise RequestSchemeInvalid
+    authority = rest.partition("/")[0].partition("?")[0].partition("#")[0].lower()
+    if len(authority) > LONGEST_REFERER_AUTHORITY or not site.is_authority(authority):
+        raise RequestRefererInvalid
+    try:
+        urlsplit(f"//{authority}")
+    except ValueError:
+        raise RequestRefererInvalid from None
+    return f"{scheme.lower()}://{authority}"
+
+
+def _is_trusted(origin: str, own: str) -> bool:
+    return origin == own or origin in runtime().settings.get(site.PUBLIC_SITE_URL)
+
+
+def _check_token() -> None:
+    cookie = request.cookies.get(CSRF_COOKIE, "")
+    header = _header(CSRF_HEADER)
+    if not cookie:
+        raise CsrfCookieMissing
+    if not header:
+        raise CsrfHeaderMissing
+    if not hmac.compare_digest(cookie.encode(), header.encode()):
+        raise CsrfTokenInvalid

@@ -1,0 +1,35 @@
+"""A floor under the response time of routes whose work would tell whether an account exists."""
+
+from functools import wraps
+from typing import Any
+
+from flask.typing import ResponseReturnValue
+
+from app.core.tokens import random_fraction
+from app.web.operation import View
+from app.web.runtime import runtime
+
+JITTER_SECONDS = 0.125
+
+
+def minimum_duration(view: View) -> View:
+    """Answer no sooner than the configured floor plus jitter, on success and failure alike.
+
+    The work is done inside the floor, so a caller learns nothing from how long it took (spec 01
+    §1.4: 350 ms plus 0 to 125 ms).
+    """
+
+    @wraps(view)
+    def pad_and_call(**arguments: Any) -> ResponseReturnValue:
+        rt = runtime()
+        floor = rt.config.response_floor_ms / 1000
+        ends_at = rt.clock.monotonic() + (
+            floor + JITTER_SECONDS * random_fraction() if floor else 0
+        )
+        try:
+            return view(**arguments)
+        finally:
+            if (left := ends_at - rt.clock.monotonic()) > 0:
+                rt.clock.sleep(left)
+
+    return pad_and_call

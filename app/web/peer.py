@@ -1,0 +1,116 @@
+"""Where a request really comes from, and to which address it was sent.
+
+Invariant: a forwarding header counts only when the direct peer is a trusted proxy (decision A10).
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from flask import g, request
+
+from app.core.client import Client
+from app.core.config import Network
+from app.web.runtime import runtime
+
+LONGEST_REQUEST_AGE_SECONDS = 60.0
+
+
+def client() -> Client:
+    """Return the caller's address and user agent."""
+    return Client.of(client_address(), request.environ.get("HTTP_USER_AGENT"))
+
+
+def client_address() -> str | None:
+    """Return the right-most hop that is not a trusted proxy (decision E22)."""
+    peer: str | None = request.environ.get("REMOTE_ADDR") or None
+    if not is_proxied():
+        return peer
+    trusted = runtime().config.trusted_proxies
+    for hop in _forwarded_hops():
+        address = _address(hop)
+        if address is None:
+            return peer
+        if not _is_trusted(address, trusted):
+            return address
+    return peer
+
+
+def is_proxied() -> bool:
+    """Tell whether the direct peer is a trusted proxy; one on a unix socket counts as loopback."""
+    trusted = runtime().config.trusted_proxies
+    return bool(trusted) and _is_trusted(request.environ.get("REMOTE_ADDR") or "127.0.0.1", trusted)
+
+
+def own_scheme() -> str:
+    """Return the scheme the caller used, possibly nonsense that a proxy forwarded."""
+    forwarded = _forwarded("HTTP_X_FORWARDED_PROTO", "proto") if is_proxied() else None
+    return (forwarded or request.environ["wsgi.url_scheme"]).lower()
+
+
+def own_host() -> str:
+    """Return host and port the caller used, possibly nonsense."""
+    forwarded = _forwarded("HTTP_X_FORWARDED_HOST", "host") if is_proxied() else None
+    host = forwarded or request.environ.get("HTTP_HOST")
+    if not host:
+        host = f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
+    return host.strip().lower()
+
+
+def arrived_at() -> datetime:
+    """Return when the request reached the service (decision E7)."""
+    taken_at: datetime = g.taken_at
+    header = request.environ.get("HTTP_X_REQUEST_START", "") if is_proxied() else ""
+    try:
+        forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)
+    except (ValueError, OverflowError, OSError):
+        return taken_at
+    # A proxy's clock may be wrong; what it claims is believed within reason only.
+    age = (taken_at - forwarded).total_seconds()
+    return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at
+
+
+def _forwarded(header: str, directive: str) -> str | None:
+    """Return what the nearest proxy said, from its own header or RFC 7239's."""
+    value = request.environ.get(header)
+    if value:
+        last: str = value.rpartition(",")[2].strip()
+        return last
+    return next(_rfc7239(directive), None)
+
+
+def _forwarded_hops() -> Iterator[str]:
+    """Yield the hops nearest first."""
+    header = request.environ.get("HTTP_X_FORWARDED_FOR")
+    if header:
+        return (hop.strip() for hop in reversed(header.split(",")))
+    return _rfc7239("for")
+
+
+def _rfc7239(directive: str) -> Iterator[str]:
+    for element in reversed(request.environ.get("HTTP_FORWARDED", "").split(",")):
+        for pair in element.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name.lower() == directive and value:
+                yield value.strip('"')
+
+
+def _address(hop: str) -> str | None:
+    """Return the bare address of `1.2.3.4`, `1.2.3.4:80`, `::1` or `[::1]:80`; None for others."""
+    bare = hop
+    if hop.startswith("["):
+        bare = hop[1:].partition("]")[0]
+    elif hop.count(":") == 1:
+        bare = hop.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        return None
+
+
+def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in networks)

@@ -1,0 +1,163 @@
+"""Who is signed in, and the guards of routes that need it.
+
+The check itself belongs to the sessions area and is handed in by the factory.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Protocol
+
+from flask import Flask, current_app, request
+from flask.typing import ResponseReturnValue
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import Forbidden, RateLimited, Unauthenticated
+from app.core.logs import request_fields
+from app.core.runtime import Runtime
+from app.web import cookies, origin, rate_limit
+from app.web.operation import Access, View, operation_of
+from app.web.runtime import runtime
+
+BEARER = "Bearer "
+ADMIN = "admin"
+AUTHENTICATOR = "gatehouse_authenticate"
+
+
+class TokenMissing(Unauthenticated):
+    """No token was presented."""
+
+    code = ErrorCode.AUTH_TOKEN_MISSING
+    message = "missing token"
+
+
+class TokenExpired(Unauthenticated):
+    """The token's time is over."""
+
+    code = ErrorCode.AUTH_TOKEN_EXPIRED
+    message = "token expired"
+
+
+class TokenInvalid(Unauthenticated):
+    """The token is not ours, or its session is over."""
+
+    code = ErrorCode.AUTH_TOKEN_INVALID
+    message = "invalid token"
+
+
+class AccountDisabled(Forbidden):
+    """The account was disabled by an administrator."""
+
+    code = ErrorCode.AUTH_ACCOUNT_DISABLED
+    message = "The account is disabled."
+
+
+class PasswordChangeRequired(Forbidden):
+    """Nothing else is open until the password is changed."""
+
+    code = ErrorCode.AUTH_PASSWORD_CHANGE_REQUIRED
+    message = "The password must be changed first."
+
+
+class AdminRequired(Forbidden):
+    """Only administrators may do this."""
+
+    code = ErrorCode.AUTH_ADMIN_REQUIRED
+    message = "admin role required"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A signed-in account, as the one read of the access check found it (decision A7)."""
+
+    account: Any
+    session_id: str
+    token_expires_at: int
+    is_limited_to_password_change: bool
+
+    @property
+    def user_id(self) -> int:
+        """The account's id."""
+        user_id: int = self.account.id
+        return user_id
+
+
+class Authenticate(Protocol):
+    """Turns an access token into a principal, or raises what is wrong with it."""
+
+    def __call__(self, rt: Runtime, token: str, /) -> Principal:
+        """Check the token, its session and its account."""
+
+
+def install(app: Flask, authenticate: Authenticate) -> None:
+    """Give the guards the access check."""
+    app.extensions[AUTHENTICATOR] = authenticate
+
+
+def presented_token() -> str | None:
+    """Return the access token: the cookie's, which wins, else the bearer's; None without one."""
+    cookie = cookies.access_cookie()
+    if cookie is not None:
+        return cookie
+    header = request.environ.get("HTTP_AUTHORIZATION", "")
+    return header[len(BEARER) :] if header.startswith(BEARER) else None
+
+
+def authenticated() -> Principal:
+    """Return who sent this request.
+
+    Raises: TokenMissing, TokenExpired, TokenInvalid, AccountDisabled.
+    """
+    token = presented_token()
+    if not token:
+        raise TokenMissing
+    authenticate: Authenticate = current_app.extensions[AUTHENTICATOR]
+    principal = authenticate(runtime(), token)
+    request_fields.get({}).update(user_id=principal.user_id, session_id=principal.session_id)
+    return principal
+
+
+def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
+    """Pass the caller to the view as `principal`; refuse everybody else."""
+
+    def check(principal: Principal) -> None:
+        if principal.is_limited_to_password_change and not during_password_change:
+            raise PasswordChangeRequired
+
+    errors = () if during_password_change else (PasswordChangeRequired,)
+    return _guard("session", check, errors)
+
+
+def admin_required() -> Callable[[View], View]:
+    """Like `login_required`, for administrators only; the role is read live."""
+
+    def check(principal: Principal) -> None:
+        if principal.is_limited_to_password_change:
+            raise PasswordChangeRequired
+        if principal.account.role != ADMIN:
+            raise AdminRequired
+
+    return _guard("admin", check, (PasswordChangeRequired, AdminRequired))
+
+
+def _guard(
+    access: Access, check: Callable[[Principal], None], errors: tuple[type[Forbidden], ...]
+) -> Callable[[View], View]:
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guard_and_call(**arguments: Any) -> ResponseReturnValue:
+            rate_limit.take_token("session")
+            if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
+                origin.check_source_and_token()
+            principal = authenticated()
+            check(principal)
+            return view(principal=principal, **arguments)
+
+        operation = operation_of(guard_and_call)
+        operation.access = access
+        operation.may_fail_with(
+            RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled, *errors
+        )
+        return guard_and_call
+
+    return decorate

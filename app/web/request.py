@@ -1,0 +1,85 @@
+"""Loading what a request carries, checked by a schema, into a view's arguments."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn
+
+from flask import request
+from flask.typing import ResponseReturnValue
+from marshmallow import Schema, ValidationError
+
+from app.core.errors import BadRequest, TooLarge
+from app.web.operation import View, operation_of
+
+JSON_BODY_LIMIT = 1024 * 1024
+
+
+def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
+    """Pass the checked JSON object to the view as `body`."""
+    schema = schema_class()
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def load_and_call(**arguments: Any) -> ResponseReturnValue:
+            return view(body=_loaded(schema, _json_object(), "JSON request body"), **arguments)
+
+        operation = operation_of(load_and_call)
+        operation.body = schema_class
+        operation.may_fail_with(BadRequest, TooLarge)
+        return load_and_call
+
+    return decorate
+
+
+def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
+    """Pass the checked query string to the view as `query`."""
+    schema = schema_class()
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def load_and_call(**arguments: Any) -> ResponseReturnValue:
+            return view(query=_loaded(schema, request.args.to_dict(), "query"), **arguments)
+
+        operation = operation_of(load_and_call)
+        operation.query = schema_class
+        operation.may_fail_with(BadRequest)
+        return load_and_call
+
+    return decorate
+
+
+def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:
+    try:
+        loaded: dict[str, Any] = schema.load(raw)
+    except ValidationError as error:
+        raise BadRequest(f"invalid {what}: {_first_complaint(error)}") from None
+    return loaded
+
+
+def _first_complaint(error: ValidationError) -> str:
+    """Name one field and what is wrong with it, whatever the nesting."""
+    complaint: Any = error.messages
+    path = []
+    while isinstance(complaint, dict):
+        name, complaint = next(iter(complaint.items()))
+        path.append(str(name))
+    reason = complaint[0] if isinstance(complaint, list) else complaint
+    return f"{'.'.join(path)}: {reason}"
+
+
+def _json_object() -> dict[str, Any]:
+    if not request.is_json:
+        raise BadRequest("invalid JSON request body: Content-Type must be application/json")
+    request.max_content_length = JSON_BODY_LIMIT
+    try:
+        value = json.loads(request.get_data(cache=False), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise BadRequest("invalid JSON request body: not well-formed JSON") from None
+    if not isinstance(value, dict):
+        raise BadRequest("invalid JSON request body: must be an object")
+    return value
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are not JSON")

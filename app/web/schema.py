@@ -1,0 +1,58 @@
+"""The shared schema layer: one declaration validates a request and describes it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
+
+INT64 = 2**63
+
+
+class RequestSchema(Schema):
+    """A JSON request body or query; members it does not know are ignored (spec 02 §5.2)."""
+
+    class Meta:
+        """Marshmallow's settings."""
+
+        unknown = EXCLUDE
+
+
+class Text(fields.String):
+    """A text that every store can hold: no NUL, no half of a surrogate pair."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError("must be a text")
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise ValidationError("must not contain NUL or unpaired surrogates")
+        return value
+
+
+class WholeNumber(fields.Integer):
+    """A JSON integer of 64 bits; neither a text nor a boolean nor a fraction."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValidationError("must be a whole number")
+        if not -INT64 <= value < INT64:
+            raise ValidationError("must fit in 64 bits")
+        return value
+
+
+def text(longest: int, *, required: bool = True, nullable: bool = False) -> Text:
+    """Return a field for a text of at most `longest` characters; a nullable one may be absent."""
+    if nullable:
+        return Text(load_default=None, allow_none=True, validate=validate.Length(max=longest))
+    return Text(required=required, validate=validate.Length(max=longest))
+
+
+def whole_number(*, required: bool = True) -> WholeNumber:
+    """Return a field for an int64."""
+    return WholeNumber(required=required)
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """Return RFC 3339 in UTC with a trailing Z; None stays None (spec 01 §1)."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,54 @@
+"""The addresses this service is reached at (`public_site_url`, spec 02 §4.3)."""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+from app.core import live_settings
+
+_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+
+
+def normalized_origin(text: str) -> str:
+    """Return `scheme://host[:port]` in lower case.
+
+    Raises: ValueError when it is more or less than a bare http(s) origin.
+    """
+    origin = text.strip().lower()
+    parts = urlsplit(origin)
+    bare = f"{parts.scheme}://{parts.netloc}"
+    if parts.scheme not in {"http", "https"} or origin not in {bare, f"{bare}/"}:
+        raise ValueError("must be an http or https origin without path, such as https://a.example")
+    if not is_authority(parts.netloc):
+        raise ValueError("must name a host and at most a port")
+    return bare
+
+
+def is_authority(authority: str) -> bool:
+    """Tell whether a lower-case text is `host` or `host:port`."""
+    host, separator, port = authority.rpartition(":")
+    if not separator or authority.endswith("]"):
+        host, port = authority, "1"
+    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
+        return False
+    return _HOST.fullmatch(host) is not None
+
+
+def storable_origin(origin: str) -> str:
+    """Return the origin to remember at set-up: loopback addresses as localhost (decision A12).
+
+    A passkey's relying party id must be a domain, which an address is not.
+    """
+    parts = urlsplit(normalized_origin(origin))
+    try:
+        is_loopback = ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}://localhost" + (f":{parts.port}" if parts.port else "")
+
+
+PUBLIC_SITE_URL = live_settings.text_list("public_site_url", normalized_origin, in_order=True)
+STRICT_REQUEST_SOURCE = live_settings.boolean("auth_strict_request_source", default=False)
+COOKIE_SECURE = live_settings.boolean("auth_cookie_secure", default=True)

@@ -1,0 +1,151 @@
+"""Fills a service's database with accounts and sessions, by SQL inside the database.
+
+Accounts are copies of the administrator's row, so all have its password. They are named by number,
+and ranges of numbers have a purpose each.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.api import email
+from bench.servers import Service
+
+NAME = "bench"
+ORDINARY = range(1, 1001)
+WRONG_PASSWORD = range(1001, 1201)
+DISABLED = range(1201, 1401)
+FEW_SESSIONS = range(1401, 1421)
+MANY_SESSIONS = range(1421, 1441)
+EVERYONE = range(1, MANY_SESSIONS.stop)
+
+
+def username(number: int) -> str:
+    """Return the name of an account."""
+    return f"{NAME}{number}"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one database spells what the statements below need."""
+
+    series: str
+    session_id: str
+    digest: str
+    no: str
+    in_a_week: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+SQLITE = Dialect(
+    series=(
+        "(WITH RECURSIVE r(n) AS (VALUES({first}) UNION ALL SELECT n + 1 FROM r WHERE n < {last})"
+        " SELECT n FROM r)"
+    ),
+    session_id="lower(hex(randomblob(16)))",
+    digest="lower(hex(randomblob(32)))",
+    no="0",
+    in_a_week="datetime('now', '+7 days') || '.000000'",
+    before=(),
+    after=("ANALYZE",),
+)
+POSTGRES = Dialect(
+    series="(SELECT generate_series({first}, {last}) AS n)",
+    session_id="gen_random_uuid()",
+    digest="encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
+    no="false",
+    in_a_week="now() + interval '7 days'",
+    # Foreign keys hold by construction; checking them one by one takes most of the time.
+    before=("SET session_replication_role = replica", "SET synchronous_commit = off"),
+    # So that neither autovacuum nor a checkpoint falls into a measured run.
+    after=("VACUUM ANALYZE users, login_sessions", "CHECKPOINT"),
+)
+
+
+def fill(service: Service, users: range, sessions_each: int = 0) -> None:
+    """Create accounts, each with so many live sessions."""
+    with _database(service) as (cursor, dialect):
+        for statement in dialect.before:
+            cursor.execute(statement)
+        cursor.execute(_insert_users(cursor, dialect, users))
+        if sessions_each:
+            cursor.execute(_insert_sessions(dialect, users, sessions_each))
+        for statement in dialect.after:
+            cursor.execute(statement)
+
+
+def disable(service: Service, users: range) -> None:
+    """Disable some accounts."""
+    with _database(service) as (cursor, dialect):
+        names = _names(dialect, users)
+        cursor.execute(f"UPDATE users SET status = 'disabled' WHERE username_key IN {names}")
+
+
+def set_sessions(service: Service, users: range, each: int) -> None:
+    """Leave each of some accounts with exactly so many sessions, all live."""
+    with _database(service) as (cursor, dialect):
+        ids = f"(SELECT id FROM users WHERE username_key IN {_names(dialect, users)})"
+        cursor.execute(f"DELETE FROM login_sessions WHERE user_id IN {ids}")
+        cursor.execute(_insert_sessions(dialect, users, each))
+
+
+@contextmanager
+def _database(service: Service) -> Iterator[tuple[Any, Dialect]]:
+    """Yield a cursor on the service's database; statements are committed one by one."""
+    connection: Any
+    if service.postgres:
+        connection, dialect = service.postgres.connect(service.database), POSTGRES
+    else:
+        connection, dialect = sqlite3.connect(service.sqlite_file, timeout=30), SQLITE
+        connection.isolation_level = None
+    with closing(connection), closing(connection.cursor()) as cursor:
+        yield cursor, dialect
+
+
+def _insert_users(cursor: Any, dialect: Dialect, users: range) -> str:
+    cursor.execute("SELECT * FROM users LIMIT 0")
+    columns = [column[0] for column in cursor.description if column[0] != "id"]
+    domain = email("").removeprefix("@")
+    own = {
+        "username": f"'{NAME}' || n",
+        "username_key": f"'{NAME}' || n",
+        "email": f"'{NAME}' || n || '@{domain}'",
+        "role": "'user'",
+    }
+    values = ", ".join(own.get(column, f"a.{column}") for column in columns)
+    return (
+        f"INSERT INTO users ({', '.join(columns)}) SELECT {values}"
+        f" FROM users AS a CROSS JOIN {_series(dialect, users)} AS s"
+        f" WHERE a.username_key = '{Service.ADMIN}' ORDER BY n"
+    )
+
+
+def _insert_sessions(dialect: Dialect, users: range, each: int) -> str:
+    values = {
+        "id": dialect.session_id,
+        "user_id": "u.id",
+        "refresh_digest": dialect.digest,
+        "is_limited": dialect.no,
+        "ip_address": "'127.0.0.1'",
+        "user_agent": "'bench'",
+        "created_at": "u.created_at",
+        "last_seen_at": "u.created_at",
+        "expires_at": dialect.in_a_week,
+    }
+    return (
+        f"INSERT INTO login_sessions ({', '.join(values)}) SELECT {', '.join(values.values())}"
+        f" FROM {_series(dialect, users)} AS s"
+        f" JOIN users AS u ON u.username_key = '{NAME}' || s.n"
+        f" CROSS JOIN {_series(dialect, range(each))} AS t"
+    )
+
+
+def _names(dialect: Dialect, users: range) -> str:
+    return f"(SELECT '{NAME}' || n FROM {_series(dialect, users)} AS s)"
+
+
+def _series(dialect: Dialect, numbers: range) -> str:
+    return dialect.series.format(first=numbers.start, last=numbers[-1])

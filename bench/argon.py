@@ -1,0 +1,36 @@
+"""A pure Argon2id loop, the yardstick of logins: `python -m bench.argon SECONDS`."""
+
+import json
+import subprocess
+import sys
+from time import perf_counter, process_time
+
+from argon2 import PasswordHasher, Type
+
+# One process per thread of the service, so that nothing but the hash is shared between them.
+PROCESSES = 2
+PASSWORD = "correct horse battery staple"
+HASHER = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Type.ID)
+
+
+def main() -> None:
+    """Verify one password again and again; print how often and the CPU seconds it took."""
+    stored = HASHER.hash(PASSWORD)
+    count, cpu, began = 0, process_time(), perf_counter()
+    end = began + float(sys.argv[1])
+    while perf_counter() < end:
+        HASHER.verify(stored, PASSWORD)
+        count += 1
+    result = {"rate": count / (perf_counter() - began), "cpu": (process_time() - cpu) / count}
+    sys.stdout.write(json.dumps(result))
+
+
+def pure_rate(seconds: float) -> float:
+    """Return the verifications per second of all processes together."""
+    command = [sys.executable, "-m", "bench.argon", str(seconds)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
+    return sum(float(json.loads(run.communicate()[0])["rate"]) for run in runs)
+
+
+if __name__ == "__main__":
+    main()

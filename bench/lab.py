@@ -1,0 +1,128 @@
+"""The surroundings a scenario works in: options, running servers, measured runs."""
+
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from bench import accounts, load, procs
+from bench.load import Job, Request, Run, render
+from bench.report import Figure, Row, Target
+from bench.servers import Bare, Gunicorn, Postgres, Service
+
+BARE_REQUEST = Request("bare", render("GET", "/"), 200, '"hello"')
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    duration: float
+    clients: tuple[int, ...]
+    repeats: int
+    noise: float
+    wait: float
+    scale: int
+
+
+@dataclass
+class Lab:
+    """Starts servers when first asked for and keeps them until its stack is closed."""
+
+    options: Options
+    stack: ExitStack
+    _services: dict[str, Service] = field(default_factory=dict)
+    _databases: int = 0
+
+    @cached_property
+    def bare(self) -> Bare:
+        """The bare Flask route."""
+        return Bare(self.stack)
+
+    @cached_property
+    def postgres(self) -> Postgres:
+        """The PostgreSQL cluster, shared by the services that need one."""
+        return Postgres(self.stack)
+
+    def service(self, database: str) -> Service:
+        """Return the service on `database`, filled with the accounts of `bench.accounts`."""
+        if database not in self._services:
+            self._services[database] = service = self.start(self.stack, database)
+            accounts.fill(service, accounts.EVERYONE)
+            accounts.disable(service, accounts.DISABLED)
+        return self._services[database]
+
+    def start(self, stack: ExitStack, database: str, **env: str) -> Service:
+        """Start a service that lives as long as `stack`."""
+        self._databases += 1
+        postgres = self.postgres if database == "postgres" else None
+        return Service(stack, postgres, f"bench{self._databases}", **env)
+
+    @contextmanager
+    def fresh(self, database: str, **env: str) -> Iterator[Service]:
+        """Run a service of one's own inside the block."""
+        with ExitStack() as stack:
+            yield self.start(stack, database, **env)
+
+    def measure(self, server: Bare | Service, job: Job) -> Run:
+        """Run `job` against `server` once the machine is quiet."""
+        procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
+        return load.run(job, server.parts)
+
+    def job(self, server: Gunicorn, clients: int, requests: Sequence[Request]) -> Job:
+        """Return a job of the usual length."""
+        return Job(server.port, clients, self.options.duration, requests)
+
+    def measure_bare(self, clients: int) -> Run:
+        """Measure the bare route."""
+        return self.measure(self.bare, self.job(self.bare, clients, [BARE_REQUEST]))
+
+    def pairs(
+        self, first: Callable[[], Run], second: Callable[[], Run]
+    ) -> tuple[list[Run], list[Run]]:
+        """Run two things in turn, so that a ratio compares neighbours in time."""
+        rounds = [(first(), second()) for _ in range(self.options.repeats)]
+        return [a for a, _ in rounds], [b for _, b in rounds]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A thing to measure: its targets by figure name, and how to measure it on a database."""
+
+    name: str
+    summary: str
+    measure: Callable[["Lab", str, "Scenario"], Iterable[Row]]
+    targets: dict[str, Target] = field(default_factory=dict)
+    databases: tuple[str, ...] = ("sqlite", "postgres")
+    only_by_name: bool = False
+
+    def figure(self, name: str, value: float, unit: str = "") -> Figure:
+        """Return a figure with this scenario's target for it."""
+        return Figure(name, value, self.targets.get(name), unit)
+
+    def ratio(self, name: str, over: Iterable[float], under: Iterable[float]) -> Figure:
+        """Return the median of the ratios of runs that belong together."""
+        ratios = [a / b if b else float("nan") for a, b in zip(over, under, strict=True)]
+        return self.figure(name, statistics.median(ratios))
+
+
+def say(text: str) -> None:
+    """Tell what is going on, apart from the result on standard output."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def show(row: Row) -> None:
+    """Tell the result of one row at once."""
+    rate = f"{row.of(lambda run: run.rate):9.1f}/s" if row.runs else ""
+    tail = f"p99 {row.of(lambda run: run.percentile(0.99)):8.2f} ms" if row.runs else ""
+    figures = "; ".join(f"{figure} [{figure.verdict}]" for figure in row.figures)
+    clients = f"c={row.clients}"
+    point = f"{row.scenario:24} {row.database:9} {clients:6}"
+    say(f"{point} {rate} {tail} failed {row.failed}  {figures}")
+    for run in row.runs:
+        if run.failed:
+            say(f"    {run.failed} failed, the first: {run.first_failure!r}")
+            break

@@ -1,0 +1,184 @@
+"""Rows of the result: figures against their targets, as Markdown and as JSON."""
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.load import Run
+
+NOTHING = "-"
+
+COLUMNS = (
+    "scenario",
+    "database",
+    "clients",
+    "req/s median (min-max)",
+    "p50 ms",
+    "p99 ms",
+    "server CPU ms/req",
+    "PostgreSQL CPU ms/req",
+    "figure",
+    "target",
+    "met",
+    "failed/sent",
+    "other CPU",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a figure has to be: at least `at_least`, or at most `at_most`."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def is_met(self, value: float) -> bool:
+        """Judge a figure; NaN meets nothing."""
+        low = self.at_least is None or value >= self.at_least
+        high = self.at_most is None or value <= self.at_most
+        return low and high and not math.isnan(value)
+
+    def __str__(self) -> str:
+        return f"≥ {self.at_least:g}" if self.at_least is not None else f"≤ {self.at_most:g}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A named value, with its target if it has one."""
+
+    name: str
+    value: float
+    target: Target | None = None
+    unit: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the target is met."""
+        return NOTHING if self.target is None else "yes" if self.target.is_met(self.value) else "no"
+
+    def __str__(self) -> str:
+        digits = 2 if abs(self.value) < 10 else 1
+        return f"{self.name} {self.value:.{digits}f}{self.unit and ' ' + self.unit}"
+
+
+@dataclass
+class Row:
+    """One line of the table: the runs of one point, and the figures drawn from them."""
+
+    scenario: str
+    database: str
+    clients: int | str = NOTHING
+    runs: Sequence[Run] = ()
+    figures: list[Figure] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """How many answers were wrong or missing, warm-up and end included."""
+        return sum(run.failed for run in self.runs)
+
+    @property
+    def foreign_cores(self) -> float:
+        """The most CPU that other programs used during a run."""
+        return max((run.foreign_cores for run in self.runs), default=0.0)
+
+    def of(self, value: Callable[[Run], float]) -> float:
+        """Return the median of a value over the runs."""
+        return statistics.median(value(run) for run in self.runs)
+
+
+@dataclass
+class Report:
+    """Everything one call of the program found."""
+
+    machine: str
+    options: str
+    noise_limit: float
+    rows: list[Row] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """Return the report as a Markdown text."""
+        lines = [f"Machine: {self.machine}.", f"Options: `{self.options}`.", ""]
+        lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+        lines += ["| " + " | ".join(self._cells(row)) + " |" for row in self.rows]
+        lines += ["", *(f"- not measured: {error}" for error in self.errors)]
+        missed = [row for row in self.rows if any(f.verdict == "no" for f in row.figures)]
+        noisy = sum(row.foreign_cores > self.noise_limit for row in self.rows)
+        sent = sum(run.sent for row in self.rows for run in row.runs)
+        failed = sum(row.failed for row in self.rows)
+        lines.append(f"Requests: {sent:,}, every answer checked, {failed:,} wrong or missing.")
+        lines.append(f"Rows with a missed target: {len(missed)} of {len(self.rows)}.")
+        if noisy:
+            lines.append(
+                f"Rows marked `noisy`: {noisy}; other programs used more than "
+                f"{self.noise_limit:g} cores meanwhile, measure these again."
+            )
+        return "\n".join(lines) + "\n"
+
+    def _cells(self, row: Row) -> list[str]:
+        figures = [f for f in row.figures if f.target] or row.figures
+        noisy = " noisy" if row.foreign_cores > self.noise_limit else ""
+        return [
+            row.scenario,
+            row.database,
+            str(row.clients),
+            *_measured(row),
+            "; ".join(str(figure) for figure in figures) or NOTHING,
+            "; ".join(str(figure.target) for figure in figures if figure.target) or NOTHING,
+            "; ".join(figure.verdict for figure in figures if figure.target) or NOTHING,
+            f"{row.failed:,}/{sum(run.sent for run in row.runs):,}" if row.runs else NOTHING,
+            f"{row.foreign_cores:.2f}{noisy}" if row.runs else NOTHING,
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write everything, single runs included, as JSON."""
+        path.write_text(json.dumps(self._document(), indent=1) + "\n")
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "machine": self.machine,
+            "options": self.options,
+            "errors": self.errors,
+            "rows": [
+                {
+                    "scenario": row.scenario,
+                    "database": row.database,
+                    "clients": row.clients,
+                    "failed": row.failed,
+                    "foreign_cores": row.foreign_cores,
+                    "figures": [_figure(figure) for figure in row.figures],
+                    "runs": [run.summary() for run in row.runs],
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def _measured(row: Row) -> list[str]:
+    if not row.runs:
+        return [NOTHING] * 5
+    rates = sorted(run.rate for run in row.runs)
+    uses_postgres = "postgres" in row.runs[0].cpu
+    return [
+        f"{statistics.median(rates):.1f} ({rates[0]:.1f}-{rates[-1]:.1f})",
+        f"{row.of(lambda run: run.percentile(0.5)):.2f}",
+        f"{row.of(lambda run: run.percentile(0.99)):.2f}",
+        f"{row.of(lambda run: run.cpu_ms('server')):.3f}",
+        f"{row.of(lambda run: run.cpu_ms('postgres')):.3f}" if uses_postgres else NOTHING,
+    ]
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    target = str(figure.target) if figure.target else None
+    value = None if math.isnan(figure.value) else figure.value
+    return {
+        "name": figure.name,
+        "value": value,
+        "unit": figure.unit,
+        "target": target,
+        "met": figure.verdict,
+    }

@@ -1,0 +1,11 @@
+"""All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
+
+from bench.lab import Scenario
+from bench.scenarios import logins, memory, requests, scale
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *requests.SCENARIOS,
+    *logins.SCENARIOS,
+    *memory.SCENARIOS,
+    *scale.SCENARIOS,
+)

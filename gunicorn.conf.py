@@ -1,0 +1,85 @@
+"""How gunicorn runs the service: `gunicorn wsgi:app`, under bin/serve or on its own."""
+
+# ruff: noqa: E402, I001 - the standard library must be patched before anything holds on to it
+from gevent import monkey
+
+monkey.patch_all()
+
+from psycogreen.gevent import patch_psycopg
+
+patch_psycopg()
+
+import gc
+import os
+import sys
+from typing import Any
+
+from app.core import logs
+from app.core.config import Config, ConfigError
+from app.serving import metrics_folder, worker as serving_worker
+from app.serving.logs import RootLogger
+
+try:
+    _config = Config.from_env(os.environ)
+except ConfigError as error:
+    sys.stderr.write(f"{error}\n")
+    sys.exit(2)
+logs.configure(_config.log_format, _config.log_level)
+metrics_folder.prepare(_config.instance / "metrics")
+
+wsgi_app = "wsgi:app"
+bind = _config.bind
+backlog = 4096
+workers = _config.workers
+worker_class = serving_worker.EvenWorker
+worker_connections = 10_000
+preload_app = True
+
+# Longer than the idle time-out of a proxy's pool (nginx: 60 s), which then is the one to hang up.
+keepalive = 65
+timeout = 60
+graceful_timeout = 10
+
+# A Referer of 10 kB is legal and not ours to refuse.
+limit_request_line = 8190
+limit_request_field_size = 16_384
+# X_Forwarded_For must not pass for X-Forwarded-For.
+header_map = "drop"
+# Which proxy to believe is GATEHOUSE_TRUSTED_PROXIES' matter; gunicorn itself believes none.
+forwarded_allow_ips = ""
+
+# Its default path is shared by all services of a user.
+control_socket_disable = True
+# The application writes its own access lines.
+accesslog = None
+logger_class = RootLogger
+loglevel = _config.log_level.lower()
+proc_name = "gatehouse"
+
+
+def when_ready(_server: Any) -> None:
+    """Before the first fork: keep the collector off shared pages, or each worker copies them."""
+    gc.collect()
+    gc.freeze()
+
+
+def post_worker_init(worker: Any) -> None:
+    """Start what the application does besides answering, in the worker that does it."""
+    runtime = worker.wsgi.extensions["gatehouse"]
+    runtime.start_background()
+    # Event streams never end by themselves and would hold up the stop.
+    worker.when_stopping.append(getattr(runtime, "drain", lambda: None))
+
+
+def worker_exit(_server: Any, worker: Any) -> None:
+    """Close the worker's connections to the database and Redis."""
+    if worker.booted:
+        worker.wsgi.extensions["gatehouse"].close()
+
+
+def child_exit(_server: Any, worker: Any) -> None:
+    """Forget a dead worker, however it died; runs in the master."""
+    from prometheus_client import multiprocess
+
+    serving_worker.table.give_back(worker.share)
+    multiprocess.mark_process_dead(worker.pid)

@@ -1,0 +1,192 @@
+"""bin/serve's promises: one command up, one signal down, nothing left behind, heals by itself."""
+
+import signal
+import socket
+
+import pytest
+import redis
+
+pytestmark = pytest.mark.timeout(180)
+
+KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def first_answer(connection):
+    return connection.recv(65536).split(b"\r\n")[0]
+
+
+def test_start_tells_the_address_and_the_next_step(service):
+    service.start()
+    announced = service.output.read_text()
+    assert f"Gatehouse is running at {service.url} " in announced
+    assert f"{service.url}/api/v1/auth/setup" in announced
+    assert service.is_healthy()
+
+
+def test_the_instance_is_private(service):
+    service.start()
+    assert service.instance.stat().st_mode & 0o777 == 0o700
+    assert service.valkey_socket.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_every_process_and_exits_0(service, all_gone, number):
+    service.start()
+    processes = service.processes()
+    assert service.stop(number) == 0
+    all_gone(processes)
+
+
+def test_idle_connections_do_not_hold_up_the_stop(service):
+    service.start()
+    with service.connect() as idle:
+        idle.sendall(KEEP_ALIVE)
+        assert first_answer(idle) == b"HTTP/1.1 200 OK"
+        service.launcher.terminate()
+        # The graceful time-out is 10 s, the keep-alive 65 s.
+        assert service.launcher.wait(6) == 0
+        idle.settimeout(5)
+        while idle.recv(65536):
+            pass
+
+
+def test_a_request_in_flight_is_answered_before_the_stop(service):
+    service.start()
+    body = b'{"identifier": "nobody", "password": "wrong password"}'
+    head = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with service.connect() as connection, service.connect() as idle:
+        connection.sendall(head + body[:10])
+        idle.sendall(KEEP_ALIVE)
+        first_answer(idle)
+        service.launcher.terminate()
+        while idle.recv(65536):  # the worker is stopping once this one is hung up
+            pass
+        connection.sendall(body[10:])
+        assert first_answer(connection).startswith(b"HTTP/1.1 4")
+    assert service.launcher.wait(20) == 0
+
+
+def test_a_killed_launcher_leaves_no_orphan(service, all_gone):
+    service.start()
+    processes = service.processes()
+    with service.connect() as open_connection:
+        open_connection.sendall(KEEP_ALIVE)
+        first_answer(open_connection)
+        service.stop(signal.SIGKILL)
+        all_gone(processes)
+
+
+def test_a_new_run_right_after_a_kill_takes_over(service):
+    service.start()
+    service.stop(signal.SIGKILL)
+    service.start()
+    assert service.is_healthy()
+
+
+def test_a_killed_valkey_is_started_again(service, eventually):
+    service.start()
+    client = redis.Redis(unix_socket_path=str(service.valkey_socket))
+    before = service.valkey
+    before.kill()
+    eventually(lambda: service.valkey not in (None, before), "a new Valkey")
+    eventually(service.valkey_socket.exists, "its socket")
+    assert client.ping()
+    client.close()
+    assert service.is_healthy()
+
+
+def test_a_killed_gunicorn_is_started_again(service, eventually, all_gone):
+    service.start()
+    before, workers = service.gunicorn, service.workers
+    before.kill()
+    all_gone([before, *workers])
+    eventually(service.is_healthy, "an answer of the new gunicorn")
+    assert service.gunicorn != before
+    assert service.stop() == 0
+
+
+def test_a_killed_worker_is_replaced(service, eventually):
+    service.start()
+    victim = service.workers[0]
+    victim.kill()
+    eventually(lambda: victim not in service.workers and len(service.workers) == 2, "a new worker")
+    assert service.is_healthy()
+
+
+def held(service):
+    """Count the open connections of each worker, as the kernel sees them."""
+    found = [worker.net_connections("tcp") for worker in service.workers]
+    return [
+        sum(c.status == "ESTABLISHED" and c.laddr.port == service.port for c in f) for f in found
+    ]
+
+
+def shares(service, eventually, connections):
+    """Open that many connections at once; return how many each worker got."""
+    clients = [service.connect() for _ in range(connections)]
+    for client in clients:
+        client.sendall(KEEP_ALIVE)
+        assert first_answer(client) == b"HTTP/1.1 200 OK"
+    result = held(service)
+    for client in clients:
+        client.close()
+    eventually(lambda: sum(held(service)) == 0, "the end of the connections")
+    return result
+
+
+def test_connections_are_shared_evenly(service, eventually):
+    service.start()
+    eventually(lambda: min(shares(service, eventually, 4)) > 0, "both workers listening")
+    for connections in (16, 64):
+        first, second = shares(service, eventually, connections)
+        assert first + second == connections
+        assert abs(first - second) <= 2
+
+
+def test_data_is_kept_over_a_restart(service):
+    service.start()
+    admin = {"username": "admin", "email": "admin@example.com", "password": "correct horse"}
+    service.post("/api/v1/auth/setup", **admin)
+    with redis.Redis(unix_socket_path=str(service.valkey_socket)) as client:
+        client.set("test:kept", "yes")
+    assert service.stop() == 0
+
+    service.start()
+    assert service.post("/api/v1/auth/check")["has_users"] is True
+    with redis.Redis(unix_socket_path=str(service.valkey_socket)) as client:
+        assert client.get("test:kept") == b"yes"
+    assert "no administrator" not in service.output.read_text()
+
+
+def test_a_deep_instance_folder_works(service):
+    service.instance = service.instance / ("deep" * 20) / ("deeper" * 10)
+    service.start()
+    assert not (service.instance / "valkey.sock").exists()
+    assert service.is_healthy()
+
+
+def test_bad_variables_stop_the_start_with_a_line_each(service):
+    launcher = service.launch(WORKERS="many", LOG_FORMAT="xml")
+    assert launcher.wait(30) == 2
+    lines = service.errors.read_text().splitlines()
+    assert len(lines) == 2
+    assert "GATEHOUSE_WORKERS" in lines[0]
+    assert "GATEHOUSE_LOG_FORMAT" in lines[1]
+    assert not service.instance.exists()
+
+
+def test_a_second_run_on_the_instance_is_refused(service):
+    first = service.start()
+    second = service.launch()
+    assert second.wait(30) == 1
+    assert service.errors.read_text().count("\n") == 1
+    assert f"another bin/serve is running on {service.instance}" in service.errors.read_text()
+    assert first.poll() is None
+    assert service.is_healthy()
+
+
+def test_an_address_in_use_stops_the_start(service):
+    with socket.create_server(("127.0.0.1", service.port)):
+        assert service.launch().wait(30) == 1
+    assert service.errors.read_text().startswith("bin/serve: GATEHOUSE_BIND: cannot listen on")

@@ -1,0 +1,58 @@
+"""The embedded Valkey."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import redis
+
+from app.serving import valkey
+
+
+@pytest.fixture
+def folder():
+    # Not tmp_path: a unix socket's path is short.
+    with tempfile.TemporaryDirectory(prefix="vk") as name:
+        yield Path(name)
+
+
+def run_once(folder, work, *, persist):
+    process = valkey.start(folder, folder / "s", persist=persist)
+    valkey.wait_until_ready(process, folder / "s")
+    try:
+        with redis.Redis(unix_socket_path=str(folder / "s")) as client:
+            return work(client)
+    finally:
+        valkey.stop(process)
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_data_survives_only_when_asked_to(folder, persist):
+    run_once(folder, lambda client: client.set("a", "b"), persist=persist)
+    kept = run_once(folder, lambda client: client.get("a"), persist=persist)
+    assert kept == (b"b" if persist else None)
+
+
+def test_a_full_memory_refuses_writes_instead_of_dropping_keys(folder):
+    def policy(client):
+        return client.config_get("maxmemory-policy")
+
+    assert run_once(folder, policy, persist=False) == {"maxmemory-policy": "noeviction"}
+
+
+def test_it_dies_with_its_parent(folder, eventually):
+    program = (
+        "import os, pathlib, sys; from app.serving import valkey; d = pathlib.Path(sys.argv[1]);"
+        "p = valkey.start(d, d / 's', persist=False); valkey.wait_until_ready(p, d / 's');"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=False)
+    eventually(lambda: not valkey.answers(folder / "s"), "the server's end")
+
+
+def test_a_server_that_cannot_start_is_reported(folder):
+    process = valkey.start(folder, folder / "missing" / "s")
+    with pytest.raises(valkey.ValkeyUnavailable, match="exited with 1"):
+        valkey.wait_until_ready(process, folder / "missing" / "s")

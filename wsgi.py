@@ -1,0 +1,12 @@
+"""The WSGI application; gunicorn and the `flask` command find it by this file's name."""
+
+import os
+import sys
+
+from app.core.config import Config, ConfigError
+from app.factory import create_app
+
+try:
+    app = create_app(Config.from_env(os.environ))
+except ConfigError as error:
+    sys.exit(str(error))
