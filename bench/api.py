@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 
 PASSWORD = "correct horse battery staple"
@@ -28,8 +29,9 @@ class Answer:
 class Api:
     """Calls the service on a local port."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, log: Path) -> None:
         self._port = port
+        self._log = log
 
     def call(
         self, method: str, path: str, body: Any = None, cookies: dict[str, str] | None = None
@@ -54,12 +56,12 @@ class Api:
     def setup(self, username: str) -> None:
         """Create the first administrator."""
         account = {"username": username, "email": email(username), "password": PASSWORD}
-        _require(self.call("POST", "/api/v1/auth/setup", account), 201)
+        self._require(self.call("POST", "/api/v1/auth/setup", account), 201)
 
     def login(self, username: str) -> dict[str, str]:
         """Sign in and return the cookies."""
         answer = self.call("POST", "/api/v1/auth/login", credentials(username))
-        _require(answer, 200)
+        self._require(answer, 200)
         return answer.cookies
 
     def login_all(self, usernames: Iterable[str]) -> list[dict[str, str]]:
@@ -67,10 +69,10 @@ class Api:
         with ThreadPoolExecutor(LOGINS_AT_ONCE) as pool:
             return list(pool.map(self.login, usernames))
 
-
-def _require(answer: Answer, status: int) -> None:
-    if answer.status != status:
-        raise Unexpected(f"status {answer.status} instead of {status}: {answer.body}")
+    def _require(self, answer: Answer, status: int) -> None:
+        if answer.status != status:
+            log = self._log.read_text()[-3000:] if answer.status >= 500 else ""
+            raise Unexpected(f"{log}status {answer.status} instead of {status}: {answer.body}")
 
 
 def email(username: str) -> str:

@@ -69,7 +69,11 @@ class Lab:
     def measure(self, server: Bare | Service, job: Job) -> Run:
         """Run `job` against `server` once the machine is quiet."""
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
-        return load.run(job, server.parts)
+        run = load.run(job, server.parts)
+        if run.failed:
+            say(f"{run.failed} failed, the first: {run.first_failure!r}; the server's log ends:")
+            say(server.server.log.read_text()[-2000:])
+        return run
 
     def job(self, server: Gunicorn, clients: int, requests: Sequence[Request]) -> Job:
         """Return a job of the usual length."""
@@ -122,7 +126,3 @@ def show(row: Row) -> None:
     clients = f"c={row.clients}"
     point = f"{row.scenario:24} {row.database:9} {clients:6}"
     say(f"{point} {rate} {tail} failed {row.failed}  {figures}")
-    for run in row.runs:
-        if run.failed:
-            say(f"    {run.failed} failed, the first: {run.first_failure!r}")
-            break

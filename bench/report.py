@@ -162,14 +162,19 @@ def _measured(row: Row) -> list[str]:
     if not row.runs:
         return [NOTHING] * 5
     rates = sorted(run.rate for run in row.runs)
-    uses_postgres = "postgres" in row.runs[0].cpu
     return [
         f"{statistics.median(rates):.1f} ({rates[0]:.1f}-{rates[-1]:.1f})",
         f"{row.of(lambda run: run.percentile(0.5)):.2f}",
         f"{row.of(lambda run: run.percentile(0.99)):.2f}",
-        f"{row.of(lambda run: run.cpu_ms('server')):.3f}",
-        f"{row.of(lambda run: run.cpu_ms('postgres')):.3f}" if uses_postgres else NOTHING,
+        _cpu(row, "server"),
+        _cpu(row, "postgres"),
     ]
+
+
+def _cpu(row: Row, part: str) -> str:
+    if any(part not in run.cpu for run in row.runs):
+        return NOTHING
+    return f"{row.of(lambda run: run.cpu_ms(part)):.3f}"
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

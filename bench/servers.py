@@ -149,11 +149,12 @@ class Gunicorn:
 
     def __init__(self, app: str, folder: Path, env: dict[str, str], conf: str, health: str) -> None:
         self.port = free_port()
-        self.api = Api(self.port)
+        log = folder / "gunicorn.log"
+        self.api = Api(self.port, log)
         env = os.environ | env | {"GATEHOUSE_BIND": f"127.0.0.1:{self.port}"}
         env |= {"GATEHOUSE_WORKERS": str(WORKERS), "GATEHOUSE_LOG_LEVEL": "WARNING"}
         argv = [sys.executable, "-m", "gunicorn", "-c", conf, app]
-        self.server = Server(argv, folder / "gunicorn.log", signal.SIGTERM, cwd=ROOT, env=env)
+        self.server = Server(argv, log, signal.SIGTERM, cwd=ROOT, env=env)
         self._wait(health)
 
     def _wait(self, path: str) -> None:

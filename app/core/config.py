@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
+from urllib.parse import quote
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
@@ -135,7 +136,7 @@ def default_redis_url(instance: Path) -> str:
         name = hashlib.sha256(os.fsencode(instance)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"gatehouse-{os.getuid()}-{name}"
         socket = folder / "valkey.sock"
-    return f"unix://{socket}"
+    return f"unix://{quote(str(socket))}"
 
 
 class _Reader:

@@ -89,18 +89,13 @@ class Database:
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
-        self._reader: Engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._apart = create_engine(
-            config.database_url,
-            isolation_level="AUTOCOMMIT",
-            **_engine_options(config) | {"pool_size": 1},
-        )
+        self.reader = _autocommit_engine(config, config.database_pool)
+        self._apart = _autocommit_engine(config, 1)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
             self._write_turn = threading.Lock()
-            event.listen(self.engine, "connect", _prepare_sqlite)
-            event.listen(self._apart, "connect", _prepare_sqlite)
-            self._reader = self.engine.execution_options(reads_only=True)
+            for engine in (self.engine, self.reader, self._apart):
+                event.listen(engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
 
     @contextmanager
@@ -116,7 +111,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a connection on which every statement sees the newest committed state."""
-        with self._reader.connect() as connection:
+        with self.reader.connect() as connection:
             yield connection
 
     @contextmanager
@@ -132,11 +127,13 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        self.reader.dispose()
         self._apart.dispose()
 
     def forget_inherited_connections(self) -> None:
         """Drop, after a fork, connections that belong to the parent process."""
         self.engine.dispose(close=False)
+        self.reader.dispose(close=False)
         self._apart.dispose(close=False)
 
     def _begin_sqlite(self, connection: Connection) -> None:
@@ -144,8 +141,6 @@ class Database:
 
         A transaction that started reading and took the lock later would fail instead of wait.
         """
-        if connection.get_execution_options().get("reads_only"):
-            return
         give_up_at = self._clock.monotonic() + SQLITE_WRITE_PATIENCE_SECONDS
         while True:
             try:
@@ -156,6 +151,14 @@ class Database:
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
             else:
                 return
+
+
+def _autocommit_engine(config: Config, connections: int) -> Engine:
+    """Return an engine whose statements stand alone, so that nothing is left to undo."""
+    options = _engine_options(config) | {"pool_size": connections}
+    return create_engine(
+        config.database_url, isolation_level="AUTOCOMMIT", pool_reset_on_return=None, **options
+    )
 
 
 def _engine_options(config: Config) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
+from app.core.signed_tokens import SignedTokens
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Runtime:
     settings: LiveSettings
     keyring: Keyring
     secret_box: SecretBox
+    access_tokens: SignedTokens
     passwords: Passwords
     rate_limits: RateLimits
     failed_secrets: FailedSecrets

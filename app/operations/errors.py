@@ -1,7 +1,7 @@
-"""Refusals of the readiness check (spec 04 §8.1)."""
+"""Refusals of the readiness check (spec 04 §8.1) and of the reference page."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import Unavailable
+from app.core.errors import NotFound, Unavailable
 
 
 class CacheUnavailable(Unavailable):
@@ -16,3 +16,10 @@ class DatabaseUnreachable(Unavailable):
 
     code = ErrorCode.DATABASE_ERROR
     message = "Database unavailable"
+
+
+class PageFileMissing(NotFound):
+    """The reference page has no such file."""
+
+    code = ErrorCode.ENDPOINT_NOT_FOUND
+    message = "There is no such endpoint."

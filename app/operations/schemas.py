@@ -5,6 +5,21 @@ from marshmallow import Schema, fields, validate
 from app.setup.state import SetupState
 
 
+class HealthData(Schema):
+    """The process answers."""
+
+    status = fields.String(required=True, validate=validate.Equal("ok"))
+
+
+class OpenApiData(Schema):
+    """An OpenAPI document (https://spec.openapis.org/oas/v3.1.0)."""
+
+    openapi = fields.String(required=True)
+    info = fields.Dict(required=True)
+    paths = fields.Dict(required=True)
+    components = fields.Dict(required=True)
+
+
 class ReadyData(Schema):
     """How far the installation is."""
 

@@ -35,7 +35,7 @@ def readiness(rt: Runtime) -> SetupState:
 def frontend_config(rt: Runtime) -> dict[str, Any]:
     """Return branding, the ways in, and the defaults of the file side."""
     get = rt.settings.get
-    site_urls = list(rt.settings.get(site.PUBLIC_SITE_URL))
+    site_urls: tuple[str, ...] = rt.settings.get(site.PUBLIC_SITE_URL)
     passwords = get(keys.PASSWORD_LOGIN_ENABLED)
     return {
         "version": FRONTEND_CONFIG_VERSION,
@@ -45,7 +45,7 @@ def frontend_config(rt: Runtime) -> dict[str, Any]:
             "favicon_url": get(keys.BRANDING_FAVICON_URL),
             "wordmark_dark_url": get(keys.BRANDING_WORDMARK_DARK_URL),
             "wordmark_light_url": get(keys.BRANDING_WORDMARK_LIGHT_URL),
-            "site_urls": site_urls,
+            "site_urls": list(site_urls),
             "allow_user_registration": passwords and get(keys.ALLOW_USER_REGISTRATION),
             "passkey_login_enabled": get(keys.PASSKEY_LOGIN_ENABLED),
             "password_login_enabled": passwords,

@@ -1,36 +1,48 @@
 """/health*, /public/frontend-config, and the API description with its reference page."""
 
-from flask import Blueprint, Response, jsonify
+from flask import (
+    Blueprint,
+    Response,
+    current_app,
+    make_response,
+    redirect,
+    render_template,
+    request,
+)
 from flask.typing import ResponseReturnValue
 
-from app.operations import service
-from app.operations.schemas import FrontendConfigData, ReadyData
+from app.operations import reference, service
+from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing
+from app.operations.schemas import FrontendConfigData, HealthData, OpenApiData, ReadyData
 from app.web import metrics
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
-from app.web.operation import answers
+from app.web.openapi.document import document
+from app.web.operation import answers, answers_raw
 from app.web.runtime import runtime
 
 bp = Blueprint("operations", __name__)
-docs = Blueprint("docs", __name__, url_prefix="/api/v1")
+docs = Blueprint("docs", __name__, url_prefix="/api/v1", template_folder="templates")
 
 FRONTEND_CONFIG_SECONDS = 60
 
 
 @bp.get("/health")
+@answers_raw("application/json", HealthData())
 def health() -> ResponseReturnValue:
     """Tell that the process answers; looks at nothing else."""
-    return jsonify(status="ok")
+    return Response('{"status":"ok"}', content_type="application/json")
 
 
 @bp.get("/health/ready")
-@answers(ReadyData())
+@answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable))
 def ready() -> ResponseReturnValue:
     """Tell whether database and Redis answer, and how far the installation is."""
     return ok({"status": service.readiness(runtime())})
 
 
 @bp.get("/health/metrics")
+@answers_raw("text/plain")
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
     return metrics.exposition()
@@ -40,8 +52,50 @@ def expose_metrics() -> Response:
 @anonymous_route()
 @answers(FrontendConfigData())
 def frontend_config() -> ResponseReturnValue:
-    """Return what a frontend needs to draw its first page (spec 04 §8.2)."""
+    """Return what a frontend needs to draw its first page.
+
+    It may be kept for a minute.
+    """
     response = ok(service.frontend_config(runtime()))
     response.headers["Cache-Control"] = f"public, max-age={FRONTEND_CONFIG_SECONDS}"
     response.headers["Vary"] = "Authorization, Cookie"
     return response
+
+
+@docs.get("/openapi.json")
+@anonymous_route()
+@answers_raw("application/json", OpenApiData(), is_conditional=True)
+def openapi() -> ResponseReturnValue:
+    """Return this description of the interface."""
+    response = Response(document(current_app), content_type="application/json")
+    response.headers["Cache-Control"] = "no-cache"
+    response.add_etags()
+    return response.make_conditional(request)
+
+
+@docs.get("/docs", strict_slashes=False)
+@anonymous_route()
+@answers_raw("text/html")
+def reference_page() -> ResponseReturnValue:
+    """Return the reference page, on which every call can be tried."""
+    if request.path.endswith("/"):
+        # The page's addresses are relative, so that it works below any prefix of a proxy.
+        return redirect("../docs", 308)
+    page = render_template("reference.html", swagger_ui_version=reference.SWAGGER_UI_VERSION)
+    response = reference.secured(make_response(page))
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+@docs.get("/docs/assets/<path:name>")
+@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,))
+def reference_file(name: str) -> ResponseReturnValue:
+    """Return a script, style sheet or picture of the reference page."""
+    return reference.own_file(name)
+
+
+@docs.get("/docs/swagger-ui/<version>/<name>")
+@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,))
+def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
+    """Return a file of Swagger UI, which draws the list of operations."""
+    return reference.swagger_ui_file(version, name)

@@ -1,24 +1,25 @@
 """Statements on sessions and spent tokens."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.core.prepared_read import PreparedRead
 from app.sessions.models import LoginSession, SpentRefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 Reader = Connection | Session
 
 _SESSION_COLUMNS = (LoginSession.revoked_at, LoginSession.expires_at, LoginSession.is_limited)
-_ACCESS = (
+_ACCESS = PreparedRead(
     select(*_SESSION_COLUMNS, *ACCOUNT_COLUMNS)
     .join(User, User.id == LoginSession.user_id)
     .outerjoin(UserProfile, UserProfile.user_id == User.id)
-    .where(LoginSession.id == bindparam("session_id"))
+    .where(LoginSession.id == bindparam("session_id")),
+    "session_id",
 )
 _HOLDER_COLUMNS: tuple[Any, ...] = (
     LoginSession.id,
@@ -30,10 +31,11 @@ _HOLDER_COLUMNS: tuple[Any, ...] = (
     User.status,
     User.must_change_password,
 )
-_HOLDER = (
+_HOLDER = PreparedRead(
     select(*_HOLDER_COLUMNS)
     .join(User, User.id == LoginSession.user_id)
-    .where(LoginSession.refresh_digest == bindparam("digest"))
+    .where(LoginSession.refresh_digest == bindparam("digest")),
+    "digest",
 )
 _SPENT = (
     select(*_HOLDER_COLUMNS, SpentRefreshToken.consumed_at, SpentRefreshToken.expires_at)
@@ -41,6 +43,80 @@ _SPENT = (
     .join(User, User.id == LoginSession.user_id)
     .where(SpentRefreshToken.token_digest == bindparam("digest"))
 )
+
+
+_LIST = PreparedRead(
+    select(
+        LoginSession.id,
+        LoginSession.refresh_digest,
+        LoginSession.ip_address,
+        LoginSession.user_agent,
+        LoginSession.created_at,
+        LoginSession.last_seen_at,
+        LoginSession.expires_at,
+    )
+    .where(
+        LoginSession.user_id == bindparam("user_id"),
+        LoginSession.revoked_at.is_(None),
+        LoginSession.expires_at > bindparam("now"),
+    )
+    .order_by(LoginSession.last_seen_at.desc(), LoginSession.id),
+    "user_id",
+    "now",
+)
+
+
+# Built once: putting a statement together costs more than running it.
+_sessions = cast("Table", LoginSession.__table__)
+_spent = cast("Table", SpentRefreshToken.__table__)
+_ROTATE = (
+    update(_sessions)
+    .where(
+        _sessions.c.refresh_digest == bindparam("old_digest"),
+        _sessions.c.revoked_at.is_(None),
+        _sessions.c.expires_at > bindparam("now"),
+    )
+    .values(
+        refresh_digest=bindparam("new_digest"),
+        last_seen_at=bindparam("now"),
+        expires_at=bindparam("new_expires_at"),
+        ip_address=func.coalesce(bindparam("client_address"), _sessions.c.ip_address),
+        user_agent=func.coalesce(bindparam("client_user_agent"), _sessions.c.user_agent),
+    )
+)
+_SPEND = insert(_spent).values(
+    token_digest=bindparam("old_digest"),
+    session_id=bindparam("session_id"),
+    consumed_at=bindparam("now"),
+    expires_at=bindparam("old_expires_at"),
+)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """One exchange of a refresh token; None for what the client does not tell of itself."""
+
+    session_id: str
+    old_digest: str
+    old_expires_at: datetime
+    new_digest: str
+    new_expires_at: datetime
+    client_address: str | None
+    client_user_agent: str | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One entry of the session list."""
+
+    id: str
+    refresh_digest: str
+    ip_address: str | None
+    user_agent: str | None
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +152,15 @@ class Spent:
     expires_at: datetime
 
 
-def find_access(reader: Reader, session_id: str) -> Access | None:
+def find_access(engine: Engine, session_id: str) -> Access | None:
     """Return session and account in one indexed read (decision A7); None if there is no such."""
-    row = reader.execute(_ACCESS, {"session_id": session_id}).one_or_none()
+    row = _ACCESS.one_or_none(engine, session_id)
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
-def find_holder(reader: Reader, refresh_digest: str) -> Holder | None:
+def find_holder(engine: Engine, refresh_digest: str) -> Holder | None:
     """Return the session whose newest refresh token this is."""
-    row = reader.execute(_HOLDER, {"digest": refresh_digest}).one_or_none()
+    row = _HOLDER.one_or_none(engine, refresh_digest)
     return Holder(*row) if row else None
 
 
@@ -94,41 +170,21 @@ def find_spent(reader: Reader, refresh_digest: str) -> Spent | None:
     return Spent(Holder(*row[:-2]), row[-2], row[-1]) if row else None
 
 
-def rotate(session: Session, old_digest: str, now: datetime, values: dict[str, Any]) -> bool:
+def rotate(session: Session, rotation: Rotation) -> bool:
     """Put a new refresh token in the place of a live one; False if it no longer is.
 
     A single UPDATE, so of two simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
     """
-    is_live = LoginSession.revoked_at.is_(None), LoginSession.expires_at > now
-    statement = (
-        update(LoginSession)
-        .where(LoginSession.refresh_digest == old_digest, *is_live)
-        .values(last_seen_at=now, **values)
-        .execution_options(synchronize_session=False)
-    )
-    return session.execute(statement).rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    connection = session.connection()
+    if connection.execute(_ROTATE, vars(rotation)).rowcount != 1:
+        return False
+    connection.execute(_SPEND, vars(rotation))
+    return True
 
 
-def list_live(reader: Reader, user_id: int, now: datetime) -> Sequence[Any]:
+def list_live(engine: Engine, user_id: int, now: datetime) -> list[Listed]:
     """Return the user's live sessions, the one seen last first."""
-    statement = (
-        select(
-            LoginSession.id,
-            LoginSession.refresh_digest,
-            LoginSession.ip_address,
-            LoginSession.user_agent,
-            LoginSession.created_at,
-            LoginSession.last_seen_at,
-            LoginSession.expires_at,
-        )
-        .where(
-            LoginSession.user_id == user_id,
-            LoginSession.revoked_at.is_(None),
-            LoginSession.expires_at > now,
-        )
-        .order_by(LoginSession.last_seen_at.desc(), LoginSession.id)
-    )
-    return reader.execute(statement).all()
+    return [Listed(*row) for row in _LIST.all(engine, user_id, now)]
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:

@@ -1,9 +1,7 @@
 """Use cases of sessions: the access check, opening, rotating, listing, ending."""
 
 import uuid
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
@@ -24,7 +22,7 @@ from app.sessions.errors import (
     TokenExpired,
     TokenInvalid,
 )
-from app.sessions.models import LoginSession, SpentRefreshToken
+from app.sessions.models import LoginSession
 from app.settings import keys
 from app.users.models import Account, Status
 from app.web.principal import Principal
@@ -37,9 +35,8 @@ def authenticate(rt: Runtime, token: str) -> Principal:
     Source: decisions A3 and A7; spec 01 §1.1.
     """
     now = rt.clock.now()
-    claims = access_token.read(rt.keyring, token, now)
-    with rt.reading() as connection:
-        access = queries.find_access(connection, claims.session_id)
+    claims = access_token.read(rt.access_tokens, token, now)
+    access = queries.find_access(rt.database.reader, claims.session_id)
     if access is None:
         raise TokenInvalid
     if access.account.status != Status.ACTIVE:
@@ -87,11 +84,9 @@ def rotate(rt: Runtime, refresh_token: str, client: Client, arrived_at: datetime
     # Requests that already wait in this worker get their time of arrival before a token goes.
     rt.clock.sleep(0)
     old = digest(refresh_token)
-    with rt.reading() as connection:
-        holder = queries.find_holder(connection, old)
-        spent = queries.find_spent(connection, old) if holder is None else None
+    holder = queries.find_holder(rt.database.reader, old)
     if holder is None:
-        raise _judge_spent(rt, spent, client, arrived_at)
+        raise _judge_spent(rt, old, client, arrived_at)
     _require_refreshable(rt, holder)
     pair = _exchange(rt, holder, old, client)
     if pair is None:
@@ -101,11 +96,10 @@ def rotate(rt: Runtime, refresh_token: str, client: Client, arrived_at: datetime
 
 def list_sessions(
     rt: Runtime, user_id: int, refresh_token: str | None
-) -> Sequence[tuple[Any, bool]]:
+) -> list[tuple[queries.Listed, bool]]:
     """Return the live sessions, each with whether `refresh_token` is its newest."""
     current = digest(refresh_token) if refresh_token else None
-    with rt.reading() as connection:
-        rows = queries.list_live(connection, user_id, rt.clock.now())
+    rows = queries.list_live(rt.database.reader, user_id, rt.clock.now())
     return [(row, row.refresh_digest == current) for row in rows]
 
 
@@ -117,12 +111,12 @@ def revoke_others(
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
+    current = queries.find_holder(rt.database.reader, digest(refresh_token))
+    if current is None or current.revoked_at is not None or current.expires_at <= now:
+        raise TokenInvalid
+    if current.user_id != user_id:
+        raise SessionUserMismatch
     with rt.transaction() as session:
-        current = queries.find_holder(session, digest(refresh_token))
-        if current is None or current.revoked_at is not None or current.expires_at <= now:
-            raise TokenInvalid
-        if current.user_id != user_id:
-            raise SessionUserMismatch
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         audit.record(
             rt,
@@ -149,10 +143,10 @@ def revoke(
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), _canonical_id(session_id)
+    holder = _holder_of(rt, refresh_token)
     with rt.transaction() as session:
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
-        holder = queries.find_holder(session, digest(refresh_token)) if refresh_token else None
         is_current = session_id in {current_id, holder.session_id if holder else None}
         if queries.revoke(session, session_id, now):
             audit.record(
@@ -172,11 +166,11 @@ def log_out(
 ) -> None:
     """End the session of a refresh token or else of an access token, expired or not (E6)."""
     now = rt.clock.now()
+    session_id = _session_to_end(rt, refresh_token, token)
+    if session_id is None:
+        return
     with rt.transaction() as session:
-        ended = _session_to_end(rt, session, refresh_token, token)
-        if ended is None:
-            return
-        session_id, user_id = ended
+        user_id = queries.find_owner(session, session_id) or 0
         if queries.revoke(session, session_id, now):
             audit.record(
                 rt,
@@ -197,24 +191,21 @@ def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
 def _exchange(rt: Runtime, holder: queries.Holder, old: str, client: Client) -> TokenPair | None:
     """Swap the tokens; None if another request was faster or the session has just ended."""
     refresh_token = random_token()
-    values: dict[str, Any] = {"refresh_digest": digest(refresh_token)}
-    if client.address:
-        values["ip_address"] = client.address
-    if client.user_agent:
-        values["user_agent"] = client.user_agent
+    seconds = rt.settings.get(keys.REFRESH_TTL_SECONDS)
     with rt.transaction() as session:
         now = rt.clock.now()
-        values["expires_at"] = _refresh_expiry(rt, now)
-        if not queries.rotate(session, old, now, values):
-            return None
-        session.execute(
-            insert(SpentRefreshToken).values(
-                token_digest=old,
-                session_id=holder.session_id,
-                consumed_at=rt.clock.now(),
-                expires_at=holder.expires_at,
-            )
+        rotation = queries.Rotation(
+            session_id=holder.session_id,
+            old_digest=old,
+            old_expires_at=holder.expires_at,
+            new_digest=digest(refresh_token),
+            new_expires_at=now + timedelta(seconds=seconds),
+            client_address=client.address,
+            client_user_agent=client.user_agent,
+            now=now,
         )
+        if not queries.rotate(session, rotation):
+            return None
     return _pair(rt, holder.session_id, holder.user_id, refresh_token, now)
 
 
@@ -238,10 +229,10 @@ def _judge_lost_race(rt: Runtime, old: str) -> Exception:
     return RefreshTokenStale()
 
 
-def _judge_spent(
-    rt: Runtime, spent: queries.Spent | None, client: Client, arrived_at: datetime
-) -> Exception:
+def _judge_spent(rt: Runtime, old: str, client: Client, arrived_at: datetime) -> Exception:
     """Tell an honest race from a replay, and end the user's sessions for a replay."""
+    with rt.reading() as connection:
+        spent = queries.find_spent(connection, old)
     if spent is None:
         return TokenInvalid()
     if spent.holder.status != Status.ACTIVE:
@@ -277,18 +268,21 @@ def _sound_alarm(rt: Runtime, spent: queries.Spent) -> None:
         )
 
 
-def _session_to_end(
-    rt: Runtime, session: Session, refresh_token: str | None, token: str | None
-) -> tuple[str, int] | None:
-    holder = queries.find_holder(session, digest(refresh_token)) if refresh_token else None
+def _session_to_end(rt: Runtime, refresh_token: str | None, token: str | None) -> str | None:
+    holder = _holder_of(rt, refresh_token)
     if holder is not None:
-        return holder.session_id, holder.user_id
+        return holder.session_id
     try:
-        claims = access_token.read(rt.keyring, token or "", rt.clock.now(), ignore_expiry=True)
+        now = rt.clock.now()
+        return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
     except TokenInvalid:
         return None
-    owner = queries.find_owner(session, claims.session_id)
-    return (claims.session_id, owner) if owner is not None else None
+
+
+def _holder_of(rt: Runtime, refresh_token: str | None) -> queries.Holder | None:
+    if refresh_token is None:
+        return None
+    return queries.find_holder(rt.database.reader, digest(refresh_token))
 
 
 def _pair(
@@ -297,7 +291,7 @@ def _pair(
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(
-        access_token=access_token.issue(rt.keyring, session_id, user_id, now, life),
+        access_token=access_token.issue(rt.access_tokens, session_id, user_id, now, life),
         access_seconds=access_seconds,
         refresh_token=refresh_token,
         refresh_seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS),

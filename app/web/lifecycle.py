@@ -1,16 +1,15 @@
 """What happens around every request: ids, security headers, one access line, metrics."""
 
-import logging
 from time import perf_counter
 
 from flask import Flask, Response, g, request
 
-from app.core.logs import request_fields
+from app.core.logs import AccessLog, request_fields
 from app.core.tokens import random_uuid
 from app.web import metrics, peer
 from app.web.runtime import runtime
 
-log = logging.getLogger("gatehouse.access")
+access_log = AccessLog()
 
 SECURITY_HEADERS = (
     ("X-Frame-Options", "SAMEORIGIN"),
@@ -41,32 +40,13 @@ def _finish(response: Response) -> Response:
         headers["Cache-Control"] = "no-store"
     seconds = perf_counter() - g.began
     metrics.count_request(response.status_code, seconds)
-    if log.isEnabledFor(logging.INFO):
-        _log_access(response.status_code, seconds)
+    access_log.write(
+        request.method, _loggable_path(), response.status_code, seconds, peer.client_address()
+    )
     return response
 
 
-def _log_access(status: int, seconds: float) -> None:
-    """Write one line; the path goes without its query, which may carry a token."""
-    path = _route_path()
-    milliseconds = round(seconds * 1000, 1)
-    log.info(
-        "%s %s %d %.1f ms",
-        request.method,
-        path,
-        status,
-        milliseconds,
-        extra={
-            "method": request.method,
-            "path": path,
-            "status": status,
-            "duration_ms": milliseconds,
-            "address": peer.client_address(),
-        },
-    )
-
-
-def _route_path() -> str:
+def _loggable_path() -> str:
     """Return the path, or the route's pattern where a part of the path is itself a secret."""
     rule = request.url_rule
     if rule is not None and "token" in rule.arguments:

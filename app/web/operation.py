@@ -21,7 +21,10 @@ _ATTRIBUTE = "__gatehouse_operation__"
 
 @dataclass
 class Operation:
-    """One route as its decorators describe it; `data` is None where the payload is null."""
+    """One route as its decorators describe it.
+
+    `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
+    """
 
     access: Access | None = None
     body: type[Schema] | None = None
@@ -30,6 +33,7 @@ class Operation:
     status: int = 200
     media_type: str = "application/json"
     is_enveloped: bool = True
+    is_conditional: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
 
     def may_fail_with(self, *errors: type[AppError]) -> None:
@@ -60,14 +64,19 @@ def answers(
 
 
 def answers_raw(
-    media_type: str, *, status: int = 200, errors: tuple[type[AppError], ...] = ()
+    media_type: str,
+    data: Schema | None = None,
+    *,
+    status: int = 200,
+    is_conditional: bool = False,
+    errors: tuple[type[AppError], ...] = (),
 ) -> Callable[[V], V]:
-    """Describe a view whose success is not an envelope."""
+    """Describe a view whose success is not an envelope; a conditional one has an ETag and 304."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
-        operation.media_type, operation.status = media_type, status
-        operation.is_enveloped = False
+        operation.media_type, operation.data, operation.status = media_type, data, status
+        operation.is_enveloped, operation.is_conditional = False, is_conditional
         operation.may_fail_with(*errors)
         return view
 

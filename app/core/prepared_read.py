@@ -1,0 +1,146 @@
+"""SELECTs that run on nearly every request, without what SQLAlchemy does for each execution.
+
+The statement is still written with SQLAlchemy's expressions. It is compiled once per database and
+run on the driver's cursor; PostgreSQL also plans it once per connection (PREPARE), which costs it
+more than running it.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Dialect, Engine, Select
+from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.types import TypeEngine
+
+from app.core.errors import DatabaseUnavailable
+
+_numbers = itertools.count(1)
+
+Row = tuple[Any, ...]
+AnySelect = Select[Any] | Select[*tuple[Any, ...]]
+Processor = Callable[[Any], Any]
+
+# SQLSTATEs of a statement another session of a pooler prepared, or did not.
+UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
+
+
+class PreparedRead:
+    """One SELECT whose `parameters` are its bindparams in the order they are given.
+
+    The engine it runs on must be in autocommit mode.
+    """
+
+    def __init__(self, statement: AnySelect, *parameters: str) -> None:
+        self._statement = statement
+        self._parameters = parameters
+        self._name = f"gatehouse_{next(_numbers)}"
+        self._compiled: dict[Engine, _Compiled] = {}
+
+    def all(self, engine: Engine, *values: Any) -> list[Row]:
+        """Return every row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        compiled = self._compiled.get(engine)
+        if compiled is None:
+            compiled = _Compiled(self._statement, self._parameters, self._name, engine)
+            self._compiled[engine] = compiled
+        return compiled.all(values)
+
+    def one_or_none(self, engine: Engine, *values: Any) -> Row | None:
+        """Return the row, None without one; the statement must select by a unique key."""
+        rows = self.all(engine, *values)
+        return rows[0] if rows else None
+
+
+class _Compiled:
+    """The statement in the form one database runs."""
+
+    def __init__(
+        self,
+        statement: AnySelect,
+        parameters: tuple[str, ...],
+        name: str,
+        engine: Engine,
+    ) -> None:
+        dialect = engine.dialect
+        compiled = statement.compile(dialect=dialect)
+        types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in parameters}
+        self._engine = engine
+        self._name = name
+        self._text, self._prepare = str(compiled), ""
+        order = list(parameters)
+        if dialect.name == "postgresql":
+            self._text, self._prepare = _prepared(self._text, name, types, dialect)
+        else:
+            order = list(compiled.positiontup or ())
+        self._binders = [
+            (parameters.index(p), types[p].bind_processor(dialect) or _unchanged) for p in order
+        ]
+        columns = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
+        processors = [column.result_processor(dialect, None) for column in columns]
+        self._processors = [(i, p) for i, p in enumerate(processors) if p is not None]
+
+    def all(self, values: Row) -> list[Row]:
+        bound = tuple(bind(values[index]) for index, bind in self._binders)
+        connection = self._engine.raw_connection()
+        try:
+            rows = self._run(connection, bound)
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            if self._engine.dialect.is_disconnect(error, connection, None):
+                connection.invalidate(error)
+                raise DatabaseUnavailable from error
+            raise
+        finally:
+            connection.close()
+        if not self._processors:
+            return rows
+        return [self._processed(row) for row in rows]
+
+    def _run(self, connection: PoolProxiedConnection, parameters: Row) -> list[Row]:
+        cursor = connection.cursor()
+        try:
+            if self._prepare and self._name not in connection.info:
+                self._prepare_on(connection, cursor)
+            try:
+                cursor.execute(self._text, parameters)
+            except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+                # A pooler between us and PostgreSQL may hand out another connection each time.
+                if getattr(error, "pgcode", None) != UNKNOWN_STATEMENT:
+                    raise
+                self._prepare_on(connection, cursor)
+                cursor.execute(self._text, parameters)
+            return cursor.fetchall()  # type: ignore[return-value]
+        finally:
+            cursor.close()
+
+    def _prepare_on(self, connection: PoolProxiedConnection, cursor: Any) -> None:
+        try:
+            cursor.execute(self._prepare)
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            if getattr(error, "pgcode", None) != KNOWN_STATEMENT:
+                raise
+        connection.info[self._name] = True
+
+    def _processed(self, row: Row) -> Row:
+        values = list(row)
+        for index, process in self._processors:
+            values[index] = process(values[index])
+        return tuple(values)
+
+
+def _prepared(
+    text: str, name: str, types: dict[str, TypeEngine[Any]], dialect: Dialect
+) -> tuple[str, str]:
+    """Return the EXECUTE and the PREPARE of a statement with psycopg2's named marks."""
+    for number, (parameter, kind) in enumerate(types.items(), start=1):
+        mark = f"%({parameter})s"
+        text = text.replace(f"{mark}::{kind.compile(dialect)}", mark).replace(mark, f"${number}")
+    kinds = ", ".join(kind.compile(dialect) for kind in types.values())
+    marks = ", ".join(["%s"] * len(types))
+    return f"EXECUTE {name} ({marks})", f"PREPARE {name} ({kinds}) AS {text}"
+
+
+def _unchanged(value: Any) -> Any:
+    return value

@@ -1,0 +1,83 @@
+"""JWTs signed with the installation's own keys (RFC 7519; decision E4).
+
+Invariant: only the keyring's newest key signs, and a retired one is believed no longer than the
+longest token it can have signed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import jwt
+
+from app.core.keyring import Keyring
+from app.core.tokens import digest
+
+ALGORITHM = "HS256"
+LONGEST_LIFE = timedelta(days=1)
+LONGEST_TOKEN = 2048
+REMEMBERED_TOKENS = 8192
+
+# Times are judged by the application's clock, and by the reader of the claims alone.
+_verifier = jwt.PyJWT({"verify_exp": False, "verify_iat": False, "verify_nbf": False})
+
+
+class TokenForged(Exception):
+    """The text is no token signed with a key of ours that is still believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Genuine:
+    key_id: str
+    claims: Mapping[str, Any]
+
+
+class SignedTokens:
+    """Signs and verifies claims for one purpose.
+
+    A page presents one token many times, and checking its signature costs more than everything
+    else in an access check. So what was found genuine is remembered by its digest; the key's
+    retirement, like whatever the claims say, is judged anew every time.
+    """
+
+    def __init__(self, keyring: Keyring, purpose: str) -> None:
+        self._keyring = keyring
+        self._purpose = purpose
+        self._genuine: OrderedDict[str, _Genuine] = OrderedDict()
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return a token that carries `claims`."""
+        key = self._keyring.current()
+        secret = self._keyring.derived(key, self._purpose)
+        return jwt.encode(dict(claims), secret, ALGORITHM, headers={"kid": key.key_id})
+
+    def verified(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a genuine token, which may have expired.
+
+        Raises: TokenForged.
+        """
+        if len(token) > LONGEST_TOKEN:
+            raise TokenForged
+        name = digest(token)
+        genuine = self._genuine.get(name) or self._verify(token, name)
+        key = self._keyring.find(genuine.key_id)
+        if key is None or self._keyring.is_retired_for(key, LONGEST_LIFE):
+            raise TokenForged
+        return genuine.claims
+
+    def _verify(self, token: str, name: str) -> _Genuine:
+        try:
+            key_id = str(jwt.get_unverified_header(token).get("kid"))
+            key = self._keyring.find(key_id)
+            if key is None:
+                raise TokenForged
+            secret = self._keyring.derived(key, self._purpose)
+            claims = _verifier.decode(token, secret, algorithms=[ALGORITHM])
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise TokenForged from None
+        self._genuine[name] = genuine = _Genuine(key_id, claims)
+        if len(self._genuine) > REMEMBERED_TOKENS:
+            self._genuine.popitem(last=False)
+        return genuine

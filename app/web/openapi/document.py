@@ -1,0 +1,109 @@
+"""Puts the document together: routes, tags, and what is true of all of them."""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from apispec import APISpec
+from flask import Flask
+from werkzeug.routing import Rule
+
+from app import __version__
+from app.web.openapi import answers, security
+from app.web.openapi.introduction import INTRODUCTION
+from app.web.openapi.schemas import JsonSchema, Plugin
+from app.web.operation import Operation, operation_of
+
+OPENAPI_VERSION = "3.1.0"
+CACHE = "gatehouse_openapi"
+UNDESCRIBED_METHODS = {"HEAD", "OPTIONS"}
+VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
+KINDS: dict[str | None, JsonSchema] = {
+    None: {"type": "string", "minLength": 1},
+    "int": {"type": "integer", "minimum": 0},
+    "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
+    "uuid": {"type": "string", "format": "uuid"},
+}
+
+
+def document(app: Flask) -> str:
+    """Return the description of an application as JSON text, made at the first call."""
+    if CACHE not in app.extensions:
+        described = _build(app)
+        app.extensions[CACHE] = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    text: str = app.extensions[CACHE]
+    return text
+
+
+def _build(app: Flask) -> dict[str, Any]:
+    plugin = Plugin()
+    spec = APISpec(
+        title="Gatehouse",
+        version=__version__,
+        openapi_version=OPENAPI_VERSION,
+        plugins=[plugin],
+        info={"description": INTRODUCTION},
+        servers=[{"url": "/"}],
+    )
+    _add_components(spec)
+    for rule in app.url_map.iter_rules():
+        view = app.view_functions[rule.endpoint]
+        methods = sorted((rule.methods or set()) - UNDESCRIBED_METHODS)
+        spec.path(
+            path=VARIABLE.sub(r"{\g<name>}", rule.rule),
+            operations={m.lower(): _operation(spec, plugin, rule, m, view) for m in methods},
+        )
+    return spec.to_dict()
+
+
+def _add_components(spec: APISpec) -> None:
+    for name, scheme in security.SCHEMES.items():
+        spec.components.security_scheme(name, scheme)
+    for name, header in answers.HEADERS.items():
+        spec.components.header(name, header)
+    for name, (status, errors) in answers.SHARED.items():
+        spec.components.response(name, answers.refusal(status, errors))
+
+
+def _operation(
+    spec: APISpec, plugin: Plugin, rule: Rule, method: str, view: Callable[..., Any]
+) -> dict[str, Any]:
+    operation = operation_of(view)
+    summary, _, details = inspect.cleandoc(view.__doc__ or "").partition("\n\n")
+    described: dict[str, Any] = {
+        "operationId": f"{method.lower()}_{rule.endpoint}".replace(".", "_"),
+        "tags": [_tag(spec, view)],
+        "summary": summary.replace("\n", " ").rstrip("."),
+        "description": "\n\n".join(filter(None, [details, security.access_sentence(operation)])),
+        "security": security.requirements(operation, method),
+        "parameters": [*_parameters(plugin, operation, rule)],
+        "responses": answers.responses(
+            operation,
+            security.refusals(operation, method),
+            None if operation.data is None else plugin.reference(operation.data),
+        ),
+    }
+    if operation.body is not None:
+        schema = plugin.reference(operation.body())
+        described["requestBody"] = {"required": True, "content": {answers.JSON: {"schema": schema}}}
+    return described
+
+
+def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[JsonSchema]:
+    for variable in VARIABLE.finditer(rule.rule):
+        schema = dict(KINDS.get(variable["kind"], KINDS[None]))
+        yield {"in": "path", "name": variable["name"], "required": True, "schema": schema}
+    if operation.query is not None:
+        yield from plugin.query_parameters(operation.query)
+
+
+def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
+    """Return the tag of the view's area, whose package says what the area is for."""
+    package = view.__module__.rpartition(".")[0]
+    name = package.rpartition(".")[2].replace("_", " ").capitalize()
+    if all(tag["name"] != name for tag in spec._tags):
+        spec.tag({"name": name, "description": sys.modules[package].__doc__ or ""})
+    return name

@@ -1,0 +1,74 @@
+"""Marshmallow schemas in the words of JSON Schema: what validation does, no more and no less."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from marshmallow import Schema, fields
+
+from app.web.schema import INT64, RequestSchema, Text, WholeNumber
+
+JsonSchema = dict[str, Any]
+
+# NUL is the one character no text may contain that a pattern can say in every dialect; half a
+# surrogate pair is not even a character in most of them.
+NO_NUL = r"^[^\u0000]*$"
+
+
+class Converter(OpenAPIConverter):
+    """apispec's converter, taught the field types of our schema layer."""
+
+    def schema2jsonschema(self, schema: Schema) -> JsonSchema:
+        """Add the schema's own sentence, and that a request may carry unknown members."""
+        described: JsonSchema = super().schema2jsonschema(schema)  # type: ignore[no-untyped-call]
+        # An answer may grow members later: apispec would promise that it never does.
+        described.pop("additionalProperties", None)
+        if isinstance(schema, RequestSchema):
+            described["additionalProperties"] = True
+        if schema.__doc__:
+            described["description"] = schema.__doc__
+        return described
+
+    def field2property(self, field: fields.Field[Any]) -> JsonSchema:
+        """Add what apispec cannot see in our own field types."""
+        described: JsonSchema = super().field2property(field)
+        if isinstance(field, Text):
+            return {**described, **_text_rules(field, described)}
+        if isinstance(field, WholeNumber):
+            return {"minimum": -INT64, "maximum": INT64 - 1, **described, "format": "int64"}
+        if isinstance(field, fields.Enum):
+            return {"type": ["string", "null"] if field.allow_none else "string", **described}
+        return described
+
+
+class Plugin(MarshmallowPlugin):
+    """The marshmallow plugin with our converter."""
+
+    Converter = Converter
+
+    def reference(self, schema: Schema) -> JsonSchema:
+        """Return a reference to a schema, which then is one of the document's components."""
+        resolved: JsonSchema = self._converter.resolve_nested_schema(schema)
+        return resolved
+
+    def query_parameters(self, schema: type[Schema]) -> Iterator[JsonSchema]:
+        """Describe a query schema; a query can leave a parameter out, but cannot say null."""
+        for parameter in self._converter.schema2parameters(schema, location="query"):
+            described = parameter["schema"]
+            if isinstance(kinds := described.get("type"), list):
+                described["type"] = next(kind for kind in kinds if kind != "null")
+            if described.get("default", ...) is None:
+                del described["default"]
+            described.pop("examples", None)
+            yield parameter
+
+    @property
+    def _converter(self) -> Any:
+        return self.converter
+
+
+def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
+    """Return the pattern, and an example: its own name says more than random characters."""
+    example = (field.data_key or field.name or "text")[: described.get("maxLength")]
+    return {"pattern": NO_NUL, "examples": [example], **described}

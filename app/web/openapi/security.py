@@ -1,0 +1,79 @@
+"""How a caller authenticates, in the document's words (decisions A7 and A9)."""
+
+from collections.abc import Iterator
+
+from app.core.errors import AppError
+from app.web import cookies, origin
+from app.web.openapi.schemas import JsonSchema
+from app.web.operation import Operation
+from app.web.principal import PasswordChangeRequired, TokenMissing
+
+Requirement = dict[str, list[str]]
+
+SCHEMES: dict[str, JsonSchema] = {
+    "accessCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": cookies.ACCESS_COOKIE,
+        "description": "The access token as a login sets it: HttpOnly, so a browser sends it by "
+        "itself. It wins over a bearer token.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The same access token in the Authorization header, for scripts. "
+        "Needs no CSRF token.",
+    },
+    "refreshCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": cookies.REFRESH_COOKIE,
+        "description": f"The refresh token, HttpOnly, sent below {cookies.REFRESH_PATH} only. "
+        "It works once.",
+    },
+    "csrfToken": {
+        "type": "apiKey",
+        "in": "header",
+        "name": origin.CSRF_HEADER,
+        "description": f"The value of the readable cookie `{cookies.CSRF_COOKIE}`, repeated. "
+        "Browsers must send it with every unsafe request that a cookie authenticates. A request "
+        "with neither Origin nor Referer nor Sec-Fetch-* passes without, unless the service runs "
+        "in strict mode.",
+    },
+}
+SESSION_SAFE: list[Requirement] = [{"accessCookie": []}, {"bearer": []}]
+SESSION_UNSAFE: list[Requirement] = [{"accessCookie": [], "csrfToken": []}, {"bearer": []}]
+REFRESH: Requirement = {"refreshCookie": [], "csrfToken": []}
+
+
+def requirements(operation: Operation, method: str) -> list[Requirement]:
+    """Return the alternative ways in; an empty list where everybody may call."""
+    if _is_for_sessions(operation):
+        return SESSION_SAFE if method in origin.SAFE_METHODS else SESSION_UNSAFE
+    # No guard checks a token, and yet the view can miss one: it reads the refresh cookie itself.
+    if origin.CsrfTokenInvalid in operation.errors:
+        return [REFRESH] if TokenMissing in operation.errors else [{}, REFRESH]
+    return []
+
+
+def refusals(operation: Operation, method: str) -> Iterator[type[AppError]]:
+    """Yield what can be refused, with what the session guard checks of unsafe methods only."""
+    yield from operation.errors
+    if _is_for_sessions(operation) and method not in origin.SAFE_METHODS:
+        checked = (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
+        yield from (error for error in checked if error not in operation.errors)
+
+
+def access_sentence(operation: Operation) -> str:
+    """Say who may call."""
+    if not _is_for_sessions(operation):
+        return ""
+    who = "an administrator" if operation.access == "admin" else "a signed-in account"
+    if PasswordChangeRequired in operation.errors:
+        return f"For {who}."
+    return f"For {who}, also while a password change is due."
+
+
+def _is_for_sessions(operation: Operation) -> bool:
+    return operation.access in {"session", "admin"}

@@ -1,0 +1,1 @@
+"""The suite: it is the specification that runs."""

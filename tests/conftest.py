@@ -1,0 +1,254 @@
+"""Fixtures: a real application on a real database and a real Redis, with a clock that stands still.
+
+Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from redis import Redis
+
+# Their assertions are explained like those of a test.
+pytest.register_assert_rewrite("tests.support.api", "tests.support.openapi", "tests.support.live")
+
+from app.core.config import Bucket
+from app.core.runtime import Runtime
+from app.factory import create_app
+from app.web import runtime as web_runtime
+from tests.support import factories, servers
+from tests.support.api import ApiClient, BrowserClient
+from tests.support.clock import FakeClock
+from tests.support.factories import KnownUser
+from tests.support.live import LiveService
+
+# An ordinary test never meets the rate limits, though they are on.
+AMPLE = Bucket(per_second=100_000, burst=100_000)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on both databases, one marked `postgres` on PostgreSQL only."""
+    for fixture in ("database_url", "live"):
+        if fixture in metafunc.fixturenames:
+            only_postgres = metafunc.definition.get_closest_marker("postgres")
+            databases = ["postgres"] if only_postgres else ["sqlite", "postgres"]
+            metafunc.parametrize(fixture, databases, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of one running service in one process of the suite."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and "live" in callspec.params:
+            item.add_marker(pytest.mark.live)
+            item.add_marker(pytest.mark.xdist_group(f"live-{callspec.params['live']}"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Make `-n` respect the groups without a further option."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    return LoadGroupScheduling(config, log)
+
+
+# --- servers, one of each per process of the suite -----------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def worker_name() -> str:
+    return os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+
+@pytest.fixture(scope="session")
+def server_folder() -> Iterator[Path]:
+    with servers.short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def worker_number(worker_name: str) -> int:
+    return int(worker_name.removeprefix("gw")) if worker_name != "main" else 0
+
+
+@pytest.fixture(scope="session")
+def redis_server(worker_number: int) -> Iterator[str]:
+    with servers.redis_server(2 * worker_number) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[servers.Cluster]:
+    with servers.postgres_server() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: servers.Cluster, worker_name: str) -> Iterator[str]:
+    """The name of a migrated database, to copy."""
+    name = f"gatehouse_template_{worker_name}"
+    servers.migrate(postgres_server.create(name), clock=FakeClock())
+    yield name
+    postgres_server.drop(name)
+
+
+@pytest.fixture(scope="session")
+def postgres_database(
+    postgres_server: servers.Cluster, postgres_template: str, worker_name: str
+) -> Iterator[servers.PristineDatabase]:
+    name = f"gatehouse_test_{worker_name}"
+    database = servers.PristineDatabase(postgres_server.create(name, postgres_template))
+    yield database
+    database.close()
+    postgres_server.drop(name)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(server_folder: Path) -> Path:
+    return servers.sqlite_template(server_folder / "template.db", clock=FakeClock())
+
+
+@pytest.fixture(scope="session")
+def live_services(
+    request: pytest.FixtureRequest, server_folder: Path, worker_name: str
+) -> Iterator[Callable[[str], LiveService]]:
+    """Start the real service per database, at its first use."""
+    running: dict[str, LiveService] = {}
+
+    def find(database: str) -> LiveService:
+        if database not in running:
+            folder = server_folder / f"live-{database}"
+            folder.mkdir()
+            redis_url = request.getfixturevalue("live_redis_server")
+            running[database] = LiveService(folder, copy(database, folder), redis_url)
+        return running[database]
+
+    def copy(database: str, folder: Path) -> str:
+        if database == "sqlite":
+            template = request.getfixturevalue("sqlite_template")
+            return servers.copy_sqlite(template, folder / "gatehouse.db")
+        template = request.getfixturevalue("postgres_template")
+        cluster = request.getfixturevalue("postgres_server")
+        return cluster.create(f"gatehouse_live_{worker_name}", template)
+
+    yield find
+    for service in running.values():
+        service.stop()
+
+
+@pytest.fixture(scope="session")
+def live_redis_server(worker_number: int) -> Iterator[str]:
+    """A Redis of their own: other tests empty theirs."""
+    with servers.redis_server(2 * worker_number + 1) as url:
+        yield url
+
+
+@pytest.fixture
+def live(
+    request: pytest.FixtureRequest, live_services: Callable[[str], LiveService]
+) -> LiveService:
+    """The real service with two workers, without accounts; runs on both databases, too."""
+    service = live_services(request.param)
+    service.reset()
+    return service
+
+
+# --- one application per test --------------------------------------------------------------------
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A migrated database without accounts, whose default storage route is complete."""
+    if request.param == "sqlite":
+        template = request.getfixturevalue("sqlite_template")
+        return servers.copy_sqlite(template, tmp_path / "gatehouse.db")
+    return request.getfixturevalue("postgres_database").reset()
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """An empty Redis."""
+    with Redis.from_url(redis_server) as client:
+        client.flushdb()
+    return redis_server
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def make_app(
+    database_url: str, redis_url: str, tmp_path: Path, clock: FakeClock
+) -> Iterator[Callable[..., Flask]]:
+    """Build applications on this test's database and Redis.
+
+    Keywords replace configuration values; `clock` and `redis` go to `create_app`.
+    """
+    built: list[Flask] = []
+    instance = tmp_path / "instance"
+
+    def make(*, clock: Any = clock, redis: Redis | None = None, **overrides: Any) -> Flask:
+        generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
+        config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
+        app = create_app(config, clock=clock, redis=redis)
+        built.append(app)
+        return app
+
+    yield make
+    for app in built:
+        app.extensions[web_runtime.EXTENSION].close()
+
+
+@pytest.fixture
+def app(make_app: Callable[..., Flask]) -> Flask:
+    return make_app()
+
+
+@pytest.fixture
+def rt(app: Flask) -> Runtime:
+    """What the application was built with."""
+    return app.extensions[web_runtime.EXTENSION]
+
+
+@pytest.fixture
+def without_storage_route(rt: Runtime) -> None:
+    """The installation as it is before `flask storage bootstrap`."""
+    factories.remove_storage_route(rt)
+
+
+@pytest.fixture
+def api(app: Flask) -> ApiClient:
+    """A script with its cookie jar."""
+    return ApiClient(app)
+
+
+@pytest.fixture
+def browser(app: Flask) -> BrowserClient:
+    """A page of this site."""
+    return BrowserClient(app)
+
+
+@pytest.fixture
+def user(rt: Runtime) -> KnownUser:
+    """An ordinary account beside an administrator, so that the installation is ready."""
+    factories.make_user(rt, username="root", role="admin")
+    return factories.make_user(rt)
+
+
+@pytest.fixture
+def admin(rt: Runtime) -> KnownUser:
+    return factories.make_user(rt, username="boss", role="admin")
+
+
+@pytest.fixture
+def signed_in(api: ApiClient, user: KnownUser) -> ApiClient:
+    """`user`'s client, with the cookies of a login."""
+    api.login(user).ok()
+    return api

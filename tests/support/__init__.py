@@ -1,0 +1,1 @@
+"""What the tests stand on: servers, clock, client, factories, the live service."""

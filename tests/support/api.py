@@ -1,0 +1,320 @@
+"""A client that reads answers as the specification describes them, and checks each of them."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from flask import Flask
+from werkzeug.http import dump_cookie, parse_cookie
+from werkzeug.test import Client as WerkzeugClient
+from werkzeug.test import TestResponse
+
+from app.core.error_codes import ErrorCode
+from tests.support import openapi
+
+BASE = "/api/v1"
+ORIGIN = "http://localhost"
+KNOWN_CODES = frozenset(code.value for code in ErrorCode)
+SECURITY_HEADERS = {
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "strict-origin-when-cross-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+# What is answered with something else than an envelope (decision A1).
+NOT_ENVELOPED = ("/health", "/health/metrics", f"{BASE}/openapi.json", f"{BASE}/docs")
+CACHEABLE = (f"{BASE}/public/frontend-config", f"{BASE}/auth/profile/avatar/", f"{BASE}/docs")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True)
+class SetCookie:
+    """One Set-Cookie header; attribute names in lower case, a bare attribute is True."""
+
+    value: str
+    attributes: Mapping[str, str | bool]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer."""
+
+    method: str
+    path: str
+    status: int
+    headers: Any
+    body: bytes
+
+    @cached_property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def code(self) -> str:
+        return self.json["code"]
+
+    @property
+    def data(self) -> Any:
+        return self.json["data"]
+
+    @property
+    def retry_after(self) -> int:
+        return int(self.headers["Retry-After"])
+
+    @property
+    def set_cookies(self) -> dict[str, SetCookie]:
+        """The Set-Cookie headers by cookie name."""
+        found = {}
+        for header in self.headers.getlist("Set-Cookie"):
+            pair, *attributes = header.split(";")
+            name, _, value = pair.partition("=")
+            assert name not in found, f"{name} is set twice"
+            split = (attribute.strip().partition("=") for attribute in attributes)
+            found[name] = SetCookie(value, {k.lower(): v if eq else True for k, eq, v in split})
+        return found
+
+    def ok(self, status: int = 200) -> Any:
+        """Insist on a success; return its data."""
+        assert (self.status, self.code) == (status, "success"), self
+        return self.data
+
+    def fails(self, status: int, code: str) -> "Answer":
+        """Insist on this refusal."""
+        assert (self.status, self.code) == (status, code), self
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} -> {self.status} {self.body[:2000]!r}"
+
+
+class ApiClient:
+    """Speaks like a script: no Origin, no Sec-Fetch headers; cookies are kept.
+
+    Paths are relative to /api/v1 unless they start with /health or /api/. `headers` are sent with
+    every request.
+    """
+
+    def __init__(self, app: Flask, headers: Mapping[str, str] | None = None) -> None:
+        self.app = app
+        self.headers = dict(headers or {})
+        self._client: WerkzeugClient = app.test_client()
+
+    def get(self, path: str, **options: Any) -> Answer:
+        return self.call("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("POST", path, body, **options)
+
+    def put(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("PUT", path, body, **options)
+
+    def patch(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("PATCH", path, body, **options)
+
+    def delete(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("DELETE", path, body, **options)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str | None] | None = None,
+        address: str | None = None,
+        **options: Any,
+    ) -> Answer:
+        """Send a request and check what every answer must have.
+
+        `body` is sent as JSON, bytes as they are. A header of None is left out. `address` is where
+        the request comes from; `options` go to Werkzeug's client.
+        """
+        full = path if path.startswith(("/api/", "/health")) else BASE + path
+        sent: dict[str, str | None] = {**self.headers, **self._own_headers(method)}
+        if isinstance(body, bytes):
+            options["data"] = body
+            sent["Content-Type"] = "application/json"
+        elif body is not None:
+            options["data"] = json.dumps(body)
+            sent["Content-Type"] = "application/json"
+        sent |= headers or {}
+        if address is not None:
+            options["environ_overrides"] = {
+                **options.get("environ_overrides", {}),
+                "REMOTE_ADDR": address,
+            }
+        response = self._client.open(
+            full,
+            method=method,
+            headers=[(name, value) for name, value in sent.items() if value is not None],
+            buffered=True,
+            **options,
+        )
+        return _checked(self.app, method, full, response)
+
+    def _own_headers(self, method: str) -> dict[str, str]:
+        return {}
+
+    # --- cookies -----------------------------------------------------------------------------
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The cookies it would send to /api/v1/auth."""
+        environ = self._client.get_cookie
+        names = ("service_access", "service_refresh", "service_csrf")
+        paths = {"service_refresh": f"{BASE}/auth"}
+        found = ((name, environ(name, path=paths.get(name, "/"))) for name in names)
+        return {name: cookie.value for name, cookie in found if cookie is not None}
+
+    @property
+    def access_token(self) -> str:
+        return self.cookies["service_access"]
+
+    @property
+    def refresh_token(self) -> str:
+        return self.cookies["service_refresh"]
+
+    def set_cookie(self, name: str, value: str) -> None:
+        path = f"{BASE}/auth" if name == "service_refresh" else "/"
+        self._client.set_cookie(name, value, path=path)
+
+    def drop_cookie(self, name: str) -> None:
+        path = f"{BASE}/auth" if name == "service_refresh" else "/"
+        self._client.delete_cookie(name, path=path)
+
+    def forget(self) -> None:
+        """Drop every cookie."""
+        for name in self.cookies:
+            self.drop_cookie(name)
+
+    # --- variants ----------------------------------------------------------------------------
+
+    def twin(self) -> "ApiClient":
+        """Return another client with the same cookies and headers, as a copied device would be."""
+        copy = type(self)(self.app, self.headers)
+        for name, value in self.cookies.items():
+            copy.set_cookie(name, value)
+        return copy
+
+    def stranger(self) -> "ApiClient":
+        """Return a client without cookies."""
+        return type(self)(self.app)
+
+    def bearer(self, token: str | None = None) -> "ApiClient":
+        """Return a client that sends the access token as a bearer and no cookies."""
+        return ApiClient(self.app, {"Authorization": f"Bearer {token or self.access_token}"})
+
+    def browser(self) -> "BrowserClient":
+        """Return a page of this site with the same cookies."""
+        page = BrowserClient(self.app, self.headers)
+        for name, value in self.cookies.items():
+            page.set_cookie(name, value)
+        return page
+
+    # --- flows -------------------------------------------------------------------------------
+
+    def sign_up_admin(
+        self,
+        username: str = "admin",
+        email: str = "admin@example.com",
+        password: str = "correct horse battery",
+        **options: Any,
+    ) -> Answer:
+        """Create the first administrator."""
+        body = {"username": username, "email": email, "password": password}
+        return self.post("/auth/setup", body, **options)
+
+    def login(self, who: Any, password: str | None = None, **options: Any) -> Answer:
+        """Log in a user of the factories, or an identifier with a password."""
+        identifier = who if isinstance(who, str) else who.username
+        body = {"identifier": identifier, "password": who.password if password is None else password}
+        return self.post("/auth/login", body, **options)
+
+    def refresh(self, **options: Any) -> Answer:
+        return self.post("/auth/refresh", **options)
+
+    def me(self, **options: Any) -> Answer:
+        return self.get("/auth/me", **options)
+
+
+class BrowserClient(ApiClient):
+    """Sends what a page of this site sends: Origin, Sec-Fetch headers and the CSRF token."""
+
+    def _own_headers(self, method: str) -> dict[str, str]:
+        headers = {
+            "Sec-Fetch-Site": "same-origin",
+            "Sec-Fetch-Mode": "cors",
+            "Sec-Fetch-Dest": "empty",
+            "Referer": f"{ORIGIN}/login",
+        }
+        if method not in SAFE_METHODS:
+            headers["Origin"] = ORIGIN
+            if token := self.cookies.get("service_csrf"):
+                headers["X-CSRF-Token"] = token
+        return headers
+
+
+def _checked(app: Flask, method: str, path: str, response: TestResponse) -> Answer:
+    answer = Answer(method, path, response.status_code, response.headers, response.data)
+    bare = path.partition("?")[0]
+    check_headers(answer, bare)
+    if method != "HEAD" and is_enveloped(bare, answer):
+        check_envelope(answer)
+    openapi.check(app, method, bare, answer)
+    return answer
+
+
+def check_headers(answer: Answer, path: str) -> None:
+    """Insist on what every answer carries (spec 02 §4.5, decision D)."""
+    for name, value in SECURITY_HEADERS.items():
+        assert answer.headers.getlist(name) == [value], f"{name}: {answer}"
+    [request_id] = answer.headers.getlist("X-Request-ID")
+    assert uuid.UUID(request_id).version == 4
+    is_success = answer.status < 400
+    if path.startswith(f"{BASE}/") and not (is_success and path.startswith(CACHEABLE)):
+        assert answer.headers.getlist("Cache-Control") == ["no-store"], answer
+    if answer.status == 405:
+        assert answer.headers["Allow"], answer
+    if answer.status in {429, 503}:
+        assert answer.retry_after >= 1, answer
+
+
+def is_enveloped(path: str, answer: Answer) -> bool:
+    """Tell whether the answer must be an envelope (decision A1)."""
+    if 300 <= answer.status < 400 or answer.status == 204:
+        return False
+    if answer.status >= 400:
+        return True
+    if path in NOT_ENVELOPED or path.startswith(f"{BASE}/docs/"):
+        return False
+    return answer.headers.get("Content-Type", "").startswith("application/json")
+
+
+def check_envelope(answer: Answer) -> None:
+    """Insist on exactly the four keys with values that fit together (decisions A1, A2)."""
+    assert answer.headers["Content-Type"] == "application/json", answer
+    body = answer.json
+    assert list(body) == ["code", "msg", "data", "error"], answer
+    assert body["code"] in KNOWN_CODES, answer
+    assert body["error"] is None, answer
+    if answer.status < 400:
+        assert (body["code"], body["msg"]) == ("success", ""), answer
+    else:
+        assert body["code"] != "success", answer
+        assert isinstance(body["msg"], str), answer
+        assert body["msg"], answer
+        assert body["data"] is None, answer
+
+
+def cookie_header(**cookies: str) -> dict[str, str]:
+    """Return a Cookie header with these cookies, whatever their paths."""
+    return {"Cookie": "; ".join(dump_cookie(k, v).partition(";")[0] for k, v in cookies.items())}
+
+
+__all__ = ["Answer", "ApiClient", "BrowserClient", "cookie_header", "parse_cookie"]

