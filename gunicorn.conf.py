@@ -65,10 +65,7 @@ def when_ready(_server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Start what the application does besides answering, in the worker that does it."""
-    runtime = worker.wsgi.extensions["gatehouse"]
-    runtime.start_background()
-    # Event streams never end by themselves and would hold up the stop.
-    worker.when_stopping.append(getattr(runtime, "drain", lambda: None))
+    worker.wsgi.extensions["gatehouse"].start_background()
 
 
 def worker_exit(_server: Any, worker: Any) -> None:

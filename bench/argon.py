@@ -29,7 +29,12 @@ def pure_rate(seconds: float) -> float:
     """Return the verifications per second of all processes together."""
     command = [sys.executable, "-m", "bench.argon", str(seconds)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
-    return sum(float(json.loads(run.communicate()[0])["rate"]) for run in runs)
+    try:
+        return sum(float(json.loads(run.communicate()[0])["rate"]) for run in runs)
+    finally:
+        for run in runs:
+            run.kill()
+            run.wait()
 
 
 if __name__ == "__main__":

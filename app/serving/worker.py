@@ -5,7 +5,6 @@ keep-alive pool, event streams) one worker then ends up doing nearly all the wor
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from socket import SHUT_RD
@@ -137,7 +136,6 @@ class EvenWorker(GeventWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.share = table.take()
-        self.when_stopping: list[Callable[[], object]] = []
         self._connections: dict[Any, Connection] = {}
 
     def init_process(self) -> None:
@@ -192,8 +190,6 @@ class EvenWorker(GeventWorker):
         for server in servers:
             server.accept_backlog()
             server.close()
-        for callback in self.when_stopping:
-            callback()
         if not self._connections_ended(self.cfg.graceful_timeout):
             self.log.warning("Worker graceful timeout (pid:%s)", self.pid)
             for server in servers:
