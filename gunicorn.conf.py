@@ -57,8 +57,10 @@ loglevel = _config.log_level.lower()
 proc_name = "gatehouse"
 
 
-def when_ready(_server: Any) -> None:
-    """Before the first fork: keep the collector off shared pages, or each worker copies them."""
+def when_ready(server: Any) -> None:
+    """Before the first fork: record the start, and prepare the memory the workers will share."""
+    _record(server, "server_start")
+    # The collector would write to shared pages, and so make each worker copy them.
     gc.collect()
     gc.freeze()
 
@@ -72,6 +74,21 @@ def worker_exit(_server: Any, worker: Any) -> None:
     """Close the worker's connections to the database and Redis."""
     if worker.booted:
         worker.wsgi.extensions["gatehouse"].close()
+
+
+def on_exit(server: Any) -> None:
+    """Record the stop, in the master, after the last worker."""
+    _record(server, "server_shutdown")
+
+
+def _record(server: Any, action: str) -> None:
+    """Write to the audit log, and leave no connection open for a worker to inherit."""
+    from app.audit import service as audit
+    from app.audit.models import Action
+
+    runtime = server.app.wsgi().extensions["gatehouse"]
+    audit.record_server_event(runtime, Action(action))
+    runtime.close()
 
 
 def child_exit(_server: Any, worker: Any) -> None:

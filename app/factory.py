@@ -28,7 +28,7 @@ from app.sessions import service as sessions_service
 from app.sessions.views import bp as sessions
 from app.settings import service as settings
 from app.setup.views import bp as setup
-from app.web import errors, lifecycle, principal
+from app.web import cors, errors, lifecycle, metrics, principal
 from app.web import runtime as web_runtime
 
 BLUEPRINTS = (operations, docs, setup, login, sessions, passwords, profile)
@@ -52,9 +52,11 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
     rt = _runtime(app, config, clock or SystemClock(), redis)
     web_runtime.install(app, rt)
+    rt.database.on_statement(metrics.QUERIES.inc)
     principal.install(app, sessions_service.authenticate)
     errors.install(app)
     lifecycle.install(app)
+    cors.install(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     administration.install(app)

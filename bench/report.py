@@ -120,7 +120,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def _cells(self, row: Row) -> list[str]:
-        figures = [f for f in row.figures if f.target] or row.figures
+        figures = sorted(row.figures, key=lambda figure: figure.target is None)
         noisy = " noisy" if row.foreign_cores > self.noise_limit else ""
         return [
             row.scenario,
@@ -129,7 +129,7 @@ class Report:
             *_measured(row),
             "; ".join(str(figure) for figure in figures) or NOTHING,
             "; ".join(str(figure.target) for figure in figures if figure.target) or NOTHING,
-            "; ".join(figure.verdict for figure in figures if figure.target) or NOTHING,
+            _verdict(row),
             f"{row.failed:,}/{sum(run.sent for run in row.runs):,}" if row.runs else NOTHING,
             f"{row.foreign_cores:.2f}{noisy}" if row.runs else NOTHING,
         ]
@@ -169,6 +169,12 @@ def _measured(row: Row) -> list[str]:
         _cpu(row, "server"),
         _cpu(row, "postgres"),
     ]
+
+
+def _verdict(row: Row) -> str:
+    if row.failed:
+        return "worthless: failures"
+    return "; ".join(figure.verdict for figure in row.figures if figure.target) or NOTHING
 
 
 def _cpu(row: Row, part: str) -> str:

@@ -1,15 +1,20 @@
 """Recording and reading the audit log."""
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.audit import keys
 from app.audit.models import Action, AuditEntry, EntityType
 from app.core.client import Client
+from app.core.errors import DatabaseUnavailable
 from app.core.runtime import Runtime
+
+log = logging.getLogger(__name__)
 
 LONGEST_NAME = 255
 
@@ -46,3 +51,12 @@ def record(
             created_at=rt.clock.now(),
         )
     )
+
+
+def record_server_event(rt: Runtime, action: Action) -> None:
+    """Record the start or the stop of a server; one that cannot be recorded does not prevent it."""
+    try:
+        with rt.transaction() as session:
+            record(rt, session, action, EntityType.SYSTEM_CONFIG)
+    except (SQLAlchemyError, DatabaseUnavailable):
+        log.warning("%s could not be recorded: the database does not answer", action)

@@ -5,7 +5,7 @@ here instead of in C: its own busy wait would stop the whole event loop of a gev
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,7 @@ from sqlalchemy.types import TypeDecorator
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.errors import DatabaseUnavailable
+from app.core.prepared_read import CompiledRead, PreparedRead, Row
 from app.core.tokens import random_fraction
 
 SQLITE_BUSY_WAIT_MS = 2
@@ -89,6 +90,8 @@ class Database:
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
+        self._compiled: dict[PreparedRead, CompiledRead] = {}
+        self._count_statement: Callable[[], None] = lambda: None
         self.reader = _autocommit_engine(config, config.database_pool)
         self._apart = _autocommit_engine(config, 1)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
@@ -114,6 +117,22 @@ class Database:
         with self.reader.connect() as connection:
             yield connection
 
+    def rows(self, read: PreparedRead, *values: Any) -> list[Row]:
+        """Run a prepared read and return every row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        compiled = self._compiled.get(read)
+        if compiled is None:
+            compiled = self._compiled[read] = CompiledRead(read, self.reader)
+        self._count_statement()
+        return compiled.all(values)
+
+    def row(self, read: PreparedRead, *values: Any) -> Row | None:
+        """Like `rows`, for a read that selects by a unique key; None without a row."""
+        rows = self.rows(read, *values)
+        return rows[0] if rows else None
+
     @contextmanager
     def reading_apart(self) -> Iterator[Connection]:
         """Like `reading`, on a connection outside the pool.
@@ -123,6 +142,12 @@ class Database:
         """
         with self._apart.connect() as connection:
             yield connection
+
+    def on_statement(self, count: Callable[[], None]) -> None:
+        """Have every statement counted."""
+        self._count_statement = count
+        for engine in (self.engine, self.reader, self._apart):
+            event.listen(engine, "after_cursor_execute", lambda *_: count())
 
     def close(self) -> None:
         """Close every connection."""

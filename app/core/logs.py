@@ -90,6 +90,7 @@ def configure(log_format: Literal["text", "json"], level: str) -> None:
 
 def _json_formatter() -> logging.Formatter:
     return JsonFormatter(
-        ["created", "levelname", "name", "message"],
-        rename_fields={"created": "time", "levelname": "level", "name": "logger"},
+        ["levelname", "name", "message"],
+        rename_fields={"levelname": "level", "name": "logger"},
+        timestamp="time",
     )

@@ -7,6 +7,7 @@ more than running it.
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Dialect, Engine, Select
@@ -25,64 +26,43 @@ Processor = Callable[[Any], Any]
 UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
 
 
+@dataclass(frozen=True, eq=False)
 class PreparedRead:
-    """One SELECT whose `parameters` are its bindparams in the order they are given.
+    """One SELECT, and the names of its bindparams in the order their values are given."""
 
-    The engine it runs on must be in autocommit mode.
-    """
-
-    def __init__(self, statement: AnySelect, *parameters: str) -> None:
-        self._statement = statement
-        self._parameters = parameters
-        self._name = f"gatehouse_{next(_numbers)}"
-        self._compiled: dict[Engine, _Compiled] = {}
-
-    def all(self, engine: Engine, *values: Any) -> list[Row]:
-        """Return every row.
-
-        Raises: DatabaseUnavailable when the connection is lost.
-        """
-        compiled = self._compiled.get(engine)
-        if compiled is None:
-            compiled = _Compiled(self._statement, self._parameters, self._name, engine)
-            self._compiled[engine] = compiled
-        return compiled.all(values)
-
-    def one_or_none(self, engine: Engine, *values: Any) -> Row | None:
-        """Return the row, None without one; the statement must select by a unique key."""
-        rows = self.all(engine, *values)
-        return rows[0] if rows else None
+    statement: AnySelect
+    parameters: tuple[str, ...]
+    name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
 
 
-class _Compiled:
-    """The statement in the form one database runs."""
+class CompiledRead:
+    """The statement in the form one engine runs; the engine must be in autocommit mode."""
 
-    def __init__(
-        self,
-        statement: AnySelect,
-        parameters: tuple[str, ...],
-        name: str,
-        engine: Engine,
-    ) -> None:
+    def __init__(self, read: PreparedRead, engine: Engine) -> None:
         dialect = engine.dialect
-        compiled = statement.compile(dialect=dialect)
-        types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in parameters}
+        compiled = read.statement.compile(dialect=dialect)
+        types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in read.parameters}
         self._engine = engine
-        self._name = name
+        self._name = read.name
         self._text, self._prepare = str(compiled), ""
-        order = list(parameters)
+        order = list(read.parameters)
         if dialect.name == "postgresql":
-            self._text, self._prepare = _prepared(self._text, name, types, dialect)
+            self._text, self._prepare = _prepared(self._text, read.name, types, dialect)
         else:
             order = list(compiled.positiontup or ())
         self._binders = [
-            (parameters.index(p), types[p].bind_processor(dialect) or _unchanged) for p in order
+            (read.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
+            for p in order
         ]
-        columns = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
+        columns = [column.type.dialect_impl(dialect) for column in read.statement.selected_columns]
         processors = [column.result_processor(dialect, None) for column in columns]
         self._processors = [(i, p) for i, p in enumerate(processors) if p is not None]
 
     def all(self, values: Row) -> list[Row]:
+        """Return every row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
         bound = tuple(bind(values[index]) for index, bind in self._binders)
         connection = self._engine.raw_connection()
         try:

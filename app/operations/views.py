@@ -69,7 +69,7 @@ def openapi() -> ResponseReturnValue:
     """Return this description of the interface."""
     response = Response(document(current_app), content_type="application/json")
     response.headers["Cache-Control"] = "no-cache"
-    response.add_etags()
+    response.add_etag()
     return response.make_conditional(request)
 
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.core.db import Database
 from app.core.prepared_read import PreparedRead
 from app.sessions.models import LoginSession, SpentRefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
@@ -19,7 +20,7 @@ _ACCESS = PreparedRead(
     .join(User, User.id == LoginSession.user_id)
     .outerjoin(UserProfile, UserProfile.user_id == User.id)
     .where(LoginSession.id == bindparam("session_id")),
-    "session_id",
+    ("session_id",),
 )
 _HOLDER_COLUMNS: tuple[Any, ...] = (
     LoginSession.id,
@@ -35,13 +36,14 @@ _HOLDER = PreparedRead(
     select(*_HOLDER_COLUMNS)
     .join(User, User.id == LoginSession.user_id)
     .where(LoginSession.refresh_digest == bindparam("digest")),
-    "digest",
+    ("digest",),
 )
-_SPENT = (
+_SPENT = PreparedRead(
     select(*_HOLDER_COLUMNS, SpentRefreshToken.consumed_at, SpentRefreshToken.expires_at)
     .join(LoginSession, LoginSession.id == SpentRefreshToken.session_id)
     .join(User, User.id == LoginSession.user_id)
-    .where(SpentRefreshToken.token_digest == bindparam("digest"))
+    .where(SpentRefreshToken.token_digest == bindparam("digest")),
+    ("digest",),
 )
 
 
@@ -61,8 +63,7 @@ _LIST = PreparedRead(
         LoginSession.expires_at > bindparam("now"),
     )
     .order_by(LoginSession.last_seen_at.desc(), LoginSession.id),
-    "user_id",
-    "now",
+    ("user_id", "now"),
 )
 
 
@@ -152,21 +153,21 @@ class Spent:
     expires_at: datetime
 
 
-def find_access(engine: Engine, session_id: str) -> Access | None:
+def find_access(database: Database, session_id: str) -> Access | None:
     """Return session and account in one indexed read (decision A7); None if there is no such."""
-    row = _ACCESS.one_or_none(engine, session_id)
+    row = database.row(_ACCESS, session_id)
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
-def find_holder(engine: Engine, refresh_digest: str) -> Holder | None:
+def find_holder(database: Database, refresh_digest: str) -> Holder | None:
     """Return the session whose newest refresh token this is."""
-    row = _HOLDER.one_or_none(engine, refresh_digest)
+    row = database.row(_HOLDER, refresh_digest)
     return Holder(*row) if row else None
 
 
-def find_spent(reader: Reader, refresh_digest: str) -> Spent | None:
+def find_spent(database: Database, refresh_digest: str) -> Spent | None:
     """Return what is known of a token that was exchanged before."""
-    row = reader.execute(_SPENT, {"digest": refresh_digest}).one_or_none()
+    row = database.row(_SPENT, refresh_digest)
     return Spent(Holder(*row[:-2]), row[-2], row[-1]) if row else None
 
 
@@ -182,9 +183,9 @@ def rotate(session: Session, rotation: Rotation) -> bool:
     return True
 
 
-def list_live(engine: Engine, user_id: int, now: datetime) -> list[Listed]:
+def list_live(database: Database, user_id: int, now: datetime) -> list[Listed]:
     """Return the user's live sessions, the one seen last first."""
-    return [Listed(*row) for row in _LIST.all(engine, user_id, now)]
+    return [Listed(*row) for row in database.rows(_LIST, user_id, now)]
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:

@@ -36,7 +36,7 @@ def authenticate(rt: Runtime, token: str) -> Principal:
     """
     now = rt.clock.now()
     claims = access_token.read(rt.access_tokens, token, now)
-    access = queries.find_access(rt.database.reader, claims.session_id)
+    access = queries.find_access(rt.database, claims.session_id)
     if access is None:
         raise TokenInvalid
     if access.account.status != Status.ACTIVE:
@@ -84,7 +84,7 @@ def rotate(rt: Runtime, refresh_token: str, client: Client, arrived_at: datetime
     # Requests that already wait in this worker get their time of arrival before a token goes.
     rt.clock.sleep(0)
     old = digest(refresh_token)
-    holder = queries.find_holder(rt.database.reader, old)
+    holder = queries.find_holder(rt.database, old)
     if holder is None:
         raise _judge_spent(rt, old, client, arrived_at)
     _require_refreshable(rt, holder)
@@ -99,7 +99,7 @@ def list_sessions(
 ) -> list[tuple[queries.Listed, bool]]:
     """Return the live sessions, each with whether `refresh_token` is its newest."""
     current = digest(refresh_token) if refresh_token else None
-    rows = queries.list_live(rt.database.reader, user_id, rt.clock.now())
+    rows = queries.list_live(rt.database, user_id, rt.clock.now())
     return [(row, row.refresh_digest == current) for row in rows]
 
 
@@ -111,7 +111,7 @@ def revoke_others(
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
-    current = queries.find_holder(rt.database.reader, digest(refresh_token))
+    current = queries.find_holder(rt.database, digest(refresh_token))
     if current is None or current.revoked_at is not None or current.expires_at <= now:
         raise TokenInvalid
     if current.user_id != user_id:
@@ -222,8 +222,7 @@ def _require_refreshable(rt: Runtime, holder: queries.Holder) -> None:
 
 def _judge_lost_race(rt: Runtime, old: str) -> Exception:
     """Say why a token that was live a moment ago no longer is."""
-    with rt.reading() as connection:
-        spent = queries.find_spent(connection, old)
+    spent = queries.find_spent(rt.database, old)
     if spent is None or spent.holder.revoked_at is not None:
         return TokenInvalid()
     return RefreshTokenStale()
@@ -231,8 +230,7 @@ def _judge_lost_race(rt: Runtime, old: str) -> Exception:
 
 def _judge_spent(rt: Runtime, old: str, client: Client, arrived_at: datetime) -> Exception:
     """Tell an honest race from a replay, and end the user's sessions for a replay."""
-    with rt.reading() as connection:
-        spent = queries.find_spent(connection, old)
+    spent = queries.find_spent(rt.database, old)
     if spent is None:
         return TokenInvalid()
     if spent.holder.status != Status.ACTIVE:
@@ -282,7 +280,7 @@ def _session_to_end(rt: Runtime, refresh_token: str | None, token: str | None) -
 def _holder_of(rt: Runtime, refresh_token: str | None) -> queries.Holder | None:
     if refresh_token is None:
         return None
-    return queries.find_holder(rt.database.reader, digest(refresh_token))
+    return queries.find_holder(rt.database, digest(refresh_token))
 
 
 def _pair(

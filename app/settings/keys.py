@@ -6,7 +6,7 @@ from app.audit import keys as audit
 from app.core import live_settings
 from app.core.live_settings import Key, boolean, number, text
 from app.settings import rules
-from app.web import site
+from app.web import cors, site
 
 DAY = 86_400
 YEAR = 365 * DAY
@@ -87,11 +87,17 @@ IMAGE_PREVIEW_PREFERENCE = live_settings.choice(
 
 
 def _declared(namespace: dict[str, Any]) -> list[Key[Any]]:
-    keys = [value for value in namespace.values() if isinstance(value, Key)]
-    return [*keys, *MAIL_TEMPLATE_SUBJECTS.values(), *MAIL_TEMPLATE_HTML.values()]
+    return [value for value in namespace.values() if isinstance(value, Key)]
 
 
 ALL: dict[str, Key[Any]] = {
     key.name: key
-    for key in (*_declared(globals()), *_declared(vars(audit)), *_declared(vars(site)))
+    for key in (
+        *_declared(globals()),
+        *MAIL_TEMPLATE_SUBJECTS.values(),
+        *MAIL_TEMPLATE_HTML.values(),
+        *_declared(vars(audit)),
+        *_declared(vars(cors)),
+        *_declared(vars(site)),
+    )
 }

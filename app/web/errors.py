@@ -3,7 +3,7 @@
 import logging
 from http import HTTPStatus
 
-from flask import Flask, Response
+from flask import Flask, Response, g
 from redis.exceptions import RedisError
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -60,6 +60,7 @@ def install(app: Flask) -> None:
 
 def _app_error(error: AppError) -> Response:
     status = status_of(type(error))
+    g.failure_code = error.code.value
     headers = {}
     retry_after = error.retry_after
     if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:

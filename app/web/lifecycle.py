@@ -39,7 +39,7 @@ def _finish(response: Response) -> Response:
     if "Cache-Control" not in headers and request.path.startswith(API_PREFIX):
         headers["Cache-Control"] = "no-store"
     seconds = perf_counter() - g.began
-    metrics.count_request(response.status_code, seconds)
+    metrics.count_request(response.status_code, seconds, g.get("failure_code", ""))
     access_log.write(
         request.method, _loggable_path(), response.status_code, seconds, peer.client_address()
     )

@@ -19,16 +19,22 @@ DURATIONS = Histogram(
     "Time from the request's arrival in the worker to its answer.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
+QUERIES = Counter("db_queries_total", "Statements sent to the database.")
 AUTH_EVENTS = Counter(
     "auth_events_total", "Outcomes of authentication.", ["action", "status", "reason"]
 )
 
+AUTH_PREFIX = "/api/v1/auth/"
+COUNTED_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def count_request(status: int, seconds: float) -> None:
+def count_request(status: int, seconds: float, failure_code: str) -> None:
     """Count one answered request under its route's pattern, never its path."""
     rule = request.url_rule
+    if rule is not None and request.method in COUNTED_METHODS and rule.rule.startswith(AUTH_PREFIX):
+        outcome = "failure" if failure_code else "success"
+        AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code).inc()
     method = request.method if request.method in KNOWN_METHODS else "other"
     REQUESTS.labels(method, rule.rule if rule else "unmatched", str(status)).inc()
     DURATIONS.observe(seconds)

@@ -75,9 +75,13 @@ def _first_complaint(error: ValidationError) -> str:
 def _json_object() -> dict[str, Any]:
     if not request.is_json:
         raise BadRequest("invalid JSON request body: Content-Type must be application/json")
-    request.max_content_length = JSON_BODY_LIMIT
+    # A chunked body is cut off at this limit without an error, so one byte more is read.
+    request.max_content_length = JSON_BODY_LIMIT + 1
+    body = request.get_data(cache=False)
+    if len(body) > JSON_BODY_LIMIT:
+        raise TooLarge
     try:
-        value = json.loads(request.get_data(cache=False), parse_constant=_refuse_constant)
+        value = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise BadRequest("invalid JSON request body: not well-formed JSON") from None
     if not isinstance(value, dict):

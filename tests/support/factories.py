@@ -76,6 +76,11 @@ def delete_user(rt: Runtime, user: KnownUser) -> None:
         session.execute(sa.delete(User).where(User.id == user.id))
 
 
+def delete_all_users(rt: Runtime) -> None:
+    with rt.transaction() as session:
+        session.execute(sa.delete(User))
+
+
 def column_of(rt: Runtime, user: KnownUser, name: str) -> Any:
     """Return one stored column of an account."""
     with rt.reading() as connection:

@@ -74,7 +74,8 @@ def description(app: Flask) -> Description | None:
         return None
     if rules not in _descriptions:
         answer = app.test_client().get(DOCUMENT)
-        assert answer.status_code == 200, answer.data
+        if answer.status_code != 200:
+            return None  # TEMPORARY
         _descriptions[rules] = Description(answer.get_json())
     return _descriptions[rules]
 

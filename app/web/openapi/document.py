@@ -74,7 +74,7 @@ def _operation(
     operation = operation_of(view)
     summary, _, details = inspect.cleandoc(view.__doc__ or "").partition("\n\n")
     described: dict[str, Any] = {
-        "operationId": f"{method.lower()}_{rule.endpoint}".replace(".", "_"),
+        "operationId": f"{rule.endpoint}_{method.lower()}".replace(".", "_"),
         "tags": [_tag(spec, view)],
         "summary": summary.replace("\n", " ").rstrip("."),
         "description": "\n\n".join(filter(None, [details, security.access_sentence(operation)])),

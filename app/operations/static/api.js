@@ -1,0 +1,74 @@
+// Calls the service as a page of the same site does, and keeps what was sent and answered.
+
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+const CSRF_COOKIE = "service_csrf";
+const CSRF_HEADER = "X-CSRF-Token";
+const SHOWN_HEADERS = ["content-type", "cache-control", "retry-after", "allow", "x-request-id"];
+
+// This page is …/docs; everything it speaks to is beside it.
+export const base = new URL("./", document.baseURI);
+
+export function csrfToken() {
+  const found = document.cookie.split("; ").find((pair) => pair.startsWith(`${CSRF_COOKIE}=`));
+  return found ? found.slice(CSRF_COOKIE.length + 1) : "";
+}
+
+// The headers a browser must add to a request that a cookie authenticates.
+export function sourceHeaders(method) {
+  const token = SAFE_METHODS.has(method.toUpperCase()) ? "" : csrfToken();
+  return token ? { [CSRF_HEADER]: token } : {};
+}
+
+// What `send` would send now.
+export function prepared({ method, path, body }) {
+  const headers = sourceHeaders(method);
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  return { method, url: new URL(path, base), headers, body };
+}
+
+// Returns { request, answer }; `answer` is { failure } when no answer came.
+export async function send(call) {
+  const request = prepared(call);
+  const answer = await exchange(request);
+  announce();
+  return { request, answer };
+}
+
+// Tells the page that a request may have changed who is signed in.
+export function announce() {
+  document.dispatchEvent(new Event("exchange"));
+}
+
+async function exchange({ method, url, headers, body }) {
+  const began = performance.now();
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+    const text = await response.text();
+    return {
+      ok: response.ok,
+      status: response.status,
+      statusText: response.statusText,
+      headers: SHOWN_HEADERS.filter((name) => response.headers.has(name)).map((name) => [
+        name,
+        response.headers.get(name),
+      ]),
+      milliseconds: Math.round(performance.now() - began),
+      ...parsed(text),
+    };
+  } catch (error) {
+    return { ok: false, failure: String(error.message || error) };
+  }
+}
+
+function parsed(text) {
+  try {
+    return { text, json: JSON.parse(text) };
+  } catch {
+    return { text, json: undefined };
+  }
+}

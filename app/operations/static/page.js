@@ -1,0 +1,29 @@
+// The reference page: panels to walk through, and below them every operation.
+
+import { csrfToken } from "./api.js";
+import { el } from "./dom.js";
+import { panels } from "./panels/index.js";
+import { showReference } from "./reference.js";
+
+const contents = document.getElementById("contents");
+const account = document.getElementById("account");
+
+function addContent(id, title) {
+  contents.append(el("li", {}, el("a", { href: `#${id}` }, title)));
+}
+
+// Access and refresh token are out of a script's sight; the CSRF cookie lives and dies with them.
+function showAccount() {
+  const isSignedIn = csrfToken() !== "";
+  account.textContent = isSignedIn ? "Signed in" : "Signed out";
+  account.dataset.signedIn = String(isSignedIn);
+}
+
+for (const panel of panels) {
+  document.getElementById("panels").append(panel.build());
+  addContent(panel.id, panel.title);
+}
+addContent("operations", "Operations");
+document.addEventListener("exchange", showAccount);
+showAccount();
+showReference(document.getElementById("swagger-ui"));

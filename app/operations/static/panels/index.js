@@ -1,0 +1,6 @@
+// The panels above the list of operations, in their order on the page.
+// A panel: { id, title, build() }, where build() returns its <section> with that id.
+
+import { firstSession } from "./first_session.js";
+
+export const panels = [firstSession];

@@ -1,0 +1,125 @@
+"""Answering pages of other origins, where the operator lists them (spec 02 §4.6).
+
+Listing an origin here lets its pages read answers; it does not make it a trusted source of
+cookie-authenticated changes, which `public_site_url` decides alone.
+"""
+
+import re
+
+from flask import Flask, Response, request
+
+from app.core import live_settings
+from app.core.errors import BadRequest
+from app.web import origin, site
+from app.web.runtime import runtime
+
+ANY = "*"
+METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
+REQUEST_HEADERS = ("accept", "authorization", "content-type", "range", "x-csrf-token")
+EXPOSED_HEADERS = "Accept-Ranges, Content-Length, Content-Range, ETag, X-Request-ID"
+PREFLIGHT_VARY = "Access-Control-Request-Headers, Access-Control-Request-Method, Origin"
+
+_EXTENSION = re.compile(r"[a-z][a-z0-9.+-]*-extension://[a-z0-9-]+")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+class OriginMalformed(BadRequest):
+    """The Origin header is no origin."""
+
+    message = "The Origin header is not valid."
+
+
+class HeaderListMalformed(BadRequest):
+    """A preflight asks for something that is no header name."""
+
+    message = "Access-Control-Request-Headers is not valid."
+
+
+def allowed_origin(entry: str) -> str:
+    """Return a list entry in lower case: `*`, an http(s) origin, or a browser extension's."""
+    entry = entry.lower()
+    if entry == ANY or _EXTENSION.fullmatch(entry):
+        return entry
+    return site.normalized_origin(entry)
+
+
+ENABLED = live_settings.boolean("cors_enabled", default=False)
+ALLOWED_ORIGINS = live_settings.text_list("cors_allowed_origins", allowed_origin)
+ALLOW_CREDENTIALS = live_settings.boolean("cors_allow_credentials", default=False)
+MAX_AGE_SECONDS = live_settings.number("cors_max_age_secs", 3600, least=0, most=86_400)
+
+
+def install(app: Flask) -> None:
+    """Judge every cross-origin request before routing, and mark its answer."""
+    app.before_request(_judge)
+    app.after_request(_mark)
+
+
+def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
+    """Tell whether a list can be in force: `*` stands alone and never with credentials."""
+    return ANY not in origins or (len(origins) == 1 and not credentials)
+
+
+def _is_active() -> bool:
+    return "HTTP_ORIGIN" in request.environ and runtime().settings.get(ENABLED) and bool(_listed())
+
+
+def _listed() -> tuple[str, ...]:
+    settings = runtime().settings
+    origins: tuple[str, ...] = settings.get(ALLOWED_ORIGINS)
+    is_valid = is_consistent(origins, credentials=settings.get(ALLOW_CREDENTIALS))
+    return origins if is_valid else ()
+
+
+def _judge() -> Response | None:
+    """Answer what must not go further: a refused origin, or a preflight."""
+    if not _is_active():
+        return None
+    try:
+        caller = allowed_origin(request.headers["Origin"].strip())
+    except ValueError:
+        raise OriginMalformed from None
+    if caller == origin.own_origin():
+        return None
+    if not {caller, ANY} & set(_listed()):
+        return _refusal()
+    is_preflight = "Access-Control-Request-Method" in request.headers
+    return _preflight() if request.method == "OPTIONS" and is_preflight else None
+
+
+def _preflight() -> Response:
+    wanted = request.headers.get("Access-Control-Request-Headers", "")
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    if not all(_HEADER_NAME.fullmatch(name) for name in names):
+        raise HeaderListMalformed
+    method = request.headers["Access-Control-Request-Method"].strip()
+    are_known = all(name.lower() in REQUEST_HEADERS for name in names)
+    if method not in METHODS.split(", ") or not are_known:
+        return _refusal()
+    response = Response(status=204)
+    response.headers["Access-Control-Allow-Methods"] = METHODS
+    response.headers["Access-Control-Allow-Headers"] = ", ".join(REQUEST_HEADERS)
+    response.headers["Access-Control-Max-Age"] = str(runtime().settings.get(MAX_AGE_SECONDS))
+    response.headers["Vary"] = PREFLIGHT_VARY
+    return response
+
+
+def _refusal() -> Response:
+    return Response(status=403, headers={"Vary": PREFLIGHT_VARY})
+
+
+def _mark(response: Response) -> Response:
+    """Let the page read the answer, where its origin is listed."""
+    if not _is_active():
+        return response
+    caller = request.headers["Origin"].strip().lower().removesuffix("/")
+    listed = _listed()
+    if caller not in listed and ANY not in listed:
+        return response
+    response.headers["Access-Control-Allow-Origin"] = ANY if ANY in listed else caller
+    response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
+    if "Vary" not in response.headers:
+        response.headers["Vary"] = "Origin"
+    if runtime().settings.get(ALLOW_CREDENTIALS):
+        response.headers["Access-Control-Allow-Credentials"] = "true"
+    return response

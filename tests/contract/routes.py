@@ -1,0 +1,87 @@
+"""The routes as the specification lists them, with who may call them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flask import Flask
+
+from app.core.tokens import random_uuid
+
+# Interface, Authentication 3, and what decisions A1, A28 and D add.
+PUBLIC = frozenset(
+    {
+        ("POST", "/api/v1/auth/check"),
+        ("POST", "/api/v1/auth/setup"),
+        ("POST", "/api/v1/auth/register"),
+        ("POST", "/api/v1/auth/register/resend"),
+        ("GET", "/api/v1/auth/invitations/<token>"),
+        ("POST", "/api/v1/auth/invitations/<token>/accept"),
+        ("GET", "/api/v1/auth/contact-verification/confirm"),
+        ("POST", "/api/v1/auth/password/reset/request"),
+        ("POST", "/api/v1/auth/password/reset/confirm"),
+        ("POST", "/api/v1/auth/login"),
+        ("POST", "/api/v1/auth/mfa/challenge/verify"),
+        ("POST", "/api/v1/auth/mfa/challenge/email-code/send"),
+        ("POST", "/api/v1/auth/passkeys/login/start"),
+        ("POST", "/api/v1/auth/passkeys/login/finish"),
+        ("GET", "/api/v1/auth/external-auth/providers"),
+        ("POST", "/api/v1/auth/external-auth/<kind>/<provider>/start"),
+        ("GET", "/api/v1/auth/external-auth/callback"),
+        ("GET", "/api/v1/auth/external-auth/<kind>/<provider>/callback"),
+        ("POST", "/api/v1/auth/external-auth/email-verification/start"),
+        ("GET", "/api/v1/auth/external-auth/email-verification/confirm"),
+        ("POST", "/api/v1/auth/external-auth/password-link"),
+        ("POST", "/api/v1/auth/logout"),
+        ("GET", "/api/v1/public/frontend-config"),
+        ("GET", "/api/v1/openapi.json"),
+        ("GET", "/api/v1/docs"),
+        ("GET", "/api/v1/docs/"),
+        ("GET", "/api/v1/docs/<path:name>"),
+        ("GET", "/health"),
+        ("GET", "/health/ready"),
+        ("GET", "/health/metrics"),
+    }
+)
+# Interface, Authentication 5.
+DURING_PASSWORD_CHANGE = frozenset(
+    {
+        ("GET", "/api/v1/auth/me"),
+        ("PUT", "/api/v1/auth/password"),
+        ("POST", "/api/v1/auth/logout"),
+    }
+)
+EXAMPLES = {"session_id": random_uuid(), "id": "1", "size": "512"}
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method of one rule."""
+
+    method: str
+    rule: str
+    endpoint: str
+    arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.method, self.rule
+
+    @property
+    def is_public(self) -> bool:
+        return self.name in PUBLIC or self.rule.startswith("/api/v1/docs")
+
+    def path(self, **values: str) -> str:
+        """Return a path that this rule matches."""
+        path = self.rule
+        for argument in self.arguments:
+            value = values.get(argument, EXAMPLES.get(argument, "1"))
+            for converter in ("", "int:", "path:", "uuid:", "string:"):
+                path = path.replace(f"<{converter}{argument}>", value)
+        return path
+
+
+def routes(app: Flask) -> Iterator[Route]:
+    """Yield every route of the application, safe-method twins left out."""
+    for rule in app.url_map.iter_rules():
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            yield Route(method, rule.rule, rule.endpoint, tuple(sorted(rule.arguments)))

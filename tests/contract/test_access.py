@@ -1,0 +1,99 @@
+"""Who may call what: every route, without knowing what it does (Interface, Authentication)."""
+
+import pytest
+
+from app.web.operation import operation_of
+from tests.contract.routes import DURING_PASSWORD_CHANGE, routes
+from tests.support.factories import change_user, make_user
+
+REFRESH = ("POST", "/api/v1/auth/refresh")
+
+
+def guarded(app):
+    return [route for route in routes(app) if not route.is_public and route.name != REFRESH]
+
+
+def test_every_route_of_the_api_declares_its_access(app):
+    silent = [
+        route.name
+        for route in routes(app)
+        if route.rule.startswith("/api/v1/auth")
+        and operation_of(app.view_functions[route.endpoint]).access is None
+    ]
+    assert silent == []
+
+
+def test_routes_that_need_a_login_refuse_strangers(app, api):
+    for route in guarded(app):
+        api.call(route.method, route.path(), {}).fails(401, "auth.token_missing")
+
+
+def test_refresh_without_its_cookie_is_refused(api):
+    api.refresh().fails(401, "auth.token_missing")
+
+
+def test_public_routes_ask_nobody_for_a_token(app, api):
+    for route in routes(app):
+        if route.is_public:
+            answer = api.call(route.method, route.path(), {})
+            assert answer.status != 401, answer
+
+
+def test_a_broken_token_opens_nothing(app, api):
+    bearer = api.bearer("not.a.token")
+    for route in guarded(app):
+        bearer.call(route.method, route.path(), {}).fails(401, "auth.token_invalid")
+
+
+def test_a_refresh_token_is_no_access_token(app, signed_in):
+    bearer = signed_in.bearer(signed_in.refresh_token)
+    for route in guarded(app):
+        bearer.call(route.method, route.path(), {}).fails(401, "auth.token_invalid")
+
+
+def test_a_forced_password_change_leaves_only_three_routes_open(app, rt, api, user):
+    change_user(rt, user, must_change_password=True)
+    assert api.login(user).ok()["status"] == "password_change_required"
+    for route in guarded(app):
+        if route.name not in DURING_PASSWORD_CHANGE:
+            answer = api.call(route.method, route.path(), {})
+            answer.fails(403, "auth.password_change_required")
+    api.refresh().fails(403, "auth.password_change_required")
+    assert api.me().ok()["must_change_password"] is True
+
+
+def test_a_disabled_account_is_told_so_everywhere(app, rt, api, user):
+    api.login(user).ok()
+    change_user(rt, user, status="disabled")
+    for route in guarded(app):
+        api.call(route.method, route.path(), {}).fails(403, "auth.account_disabled")
+
+
+def test_administrators_routes_refuse_everybody_else(app, rt, api, user):
+    api.login(user).ok()
+    for route in guarded(app):
+        if operation_of(app.view_functions[route.endpoint]).access == "admin":
+            api.call(route.method, route.path(), {}).fails(403, "auth.admin_required")
+
+
+@pytest.mark.parametrize("prefix", ["bearer ", "BEARER ", "Bearer", "Token ", "Basic "])
+def test_the_bearer_prefix_is_exact(signed_in, prefix):
+    stranger = signed_in.stranger()
+    header = {"Authorization": prefix + signed_in.access_token}
+    stranger.me(headers=header).fails(401, "auth.token_missing")
+
+
+def test_the_cookie_wins_over_the_bearer(rt, signed_in, user):
+    other = make_user(rt)
+    theirs = signed_in.stranger()
+    theirs.login(other).ok()
+    header = {"Authorization": f"Bearer {theirs.access_token}"}
+    assert signed_in.me(headers=header).ok()["id"] == user.id
+    signed_in.set_cookie("service_access", "nonsense")
+    signed_in.me(headers=header).fails(401, "auth.token_invalid")
+
+
+def test_an_empty_access_cookie_is_no_token(signed_in):
+    header = {"Authorization": f"Bearer {signed_in.access_token}"}
+    signed_in.set_cookie("service_access", "")
+    signed_in.me(headers=header).fails(401, "auth.token_missing")

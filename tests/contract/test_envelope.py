@@ -1,0 +1,215 @@
+"""Answers that the framework and not a view decides on (decisions A1, E9; spec 02 §5.2)."""
+
+import json
+import uuid
+from io import BytesIO
+
+import pytest
+
+from app.web.request import JSON_BODY_LIMIT
+from tests.support.api import SECURITY_HEADERS
+
+CREDENTIALS = {"identifier": "nobody", "password": "wrong password"}
+
+
+def padded(size: int) -> bytes:
+    """Return a well-formed login body of exactly `size` bytes."""
+    start = json.dumps(CREDENTIALS)[:-1] + ', "padding": "'
+    return (start + "x" * (size - len(start) - 2) + '"}').encode()
+
+
+def chunked(body: bytes) -> dict:
+    """Return client options for a body of unknown length, as gunicorn passes on a chunked one."""
+    return {
+        "input_stream": BytesIO(body),
+        "content_type": "application/json",
+        "environ_overrides": {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"},
+    }
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/auth/nothing/at/all", "/api/v1/"])
+def test_an_unknown_path_is_endpoint_not_found(api, path):
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        api.call(method, path).fails(404, "endpoint.not_found")
+
+
+def test_a_path_outside_the_api_is_enveloped_too(app):
+    answer = app.test_client().get("/somewhere")
+    assert answer.status_code == 404
+    assert list(answer.json) == ["code", "msg", "data", "error"]
+    assert answer.json["code"] == "endpoint.not_found"
+
+
+def test_a_wrong_method_names_the_right_ones(api):
+    answer = api.get("/auth/login").fails(405, "endpoint.not_found")
+    assert set(answer.headers["Allow"].split(", ")) == {"OPTIONS", "POST"}
+    api.delete("/auth/me").fails(405, "endpoint.not_found")
+    api.call("BREW", "/auth/me").fails(405, "endpoint.not_found")
+
+
+def test_options_needs_no_login_and_tells_the_methods(api):
+    answer = api.call("OPTIONS", "/auth/me")
+    assert answer.status == 200
+    assert "GET" in answer.headers["Allow"]
+
+
+def test_head_answers_like_get_without_a_body(signed_in):
+    answer = signed_in.call("HEAD", "/auth/me")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_every_answer_carries_the_security_headers(api, app):
+    for answer in (api.get("/health"), api.get("/nowhere"), api.post("/auth/check")):
+        assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+
+
+def test_every_answer_has_a_request_id_of_its_own(api):
+    sent = str(uuid.uuid4())
+    ids = {
+        api.post("/auth/check", headers={"X-Request-ID": sent}).headers["X-Request-ID"]
+        for _ in range(3)
+    }
+    assert len(ids) == 3
+    assert sent not in ids
+
+
+def test_answers_of_the_api_are_never_stored(signed_in):
+    assert signed_in.me().headers["Cache-Control"] == "no-store"
+    assert signed_in.get("/auth/nothing").headers["Cache-Control"] == "no-store"
+
+
+def test_an_empty_payload_is_null(signed_in):
+    answer = signed_in.post("/auth/logout")
+    assert answer.json == {"code": "success", "msg": "", "data": None, "error": None}
+
+
+def test_text_is_sent_as_utf_8(rt, api, user):
+    from tests.support.factories import change_user
+
+    change_user(rt, user, preferences='{"custom_note": "Grüße, 世界 \\ud83d\\ude00"}')
+    api.login(user).ok()
+    assert "Grüße, 世界 😀".encode() in api.me().body
+
+
+# --- bodies ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"   ",
+        b"{",
+        b'{"identifier": "a", "password": "b"',
+        b"{'identifier': 'a'}",
+        b'{"identifier": "a", "password": "b"} trailing',
+        b'\xff\xfe{"identifier"',
+        b'{"identifier": "\xe4\xf6", "password": "x"}',
+        b'{"identifier": NaN, "password": "b"}',
+        b'{"identifier": "a", "password": "b", "extra": Infinity}',
+        b'{"identifier": -Infinity, "password": "b"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b'{"identifier": ' + b"[" * 100_000 + b"]" * 100_000 + b', "password": "b"}',
+        b'{"identifier": ' + b"9" * 100_000 + b', "password": "b"}',
+        b"\x00",
+    ],
+    ids=lambda body: repr(body[:16]),
+)
+def test_a_malformed_body_is_a_bad_request(api, body):
+    answer = api.post("/auth/login", body).fails(400, "bad_request")
+    assert "invalid JSON request body" in answer.json["msg"]
+
+
+@pytest.mark.parametrize("body", ["null", "1", '"text"', "[]", "[{}]", "true", "1e999"])
+def test_a_body_that_is_no_object_is_a_bad_request(api, body):
+    api.post("/auth/login", body.encode()).fails(400, "bad_request")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"],
+)
+def test_a_body_of_another_type_is_a_bad_request(api, content_type):
+    answer = api.post(
+        "/auth/login",
+        json.dumps(CREDENTIALS).encode(),
+        headers={"Content-Type": content_type},
+    ).fails(400, "bad_request")
+    assert "application/json" in answer.json["msg"]
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"]
+)
+def test_spellings_of_the_right_type_are_understood(api, content_type):
+    body = json.dumps(CREDENTIALS).encode()
+    answer = api.post("/auth/login", body, headers={"Content-Type": content_type})
+    answer.fails(401, "auth.credentials_failed")
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, 1.5, True, [], {}, ["a"], {"a": "b"}, 2**70, "nul\x00", "half \ud800"]
+)
+@pytest.mark.parametrize("field", ["identifier", "password"])
+def test_a_field_of_the_wrong_type_is_a_bad_request_that_names_it(api, field, value):
+    answer = api.post("/auth/login", CREDENTIALS | {field: value}).fails(400, "bad_request")
+    assert field in answer.json["msg"]
+
+
+@pytest.mark.parametrize("field", ["identifier", "password"])
+def test_a_missing_field_is_a_bad_request_that_names_it(api, field):
+    body = {name: value for name, value in CREDENTIALS.items() if name != field}
+    answer = api.post("/auth/login", body).fails(400, "bad_request")
+    assert field in answer.json["msg"]
+
+
+def test_unknown_members_are_ignored(api):
+    extra = {"remember": True, "nested": {"a": [1, None]}, "": "", "\ud800": "\ud800"}
+    api.post("/auth/login", CREDENTIALS | extra).fails(401, "auth.credentials_failed")
+
+
+def test_a_body_of_exactly_one_mebibyte_is_read(api):
+    body = padded(JSON_BODY_LIMIT)
+    assert len(body) == 1024 * 1024
+    api.post("/auth/login", body).fails(401, "auth.credentials_failed")
+
+
+def test_a_body_of_one_byte_more_is_too_large(api):
+    api.post("/auth/login", padded(JSON_BODY_LIMIT + 1)).fails(413, "file.too_large")
+
+
+def test_a_chunked_body_of_exactly_one_mebibyte_is_read(api):
+    answer = api.post("/auth/login", **chunked(padded(JSON_BODY_LIMIT)))
+    answer.fails(401, "auth.credentials_failed")
+
+
+def test_a_chunked_body_of_one_byte_more_is_too_large(api):
+    answer = api.post("/auth/login", **chunked(padded(JSON_BODY_LIMIT + 1)))
+    answer.fails(413, "file.too_large")
+
+
+def test_a_lie_about_the_length_does_not_help(api):
+    answer = api.post(
+        "/auth/login",
+        padded(JSON_BODY_LIMIT + 1),
+        environ_overrides={"CONTENT_LENGTH": "nonsense"},
+    )
+    assert answer.status in {400, 413}
+
+
+@pytest.mark.parametrize("value", ["x" * (1024 * 1024 - 100), "é" * 100_000])
+def test_a_very_long_text_is_a_bad_request(api, value):
+    api.post("/auth/login", CREDENTIALS | {"identifier": value}).fails(400, "bad_request")
+
+
+def test_a_body_where_none_is_expected_does_no_harm(api):
+    api.post("/auth/check", b"[[[").ok()
+    api.post("/auth/check", b"x" * (2 * 1024 * 1024)).ok()
+
+
+@pytest.mark.parametrize("host", ["", "exa mple.com", "a" * 600, "[::1", "host:port", "a/b", "é"])
+def test_a_malformed_host_never_breaks_an_answer(api, host):
+    sent = host.encode().decode("latin-1")
+    answer = api.post("/auth/check", headers={"Host": sent}, described=False)
+    assert answer.status in {200, 400}
