@@ -55,7 +55,7 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
     rt.database.on_statement(metrics.QUERIES.inc)
     principal.install(app, sessions_service.authenticate)
     errors.install(app)
-    lifecycle.install(app)
+    lifecycle.install(app, rt)
     cors.install(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -127,6 +127,7 @@ def _insert_sessions(dialect: Dialect, users: range, each: int) -> str:
     values = {
         "id": dialect.session_id,
         "user_id": "u.id",
+        "refresh_selector": dialect.digest,
         "refresh_digest": dialect.digest,
         "is_limited": dialect.no,
         "ip_address": "'127.0.0.1'",

@@ -1,11 +1,19 @@
 """gunicorn's settings for the bare route: the project's own, without its hooks into the service."""
 
+import gc
 import runpy
 from pathlib import Path
+from typing import Any
 
 _project = runpy.run_path(str(Path(__file__).resolve().parent.parent / "gunicorn.conf.py"))
-_hooks = {"post_worker_init", "worker_exit"}  # they reach for the service's runtime
+_hooks = {"post_worker_init", "worker_exit", "when_ready", "on_exit"}  # they reach for the service's runtime
 globals().update(
     {name: value for name, value in _project.items() if name[0] != "_" and name not in _hooks}
 )
 wsgi_app = "bench.bare:app"
+
+
+def when_ready(_server: Any) -> None:
+    """Share memory with the workers as the service does."""
+    gc.collect()
+    gc.freeze()

@@ -152,7 +152,6 @@ class Gunicorn:
         log = folder / "gunicorn.log"
         self.api = Api(self.port, log)
         env = os.environ | env | {"GATEHOUSE_BIND": f"127.0.0.1:{self.port}"}
-        env |= {"GATEHOUSE_WORKERS": str(WORKERS), "GATEHOUSE_LOG_LEVEL": "WARNING"}
         argv = [sys.executable, "-m", "gunicorn", "-c", conf, app]
         self.server = Server(argv, log, signal.SIGTERM, cwd=ROOT, env=env)
         self._wait(health)

@@ -5,20 +5,34 @@ from flask import Flask
 from flask.cli import with_appcontext
 from flask_migrate import upgrade
 
+from app.administration.audit_cli import group as audit
+from app.administration.cleanup_cli import cleanup
+from app.administration.doctor_cli import doctor
+from app.administration.keys_cli import group as keys
+from app.administration.storage_cli import group as storage_group
+from app.administration.users_cli import group as users
+from app.sessions.cli import group as sessions
+from app.settings.cli import group as config
 from app.storage_policies import service as storage
+from app.web.cli import Command, Shown
 from app.web.runtime import runtime
 
 
-@click.command("prepare")
+@click.command("prepare", cls=Command)
 @with_appcontext
-def prepare() -> None:
+def prepare() -> Shown:
     """Bring the database up to date and, where configured, set up local storage."""
     rt = runtime()
     upgrade()
     if rt.config.storage_bootstrap == "local":
         storage.bootstrap(rt)
+    return Shown({"prepared": True})
+
+
+COMMANDS = (prepare, doctor, cleanup, users, sessions, config, storage_group, keys, audit)
 
 
 def install(app: Flask) -> None:
     """Add the commands to the application."""
-    app.cli.add_command(prepare)
+    for command in COMMANDS:
+        app.cli.add_command(command)

@@ -1,14 +1,15 @@
-"""Recording and reading the audit log."""
+"""Recording the audit log, and forgetting what is outdated."""
 
 import json
 import logging
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.audit import keys
+from app.audit import keys, queries
 from app.audit.models import Action, AuditEntry, EntityType
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
@@ -17,6 +18,7 @@ from app.core.runtime import Runtime
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 255
+DELETED_AT_ONCE = 500
 
 
 def record(
@@ -60,3 +62,21 @@ def record_server_event(rt: Runtime, action: Action) -> None:
             record(rt, session, action, EntityType.SYSTEM_CONFIG)
     except (SQLAlchemyError, DatabaseUnavailable):
         log.warning("%s could not be recorded: the database does not answer", action)
+
+
+def delete_outdated(rt: Runtime) -> int:
+    """Delete entries past `audit_log_retention_days`; return how many.
+
+    0 days or less keep them for ever. Each batch is a transaction of its own.
+    """
+    days = rt.settings.get(keys.RETENTION_DAYS)
+    if days <= 0:
+        return 0
+    deleted, before = 0, rt.clock.now() - timedelta(days=days)
+    while True:
+        with rt.transaction() as session:
+            batch = queries.delete_older(session, before, DELETED_AT_ONCE)
+        deleted += batch
+        if not batch:
+            return deleted
+        rt.clock.sleep(0)

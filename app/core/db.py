@@ -4,11 +4,12 @@
 here instead of in C: its own busy wait would stop the whole event loop of a gevent worker.
 """
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
@@ -30,8 +31,10 @@ from sqlalchemy.types import TypeDecorator
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.errors import DatabaseUnavailable
-from app.core.prepared_read import CompiledRead, PreparedRead, Row
+from app.core.prepared import Compiled, Prepared, Row
 from app.core.tokens import random_fraction
+
+T = TypeVar("T")
 
 SQLITE_BUSY_WAIT_MS = 2
 SQLITE_WRITE_PATIENCE_SECONDS = 10.0
@@ -90,7 +93,7 @@ class Database:
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
-        self._compiled: dict[PreparedRead, CompiledRead] = {}
+        self._compiled: dict[Prepared, Compiled] = {}
         self._count_statement: Callable[[], None] = lambda: None
         self.reader = _autocommit_engine(config, config.database_pool)
         self._apart = _autocommit_engine(config, 1)
@@ -117,21 +120,36 @@ class Database:
         with self.reader.connect() as connection:
             yield connection
 
-    def rows(self, read: PreparedRead, *values: Any) -> list[Row]:
-        """Run a prepared read and return every row.
+    def rows(self, prepared: Prepared, *values: Any) -> list[Row]:
+        """Run a prepared SELECT and return every row.
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
-        compiled = self._compiled.get(read)
-        if compiled is None:
-            compiled = self._compiled[read] = CompiledRead(read, self.reader)
         self._count_statement()
-        return compiled.all(values)
+        return self._compiled_for(prepared).rows(values)
 
-    def row(self, read: PreparedRead, *values: Any) -> Row | None:
-        """Like `rows`, for a read that selects by a unique key; None without a row."""
-        rows = self.rows(read, *values)
+    def row(self, prepared: Prepared, *values: Any) -> Row | None:
+        """Like `rows`, for a SELECT by a unique key; None without a row."""
+        rows = self.rows(prepared, *values)
         return rows[0] if rows else None
+
+    def change(self, prepared: Prepared, *values: Any) -> int:
+        """Run a prepared statement that is a transaction by itself; return how many rows changed.
+
+        Raises: DatabaseUnavailable.
+        """
+        self._count_statement()
+        compiled = self._compiled_for(prepared)
+        if not self.is_sqlite:
+            return compiled.changed(values)
+        with self._write_turn:
+            return self._patiently(lambda: compiled.changed(values))
+
+    def _compiled_for(self, prepared: Prepared) -> Compiled:
+        compiled = self._compiled.get(prepared)
+        if compiled is None:
+            compiled = self._compiled[prepared] = Compiled(prepared, self.reader)
+        return compiled
 
     @contextmanager
     def reading_apart(self) -> Iterator[Connection]:
@@ -166,16 +184,18 @@ class Database:
 
         A transaction that started reading and took the lock later would fail instead of wait.
         """
+        self._patiently(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+
+    def _patiently(self, write: Callable[[], T]) -> T:
+        """Repeat what needs SQLite's write lock until it is had, letting others run meanwhile."""
         give_up_at = self._clock.monotonic() + SQLITE_WRITE_PATIENCE_SECONDS
         while True:
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            except OperationalError as error:
-                if "locked" not in str(error.orig) or self._clock.monotonic() > give_up_at:
+                return write()
+            except (OperationalError, sqlite3.OperationalError) as error:
+                if "locked" not in str(error) or self._clock.monotonic() > give_up_at:
                     raise DatabaseUnavailable from error
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
-            else:
-                return
 
 
 def _autocommit_engine(config: Config, connections: int) -> Engine:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.core.clock import Clock
 from app.core.config import Config, ConfigError, parse_secret_keys
-from app.core.tokens import random_hex, random_secret
+from app.core.tokens import random_bytes, random_hex
 
 # Workers notice a rotation made by another process at the latest after this long.
 RECHECK_SECONDS = 1.0
@@ -86,7 +86,7 @@ class Keyring:
         """Put a new key first and return it; the file is replaced in one step."""
         now = self._clock.now()
         current, *older = self._read()
-        fresh = SecretKey(random_hex()[:12], random_secret(), created_at=now)
+        fresh = SecretKey(random_hex()[:12], random_bytes(), created_at=now)
         retired = SecretKey(current.key_id, current.secret, current.created_at, retired_at=now)
         self._keys = (fresh, retired, *older)
         _write(self._path, self._keys)
@@ -109,7 +109,7 @@ def _create(path: Path, now: datetime) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = _draft(path, [SecretKey(random_hex()[:12], random_secret(), created_at=now)])
+    draft = _draft(path, [SecretKey(random_hex()[:12], random_bytes(), created_at=now)])
     try:
         os.link(draft, path)  # unlike rename, refuses to replace a file made meanwhile
     except FileExistsError:

@@ -1,5 +1,6 @@
 """Password hashing through passlib's API: Argon2id, re-hashed when its parameters change."""
 
+import logging
 import unicodedata
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from passlib.context import CryptContext
 
 from app.core.config import Argon2Cost
 from app.core.native_pool import NativePool
+
+log = logging.getLogger(__name__)
 
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 128
@@ -54,7 +57,13 @@ class Passwords:
         if stored_hash is None or len(password) > 4 * LONGEST_PASSWORD:
             self._context.dummy_verify()
             return Verdict(matches=False)
-        matches, new_hash = self._context.verify_and_update(password, stored_hash)
+        try:
+            matches, new_hash = self._context.verify_and_update(password, stored_hash)
+        except ValueError:
+            # What is stored is no hash, say of an import gone wrong: as good as no password.
+            log.exception("a stored password hash cannot be read")
+            self._context.dummy_verify()
+            return Verdict(matches=False)
         return Verdict(matches=matches, new_hash=new_hash)
 
 

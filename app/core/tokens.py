@@ -29,9 +29,9 @@ def random_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
-def random_secret() -> bytes:
-    """Return 256 random bits, the size of every key."""
-    return secrets.token_bytes(TOKEN_BYTES)
+def random_bytes(count: int = TOKEN_BYTES) -> bytes:
+    """Return random bytes; 32 unless told otherwise, the size of every key."""
+    return secrets.token_bytes(count)
 
 
 def random_uuid() -> str:

@@ -182,6 +182,9 @@ class EvenWorker(GeventWorker):
 
     def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
         """Return the context in which gunicorn waits for the next request of a connection."""
+        # A client that sends its next request at once would otherwise be served again and again
+        # while others wait: reading what has already arrived never yields by itself.
+        gevent.sleep(0)
         return Wait(self.cfg.keepalive, self._connections[gevent.getcurrent()])
 
     def _drain(self, servers: list[EvenServer]) -> None:

@@ -1,4 +1,4 @@
-"""Login sessions and the refresh tokens they have used up."""
+"""Login sessions."""
 
 from datetime import datetime
 
@@ -11,8 +11,10 @@ from app.core.db import Base, UTCDateTime
 class LoginSession(Base):
     """One signed-in device.
 
-    `refresh_digest` is the SHA-256 of its one live refresh token. A session that ended keeps its
-    row as a tombstone until its tokens would have expired, so that they are still recognised.
+    Digests are SHA-256 of parts of its refresh token (see `refresh_token.py`): `refresh_selector`
+    of the part that never changes, `refresh_digest` of the live token, `previous_digest` of the one
+    before it. `last_seen_at` is when the live token was issued. A session that ended keeps its row
+    as a tombstone until its tokens would have expired, so that they are still recognised.
     `is_limited` sessions may only change the password.
     """
 
@@ -20,7 +22,9 @@ class LoginSession(Base):
 
     id: Mapped[str] = mapped_column(Uuid(as_uuid=False), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
-    refresh_digest: Mapped[str] = mapped_column(String(64), unique=True)
+    refresh_selector: Mapped[str] = mapped_column(String(64), unique=True)
+    refresh_digest: Mapped[str] = mapped_column(String(64))
+    previous_digest: Mapped[str | None] = mapped_column(String(64))
     is_limited: Mapped[bool]
     ip_address: Mapped[str | None] = mapped_column(String(45))
     user_agent: Mapped[str | None] = mapped_column(String(512))
@@ -28,16 +32,3 @@ class LoginSession(Base):
     last_seen_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
-
-
-class SpentRefreshToken(Base):
-    """A refresh token that was exchanged; kept until it would have expired (decision A6)."""
-
-    __tablename__ = "spent_refresh_tokens"
-
-    token_digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    session_id: Mapped[str] = mapped_column(
-        ForeignKey("login_sessions.id", ondelete="CASCADE"), index=True
-    )
-    consumed_at: Mapped[datetime] = mapped_column(UTCDateTime)
-    expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)

@@ -1,53 +1,48 @@
-"""Statements on sessions and spent tokens."""
+"""Statements on sessions."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, String, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.db import Database
-from app.core.prepared_read import PreparedRead
-from app.sessions.models import LoginSession, SpentRefreshToken
+from app.core.client import Client
+from app.core.db import Database, UTCDateTime
+from app.core.prepared import Prepared
+from app.sessions.models import LoginSession
+from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 Reader = Connection | Session
 
 _SESSION_COLUMNS = (LoginSession.revoked_at, LoginSession.expires_at, LoginSession.is_limited)
-_ACCESS = PreparedRead(
+_ACCESS = Prepared(
     select(*_SESSION_COLUMNS, *ACCOUNT_COLUMNS)
     .join(User, User.id == LoginSession.user_id)
     .outerjoin(UserProfile, UserProfile.user_id == User.id)
     .where(LoginSession.id == bindparam("session_id")),
     ("session_id",),
 )
-_HOLDER_COLUMNS: tuple[Any, ...] = (
-    LoginSession.id,
-    LoginSession.user_id,
-    LoginSession.revoked_at,
-    LoginSession.expires_at,
-    LoginSession.is_limited,
-    LoginSession.user_agent,
-    User.status,
-    User.must_change_password,
-)
-_HOLDER = PreparedRead(
-    select(*_HOLDER_COLUMNS)
+_HOLDER = Prepared(
+    select(
+        LoginSession.id,
+        LoginSession.user_id,
+        LoginSession.refresh_digest,
+        LoginSession.previous_digest,
+        LoginSession.is_limited,
+        LoginSession.user_agent,
+        LoginSession.last_seen_at,
+        LoginSession.expires_at,
+        LoginSession.revoked_at,
+        User.status,
+        User.must_change_password,
+    )
     .join(User, User.id == LoginSession.user_id)
-    .where(LoginSession.refresh_digest == bindparam("digest")),
-    ("digest",),
+    .where(LoginSession.refresh_selector == bindparam("selector")),
+    ("selector",),
 )
-_SPENT = PreparedRead(
-    select(*_HOLDER_COLUMNS, SpentRefreshToken.consumed_at, SpentRefreshToken.expires_at)
-    .join(LoginSession, LoginSession.id == SpentRefreshToken.session_id)
-    .join(User, User.id == LoginSession.user_id)
-    .where(SpentRefreshToken.token_digest == bindparam("digest")),
-    ("digest",),
-)
-
-
-_LIST = PreparedRead(
+_LIST = Prepared(
     select(
         LoginSession.id,
         LoginSession.refresh_digest,
@@ -67,44 +62,34 @@ _LIST = PreparedRead(
 )
 
 
-# Built once: putting a statement together costs more than running it.
-_sessions = cast("Table", LoginSession.__table__)
-_spent = cast("Table", SpentRefreshToken.__table__)
-_ROTATE = (
-    update(_sessions)
+_ROTATE = Prepared(
+    update(LoginSession)
     .where(
-        _sessions.c.refresh_digest == bindparam("old_digest"),
-        _sessions.c.revoked_at.is_(None),
-        _sessions.c.expires_at > bindparam("now"),
+        LoginSession.id == bindparam("session_id", type_=LoginSession.id.type),
+        LoginSession.refresh_digest == bindparam("old_digest"),
+        LoginSession.revoked_at.is_(None),
+        LoginSession.expires_at > bindparam("now"),
     )
     .values(
-        refresh_digest=bindparam("new_digest"),
+        refresh_digest=bindparam("new_digest", type_=String(64)),
+        previous_digest=bindparam("old_digest"),
         last_seen_at=bindparam("now"),
-        expires_at=bindparam("new_expires_at"),
-        ip_address=func.coalesce(bindparam("client_address"), _sessions.c.ip_address),
-        user_agent=func.coalesce(bindparam("client_user_agent"), _sessions.c.user_agent),
-    )
+        expires_at=bindparam("new_expires_at", type_=UTCDateTime()),
+        ip_address=func.coalesce(bindparam("address", type_=String(45)), LoginSession.ip_address),
+        user_agent=func.coalesce(
+            bindparam("user_agent", type_=String(512)), LoginSession.user_agent
+        ),
+    ),
+    (
+        "session_id",
+        "old_digest",
+        "now",
+        "new_digest",
+        "new_expires_at",
+        "address",
+        "user_agent",
+    ),
 )
-_SPEND = insert(_spent).values(
-    token_digest=bindparam("old_digest"),
-    session_id=bindparam("session_id"),
-    consumed_at=bindparam("now"),
-    expires_at=bindparam("old_expires_at"),
-)
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """One exchange of a refresh token; None for what the client does not tell of itself."""
-
-    session_id: str
-    old_digest: str
-    old_expires_at: datetime
-    new_digest: str
-    new_expires_at: datetime
-    client_address: str | None
-    client_user_agent: str | None
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +121,15 @@ class Holder:
 
     session_id: str
     user_id: int
-    revoked_at: datetime | None
-    expires_at: datetime
+    refresh_digest: str
+    previous_digest: str | None
     is_limited: bool
     user_agent: str | None
+    last_seen_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
     status: str
     must_change_password: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """A token that was exchanged before."""
-
-    holder: Holder
-    consumed_at: datetime
-    expires_at: datetime
 
 
 def find_access(database: Database, session_id: str) -> Access | None:
@@ -159,28 +138,26 @@ def find_access(database: Database, session_id: str) -> Access | None:
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
-def find_holder(database: Database, refresh_digest: str) -> Holder | None:
-    """Return the session whose newest refresh token this is."""
-    row = database.row(_HOLDER, refresh_digest)
+def find_holder(database: Database, token: RefreshToken) -> Holder | None:
+    """Return the session this token belongs or belonged to."""
+    row = database.row(_HOLDER, token.selector_digest)
     return Holder(*row) if row else None
 
 
-def find_spent(database: Database, refresh_digest: str) -> Spent | None:
-    """Return what is known of a token that was exchanged before."""
-    row = database.row(_SPENT, refresh_digest)
-    return Spent(Holder(*row[:-2]), row[-2], row[-1]) if row else None
-
-
-def rotate(session: Session, rotation: Rotation) -> bool:
+def rotate(
+    database: Database,
+    session_id: str,
+    old: RefreshToken,
+    successor: RefreshToken,
+    client: Client,
+    now: datetime,
+) -> bool:
     """Put a new refresh token in the place of a live one; False if it no longer is.
 
     A single UPDATE, so of two simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
     """
-    connection = session.connection()
-    if connection.execute(_ROTATE, vars(rotation)).rowcount != 1:
-        return False
-    connection.execute(_SPEND, vars(rotation))
-    return True
+    values = (now, successor.digest, successor.expires_at, client.address, client.user_agent)
+    return database.change(_ROTATE, session_id, old.digest, *values) == 1
 
 
 def list_live(database: Database, user_id: int, now: datetime) -> list[Listed]:
@@ -226,18 +203,9 @@ def revoke_all(session: Session, user_id: int, now: datetime) -> int:
 
 
 def delete_expired(session: Session, now: datetime, most: int) -> int:
-    """Delete up to `most` sessions and as many spent tokens that no check needs any longer."""
-    sessions = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
-    tokens = (
-        select(SpentRefreshToken.token_digest).where(SpentRefreshToken.expires_at < now).limit(most)
-    )
-    removed = 0
-    for statement in (
-        delete(SpentRefreshToken).where(SpentRefreshToken.token_digest.in_(tokens)),
-        delete(LoginSession).where(LoginSession.id.in_(sessions)),
-    ):
-        removed += _row_count(session, statement)
-    return removed
+    """Delete up to `most` sessions whose tokens have all expired; return how many."""
+    expired = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
+    return _row_count(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
 
 
 def _revoke(session: Session, now: datetime, *conditions: Any) -> int:

@@ -10,8 +10,8 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair, digest, random_token, random_uuid
-from app.sessions import access_token, queries
+from app.core.tokens import TokenPair, digest, random_uuid
+from app.sessions import access_token, queries, refresh_token
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
@@ -23,9 +23,12 @@ from app.sessions.errors import (
     TokenInvalid,
 )
 from app.sessions.models import LoginSession
+from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users.models import Account, Status
 from app.web.principal import Principal
+
+_INSERT = insert(LoginSession)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -57,24 +60,27 @@ def open_session(
     rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
 ) -> TokenPair:
     """Start a session and return its first token pair; costs the same however many there are."""
-    now, session_id, refresh_token = rt.clock.now(), random_uuid(), random_token()
-    session.execute(
-        insert(LoginSession).values(
-            id=session_id,
-            user_id=user_id,
-            refresh_digest=digest(refresh_token),
-            is_limited=is_limited,
-            ip_address=client.address,
-            user_agent=client.user_agent,
-            created_at=now,
-            last_seen_at=now,
-            expires_at=_refresh_expiry(rt, now),
-        )
+    now, session_id = rt.clock.now(), random_uuid()
+    token = refresh_token.new(_refresh_expiry(rt, now))
+    session.connection().execute(
+        _INSERT,
+        {
+            "id": session_id,
+            "user_id": user_id,
+            "refresh_selector": token.selector_digest,
+            "refresh_digest": token.digest,
+            "is_limited": is_limited,
+            "ip_address": client.address,
+            "user_agent": client.user_agent,
+            "created_at": now,
+            "last_seen_at": now,
+            "expires_at": token.expires_at,
+        },
     )
-    return _pair(rt, session_id, user_id, refresh_token, now)
+    return _pair(rt, session_id, user_id, token, now)
 
 
-def rotate(rt: Runtime, refresh_token: str, client: Client, arrived_at: datetime) -> TokenPair:
+def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) -> TokenPair:
     """Exchange a refresh token for a new pair.
 
     `arrived_at` is when the request reached the service. Raises: TokenInvalid, TokenExpired,
@@ -83,35 +89,40 @@ def rotate(rt: Runtime, refresh_token: str, client: Client, arrived_at: datetime
     """
     # Requests that already wait in this worker get their time of arrival before a token goes.
     rt.clock.sleep(0)
-    old = digest(refresh_token)
-    holder = queries.find_holder(rt.database, old)
-    if holder is None:
-        raise _judge_spent(rt, old, client, arrived_at)
+    token = refresh_token.parse(presented)
+    holder = queries.find_holder(rt.database, token) if token else None
+    if token is None or holder is None:
+        raise TokenInvalid
+    if holder.status != Status.ACTIVE:
+        raise AccountDisabled
+    if holder.revoked_at is not None:
+        raise TokenInvalid
+    if not token.is_stored_as(holder.refresh_digest):
+        raise _judge_spent(rt, token, holder, client, arrived_at)
     _require_refreshable(rt, holder)
-    pair = _exchange(rt, holder, old, client)
-    if pair is None:
-        raise _judge_lost_race(rt, old)
-    return pair
+    now = rt.clock.now()
+    successor = refresh_token.new(_refresh_expiry(rt, now), selector=token.selector)
+    if not queries.rotate(rt.database, holder.session_id, token, successor, client, now):
+        raise _judge_lost_race(rt, token)
+    return _pair(rt, holder.session_id, holder.user_id, successor, now)
 
 
 def list_sessions(
-    rt: Runtime, user_id: int, refresh_token: str | None
+    rt: Runtime, user_id: int, presented: str | None
 ) -> list[tuple[queries.Listed, bool]]:
-    """Return the live sessions, each with whether `refresh_token` is its newest."""
-    current = digest(refresh_token) if refresh_token else None
+    """Return the live sessions, each with whether the presented refresh token is its live one."""
+    current = digest(presented) if presented else None
     rows = queries.list_live(rt.database, user_id, rt.clock.now())
     return [(row, row.refresh_digest == current) for row in rows]
 
 
-def revoke_others(
-    rt: Runtime, user_id: int, refresh_token: str, client: Client | None = None
-) -> int:
-    """End every session but the one `refresh_token` belongs to; return how many.
+def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | None = None) -> int:
+    """End every session but the one whose live refresh token is presented; return how many.
 
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
-    current = queries.find_holder(rt.database, digest(refresh_token))
+    current = _live_holder(rt, presented)
     if current is None or current.revoked_at is not None or current.expires_at <= now:
         raise TokenInvalid
     if current.user_id != user_id:
@@ -134,7 +145,7 @@ def revoke(
     rt: Runtime,
     user_id: int,
     session_id: str,
-    refresh_token: str | None,
+    presented: str | None,
     current_id: str,
     client: Client | None = None,
 ) -> bool:
@@ -143,7 +154,7 @@ def revoke(
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), _canonical_id(session_id)
-    holder = _holder_of(rt, refresh_token)
+    holder = _live_holder(rt, presented)
     with rt.transaction() as session:
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
@@ -162,11 +173,11 @@ def revoke(
 
 
 def log_out(
-    rt: Runtime, refresh_token: str | None, token: str | None, client: Client | None = None
+    rt: Runtime, presented: str | None, token: str | None, client: Client | None = None
 ) -> None:
-    """End the session of a refresh token or else of an access token, expired or not (E6)."""
+    """End the session of a live refresh token, else of an access token, expired or not (E6)."""
     now = rt.clock.now()
-    session_id = _session_to_end(rt, refresh_token, token)
+    session_id = _session_to_end(rt, presented, token)
     if session_id is None:
         return
     with rt.transaction() as session:
@@ -188,86 +199,68 @@ def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
-def _exchange(rt: Runtime, holder: queries.Holder, old: str, client: Client) -> TokenPair | None:
-    """Swap the tokens; None if another request was faster or the session has just ended."""
-    refresh_token = random_token()
-    seconds = rt.settings.get(keys.REFRESH_TTL_SECONDS)
-    with rt.transaction() as session:
-        now = rt.clock.now()
-        rotation = queries.Rotation(
-            session_id=holder.session_id,
-            old_digest=old,
-            old_expires_at=holder.expires_at,
-            new_digest=digest(refresh_token),
-            new_expires_at=now + timedelta(seconds=seconds),
-            client_address=client.address,
-            client_user_agent=client.user_agent,
-            now=now,
-        )
-        if not queries.rotate(session, rotation):
-            return None
-    return _pair(rt, holder.session_id, holder.user_id, refresh_token, now)
-
-
 def _require_refreshable(rt: Runtime, holder: queries.Holder) -> None:
-    if holder.status != Status.ACTIVE:
-        raise AccountDisabled
-    if holder.revoked_at is not None:
-        raise TokenInvalid
     if holder.expires_at <= rt.clock.now():
         raise TokenExpired
     if holder.is_limited or is_change_forced(rt, holder):
         raise PasswordChangeRequired
 
 
-def _judge_lost_race(rt: Runtime, old: str) -> Exception:
-    """Say why a token that was live a moment ago no longer is."""
-    spent = queries.find_spent(rt.database, old)
-    if spent is None or spent.holder.revoked_at is not None:
+def _judge_lost_race(rt: Runtime, token: RefreshToken) -> Exception:
+    """Say why a token that was live a moment ago no longer is: never a replay."""
+    holder = queries.find_holder(rt.database, token)
+    if holder is None or holder.revoked_at is not None:
         return TokenInvalid()
     return RefreshTokenStale()
 
 
-def _judge_spent(rt: Runtime, old: str, client: Client, arrived_at: datetime) -> Exception:
-    """Tell an honest race from a replay, and end the user's sessions for a replay."""
-    spent = queries.find_spent(rt.database, old)
-    if spent is None:
-        return TokenInvalid()
-    if spent.holder.status != Status.ACTIVE:
-        return AccountDisabled()
-    if spent.holder.revoked_at is not None or spent.expires_at <= rt.clock.now():
-        return TokenInvalid()
-    if arrived_at < spent.consumed_at or _is_within_grace(rt, spent, client, arrived_at):
+def _judge_spent(
+    rt: Runtime,
+    token: RefreshToken,
+    holder: queries.Holder,
+    client: Client,
+    arrived_at: datetime,
+) -> Exception:
+    """Tell an honest race from a replay, and end the user's sessions for a replay.
+
+    Only the token spent last can have raced: what was spent before had been replaced long ago.
+    """
+    if min(token.expires_at, holder.expires_at) <= rt.clock.now():
+        return TokenExpired()
+    is_newest_spent = token.is_stored_as(holder.previous_digest)
+    if is_newest_spent and (
+        arrived_at < holder.last_seen_at or _is_within_grace(rt, holder, client, arrived_at)
+    ):
         return RefreshTokenStale()
-    _sound_alarm(rt, spent)
+    _sound_alarm(rt, holder)
     return RefreshTokenReused()
 
 
 def _is_within_grace(
-    rt: Runtime, spent: queries.Spent, client: Client, arrived_at: datetime
+    rt: Runtime, holder: queries.Holder, client: Client, arrived_at: datetime
 ) -> bool:
     grace = timedelta(seconds=rt.settings.get(keys.REUSE_GRACE_SECONDS))
-    same_browser = client.user_agent is not None and client.user_agent == spent.holder.user_agent
-    return bool(grace) and same_browser and arrived_at <= spent.consumed_at + grace
+    same_browser = client.user_agent is not None and client.user_agent == holder.user_agent
+    return bool(grace) and same_browser and arrived_at <= holder.last_seen_at + grace
 
 
-def _sound_alarm(rt: Runtime, spent: queries.Spent) -> None:
+def _sound_alarm(rt: Runtime, holder: queries.Holder) -> None:
     """End everything the user has, in a transaction of its own that the error cannot undo."""
     with rt.transaction() as session:
-        removed = queries.revoke_all(session, spent.holder.user_id, rt.clock.now())
+        removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
         audit.record(
             rt,
             session,
             Action.USER_REFRESH_TOKEN_REUSE_DETECTED,
             EntityType.USER,
-            user_id=spent.holder.user_id,
-            entity_id=spent.holder.user_id,
-            details={"session_id": spent.holder.session_id, "removed": removed},
+            user_id=holder.user_id,
+            entity_id=holder.user_id,
+            details={"session_id": holder.session_id, "removed": removed},
         )
 
 
-def _session_to_end(rt: Runtime, refresh_token: str | None, token: str | None) -> str | None:
-    holder = _holder_of(rt, refresh_token)
+def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
+    holder = _live_holder(rt, presented)
     if holder is not None:
         return holder.session_id
     try:
@@ -277,21 +270,24 @@ def _session_to_end(rt: Runtime, refresh_token: str | None, token: str | None) -
         return None
 
 
-def _holder_of(rt: Runtime, refresh_token: str | None) -> queries.Holder | None:
-    if refresh_token is None:
+def _live_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
+    """Return the session whose live refresh token is presented; spent ones name none."""
+    token = refresh_token.parse(presented) if presented else None
+    holder = queries.find_holder(rt.database, token) if token else None
+    if token is None or holder is None or not token.is_stored_as(holder.refresh_digest):
         return None
-    return queries.find_holder(rt.database, digest(refresh_token))
+    return holder
 
 
 def _pair(
-    rt: Runtime, session_id: str, user_id: int, refresh_token: str, now: datetime
+    rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
 ) -> TokenPair:
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(
         access_token=access_token.issue(rt.access_tokens, session_id, user_id, now, life),
         access_seconds=access_seconds,
-        refresh_token=refresh_token,
+        refresh_token=token.text,
         refresh_seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS),
     )
 

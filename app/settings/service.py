@@ -1,5 +1,6 @@
 """Reading and changing runtime settings."""
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -75,7 +76,7 @@ def find_key(name: str) -> Key[Any]:
     try:
         return keys.ALL[name]
     except KeyError:
-        raise SettingUnknown from None
+        raise SettingUnknown(f"There is no setting {name}.") from None
 
 
 def change(rt: Runtime, changes: Mapping[str, object]) -> None:
@@ -105,18 +106,12 @@ def unset(rt: Runtime, name: str) -> None:
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.LOGIN_METHODS)
-        session.execute(delete(SystemConfig).where(SystemConfig.key == name))
+        statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)
+        if session.execute(statement).one_or_none() is None:
+            return
         _enforce_cross_rules(rt, session, {name}, now)
         _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
     announce(rt)
-
-
-def shown(rt: Runtime, key: Key[Any]) -> Any:
-    """Return the value in force, a secret one redacted."""
-    value = rt.settings.get(key)
-    if key.is_sensitive:
-        return REDACTED if value else ""
-    return list(value) if isinstance(value, tuple) else value
 
 
 def secret(rt: Runtime, key: Key[str]) -> str:
@@ -136,10 +131,36 @@ def is_mail_complete(texts: Mapping[str, str]) -> bool:
     return bool(texts.get(keys.MAIL_SMTP_HOST.name) and texts.get(keys.MAIL_FROM_ADDRESS.name))
 
 
+def lacks_mail(texts: Mapping[str, str]) -> bool:
+    """Tell whether e-mail codes are switched on without a way to send them (spec 04 §6.2)."""
+    return in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_mail_complete(texts)
+
+
+def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
+    """Tell whether these settings leave nobody a way to sign in (spec 04 §6.2)."""
+    built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
+    if any(in_force(key, texts) for key in built_in):
+        return False
+    return not any(check(session) for check in rt.other_login_methods)
+
+
+def in_force(key: Key[bool], texts: Mapping[str, str]) -> bool:
+    """Return what a switch stands at, given the stored texts."""
+    text = texts.get(key.name)
+    try:
+        return key.default if text is None else key.parse(text)
+    except ValueError:
+        return key.default
+
+
 def _rendered(rt: Runtime, name: str, value: object) -> str:
     key = find_key(name)
+    if key.is_sensitive and value == REDACTED:
+        raise SettingInvalid(f"{name} cannot be set to the placeholder for a hidden value")
     try:
         text = key.render(value)
+    except (json.JSONDecodeError, RecursionError):
+        raise SettingInvalid(f"{name} must be a JSON list of texts") from None
     except ValueError as error:
         raise SettingInvalid(f"{name} {error}") from None
     if key.is_sensitive and text:
@@ -150,27 +171,16 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
 def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: datetime) -> None:
     """Refuse, or repair, what single values cannot tell; sees the changed rows."""
     texts = load(session.connection())
-    mail_is_complete = is_mail_complete(texts)
-    code_login = keys.EMAIL_CODE_LOGIN_ENABLED
-    if not mail_is_complete and _in_force(code_login, texts):
-        if code_login.name in changed:
-            raise SettingInvalid(f"{code_login.name} needs mail_smtp_host and mail_from_address")
-        store(session, code_login.name, "false", now)
-    if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}:
-        is_open = any(
-            _in_force(key, texts)
-            for key in (keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED)
-        )
-        if not is_open and not any(check(session) for check in rt.other_login_methods):
-            raise SettingInvalid("no way to sign in would be left")
-
-
-def _in_force(key: Key[bool], texts: Mapping[str, str]) -> bool:
-    text = texts.get(key.name)
-    try:
-        return key.default if text is None else key.parse(text)
-    except ValueError:
-        return key.default
+    code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
+    if lacks_mail(texts):
+        if code_login in changed:
+            raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")
+        store(session, code_login, "false", now)
+        _record(rt, session, Action.CONFIG_UPDATE, code_login, "false")
+    if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name} and is_closed(
+        rt, session, texts
+    ):
+        raise SettingInvalid("no way to sign in would be left")
 
 
 def _record(rt: Runtime, session: Session, action: Action, name: str, text: str | None) -> None:

@@ -64,3 +64,11 @@ def has_items(session: Session, group_id: int) -> bool:
         select(StoragePolicyGroupItem.id).where(StoragePolicyGroupItem.group_id == group_id)
     )
     return bool(session.execute(select(condition)).scalar())
+
+
+def find_groups(session: Session, *, group_id: int | None, name: str) -> list[StoragePolicyGroup]:
+    """Return the group of this id, or else every group of this name; names are not unique."""
+    if group_id is not None and (group := session.get(StoragePolicyGroup, group_id)):
+        return [group]
+    statement = select(StoragePolicyGroup).where(StoragePolicyGroup.name == name)
+    return list(session.scalars(statement.order_by(StoragePolicyGroup.id)))

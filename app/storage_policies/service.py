@@ -7,8 +7,10 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.core import locks
+from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.storage_policies import queries
+from app.storage_policies.errors import GroupAmbiguous, GroupNotFound, GroupUnusable
 from app.storage_policies.models import (
     DEFAULT_CHUNK_BYTES,
     StoragePolicy,
@@ -53,6 +55,28 @@ def bootstrap(rt: Runtime) -> StorageRoute:
             .values(policy_group_id=group.id, updated_at=now)
         )
         return StorageRoute(policy.id, group.id)
+
+
+def named_group(session: Session, typed: str) -> StoragePolicyGroup:
+    """Return the group an operator means, by id or name; digits are an id first.
+
+    Raises: GroupNotFound; GroupAmbiguous when several groups have this name.
+    """
+    groups = queries.find_groups(session, group_id=typed_id(typed), name=typed.strip())
+    if not groups:
+        raise GroupNotFound
+    if len(groups) > 1:
+        raise GroupAmbiguous
+    return groups[0]
+
+
+def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
+    """Let accounts be assigned only to a group that can take their files (spec 04 §5.4).
+
+    Raises: GroupUnusable.
+    """
+    if not group.is_enabled or not queries.has_items(session, group.id):
+        raise GroupUnusable
 
 
 def list_policies(rt: Runtime) -> list[StoragePolicy]:

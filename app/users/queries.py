@@ -1,13 +1,14 @@
 """Statements on accounts."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, or_, select, update
+from sqlalchemy import Connection, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.users.identifiers import Identifier, username_key
-from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
 
 Reader = Connection | Session
 
@@ -23,10 +24,26 @@ def find_account(reader: Reader, user_id: int) -> Account | None:
     return Account(*row) if row else None
 
 
+def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
+    """Return the account; None if nobody is called this."""
+    row = reader.execute(_ACCOUNT.where(_column(who) == who.key)).one_or_none()
+    return Account(*row) if row else None
+
+
+def list_accounts(reader: Reader, most: int | None = None) -> list[Account]:
+    """Return the first `most` accounts by id; None means all."""
+    return [Account(*row) for row in reader.execute(_ACCOUNT.order_by(User.id).limit(most))]
+
+
+def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
+    """Return those of these accounts that exist, by id."""
+    rows = reader.execute(_ACCOUNT.where(User.id.in_(user_ids)))
+    return {row[0]: Account(*row) for row in rows}
+
+
 def find_credentials(reader: Reader, who: Identifier) -> tuple[Account, str | None] | None:
     """Return the account and its password hash; None if nobody is called this."""
-    column = User.email if who.is_email else User.username_key
-    row = reader.execute(_CREDENTIALS.where(column == who.key)).one_or_none()
+    row = reader.execute(_CREDENTIALS.where(_column(who) == who.key)).one_or_none()
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
@@ -78,6 +95,42 @@ def change_password(
         .returning(User.id)
     )
     return session.execute(statement).one_or_none() is not None
+
+
+def lock(session: Session, user_id: int) -> None:
+    """Keep everybody else from changing this account until the transaction ends."""
+    session.execute(select(User.id).where(User.id == user_id).with_for_update())
+
+
+def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:
+    """Change columns of an account."""
+    session.execute(
+        update(User)
+        .where(User.id == user_id)
+        .values(updated_at=now, **values)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def remove(session: Session, user_id: int) -> None:
+    """Delete an account with everything that hangs on it."""
+    statement = delete(User).where(User.id == user_id)
+    session.execute(statement.execution_options(synchronize_session=False))
+
+
+def is_other_admin_active(session: Session, user_id: int) -> bool:
+    """Tell whether an administrator besides this account can sign in."""
+    return _any(
+        session,
+        User.role == Role.ADMIN,
+        User.status == Status.ACTIVE,
+        User.activated_at.is_not(None),
+        User.id != user_id,
+    )
+
+
+def _column(who: Identifier) -> Any:
+    return User.email if who.is_email else User.username_key
 
 
 def _any(session: Session, *conditions: Any) -> bool:

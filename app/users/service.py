@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
 from app.users import identifiers, queries
 from app.users.errors import (
@@ -70,6 +71,20 @@ def get(reader: queries.Reader, user_id: int) -> Account:
     Raises: UserNotFound.
     """
     account = queries.find_account(reader, user_id)
+    if account is None:
+        raise UserNotFound
+    return account
+
+
+def named(reader: queries.Reader, typed: str) -> Account:
+    """Return the account an operator means: by id, username or e-mail address.
+
+    Digits are an id first, and a username when no account has that id. Raises: UserNotFound.
+    """
+    user_id = typed_id(typed)
+    account = None if user_id is None else queries.find_account(reader, user_id)
+    if account is None:
+        account = queries.find_by_identifier(reader, identifiers.identifier(typed))
     if account is None:
         raise UserNotFound
     return account

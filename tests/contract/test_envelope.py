@@ -8,6 +8,7 @@ import pytest
 
 from app.web.request import JSON_BODY_LIMIT
 from tests.support.api import SECURITY_HEADERS
+from tests.support.factories import change_user
 
 CREDENTIALS = {"identifier": "nobody", "password": "wrong password"}
 
@@ -73,9 +74,14 @@ def test_every_answer_has_a_request_id_of_its_own(api):
     assert sent not in ids
 
 
-def test_answers_of_the_api_are_never_stored(signed_in):
-    assert signed_in.me().headers["Cache-Control"] == "no-store"
-    assert signed_in.get("/auth/nothing").headers["Cache-Control"] == "no-store"
+def test_json_of_the_api_is_never_stored(signed_in):
+    for path in ("/auth/me", "/auth/sessions", "/auth/nothing", "/openapi.json"):
+        assert signed_in.get(path).headers.getlist("Cache-Control") == ["no-store"], path
+
+
+def test_the_frontends_configuration_may_be_kept_for_a_minute(api):
+    answer = api.get("/public/frontend-config")
+    assert answer.headers["Cache-Control"] == "public, max-age=60"
 
 
 def test_an_empty_payload_is_null(signed_in):
@@ -84,8 +90,6 @@ def test_an_empty_payload_is_null(signed_in):
 
 
 def test_text_is_sent_as_utf_8(rt, api, user):
-    from tests.support.factories import change_user
-
     change_user(rt, user, preferences='{"custom_note": "Grüße, 世界 \\ud83d\\ude00"}')
     api.login(user).ok()
     assert "Grüße, 世界 😀".encode() in api.me().body

@@ -25,7 +25,12 @@ SECURITY_HEADERS = {
 }
 # What is answered with something else than an envelope (decision A1).
 NOT_ENVELOPED = ("/health", "/health/metrics", f"{BASE}/openapi.json", f"{BASE}/docs")
-CACHEABLE = (f"{BASE}/public/frontend-config", f"{BASE}/auth/profile/avatar/", f"{BASE}/docs")
+CACHEABLE = (
+    f"{BASE}/public/frontend-config",
+    f"{BASE}/auth/profile/avatar/",
+    f"{BASE}/docs",
+    f"{BASE}/openapi.json",  # tests/contract/test_envelope.py
+)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

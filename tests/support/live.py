@@ -92,6 +92,8 @@ class LiveService:
             clock=SystemClock(),
         )
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
+        with self.rt.reading() as connection:
+            self._first_settings = settings.load(connection)
         self._process = self._launch()
 
     def _launch(self) -> subprocess.Popen[bytes]:
@@ -162,6 +164,8 @@ class LiveService:
             for table in reversed(Base.metadata.sorted_tables):
                 if table.name not in KEPT_TABLES:
                     session.execute(sa.delete(table))
+            for name, text in self._first_settings.items():
+                settings.store(session, name, text, self.rt.clock.now())
         settings.announce(self.rt)
 
     # --- clients -----------------------------------------------------------------------------

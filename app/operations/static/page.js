@@ -23,7 +23,7 @@ for (const panel of panels) {
   document.getElementById("panels").append(panel.build());
   addContent(panel.id, panel.title);
 }
-addContent("operations", "Operations");
+addContent("operations", "All routes");
 document.addEventListener("exchange", showAccount);
 showAccount();
 showReference(document.getElementById("swagger-ui"));

@@ -32,7 +32,7 @@ export function stepsPanel({ id, title, lead, steps }) {
 
 class StepView {
   constructor(step, index, memory, views, refresh) {
-    Object.assign(this, { step, index, memory, views, refresh, isDone: false, isRunning: false });
+    Object.assign(this, { step, index, memory, views, refresh, isDone: false, isRunning: false, carried: {} });
     this.said = el("p", { class: "said", role: "status" });
     this.extra = el("div", { class: "extra" });
     this.next = el("div", { class: "next" });
@@ -104,11 +104,13 @@ class StepView {
     );
   }
 
-  // Carries over what an earlier step typed; what this step's own fields hold stays.
+  // Carries over what another step has learnt since; what was typed here otherwise stays.
   #prepare() {
     for (const control of this.form.elements) {
       const known = this.memory[control.name];
-      if (known && !control.value) control.value = known;
+      if (known && known !== this.carried[control.name]) {
+        this.carried[control.name] = control.value = known;
+      }
     }
     if (!this.shown) this.#preview();
   }

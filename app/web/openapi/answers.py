@@ -15,6 +15,7 @@ from app.core.errors import (
 )
 from app.web.errors import status_of
 from app.web.openapi.schemas import JsonSchema
+from app.web.openapi.texts import headline
 from app.web.operation import Operation
 
 Answer = dict[str, Any]
@@ -99,7 +100,7 @@ def refusal(status: HTTPStatus, errors: Errors) -> Answer:
     """Return the answer of one status: the codes it can carry and an example of each condition."""
     headers = HEADERS_BY_STATUS.get(status, [])
     return _answer(
-        _sentence(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why.",
+        headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why.",
         headers,
         schema=envelope({"enum": sorted({error.code.value for error in errors})}, None),
         examples={error.__name__: _example(error) for error in errors},
@@ -110,7 +111,7 @@ def envelope(code: JsonSchema, data: JsonSchema | None) -> JsonSchema:
     """Return the four-key object around every JSON answer (decision A1)."""
     members = {
         "code": {"type": "string", **code},
-        "msg": {"type": "string"},
+        "msg": {"type": "string", "examples": [""]},
         "data": data or {"type": "null"},
         "error": {"type": "null"},
     }
@@ -120,8 +121,7 @@ def envelope(code: JsonSchema, data: JsonSchema | None) -> JsonSchema:
 def _success(operation: Operation, data: JsonSchema | None) -> Answer:
     description = HTTPStatus(operation.status).phrase
     if operation.is_enveloped:
-        schema = envelope({"const": ErrorCode.SUCCESS.value}, data)
-        return _answer(description, schema=schema)
+        return _answer(description, schema=envelope({"const": ErrorCode.SUCCESS.value}, data))
     headers = ["ETag"] if operation.is_conditional else []
     schema = data or ({"type": "string"} if operation.media_type.startswith("text/") else {})
     return _answer(description, headers, media_type=operation.media_type, schema=schema)
@@ -149,8 +149,4 @@ def _shared(status: HTTPStatus, errors: Errors) -> Answer | None:
 
 def _example(error: type[AppError]) -> Answer:
     value = {"code": error.code.value, "msg": error.message, "data": None, "error": None}
-    return {"summary": f"{error.code.value}: {_sentence(error)}", "value": value}
-
-
-def _sentence(error: type[AppError]) -> str:
-    return (error.__doc__ or error.message).partition("\n")[0]
+    return {"summary": f"{error.code.value}: {headline(error)}", "value": value}

@@ -1,6 +1,5 @@
 """Puts the document together: routes, tags, and what is true of all of them."""
 
-import inspect
 import json
 import re
 import sys
@@ -15,9 +14,11 @@ from app import __version__
 from app.web.openapi import answers, security
 from app.web.openapi.introduction import INTRODUCTION
 from app.web.openapi.schemas import JsonSchema, Plugin
+from app.web.openapi.texts import headline, paragraphs
 from app.web.operation import Operation, operation_of
 
 OPENAPI_VERSION = "3.1.0"
+ACCOUNT_PREFIX = "/api/v1/auth/"
 CACHE = "gatehouse_openapi"
 UNDESCRIBED_METHODS = {"HEAD", "OPTIONS"}
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
@@ -46,10 +47,9 @@ def _build(app: Flask) -> dict[str, Any]:
         openapi_version=OPENAPI_VERSION,
         plugins=[plugin],
         info={"description": INTRODUCTION},
-        servers=[{"url": "/"}],
     )
     _add_components(spec)
-    for rule in app.url_map.iter_rules():
+    for rule in sorted(app.url_map.iter_rules(), key=_is_for_operators):
         view = app.view_functions[rule.endpoint]
         methods = sorted((rule.methods or set()) - UNDESCRIBED_METHODS)
         spec.path(
@@ -57,6 +57,11 @@ def _build(app: Flask) -> dict[str, Any]:
             operations={m.lower(): _operation(spec, plugin, rule, m, view) for m in methods},
         )
     return spec.to_dict()
+
+
+def _is_for_operators(rule: Rule) -> bool:
+    """Sort what applications call before health, metrics and this document; else keep the order."""
+    return not rule.rule.startswith(ACCOUNT_PREFIX)
 
 
 def _add_components(spec: APISpec) -> None:
@@ -72,12 +77,12 @@ def _operation(
     spec: APISpec, plugin: Plugin, rule: Rule, method: str, view: Callable[..., Any]
 ) -> dict[str, Any]:
     operation = operation_of(view)
-    summary, _, details = inspect.cleandoc(view.__doc__ or "").partition("\n\n")
+    details = [*paragraphs(view)[1:], security.access_sentence(operation)]
     described: dict[str, Any] = {
         "operationId": f"{rule.endpoint}_{method.lower()}".replace(".", "_"),
         "tags": [_tag(spec, view)],
-        "summary": summary.replace("\n", " ").rstrip("."),
-        "description": "\n\n".join(filter(None, [details, security.access_sentence(operation)])),
+        "summary": headline(view),
+        "description": "\n\n".join(filter(None, details)),
         "security": security.requirements(operation, method),
         "parameters": [*_parameters(plugin, operation, rule)],
         "responses": answers.responses(
@@ -105,5 +110,5 @@ def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
     package = view.__module__.rpartition(".")[0]
     name = package.rpartition(".")[2].replace("_", " ").capitalize()
     if all(tag["name"] != name for tag in spec._tags):
-        spec.tag({"name": name, "description": sys.modules[package].__doc__ or ""})
+        spec.tag({"name": name, "description": headline(sys.modules[package])})
     return name

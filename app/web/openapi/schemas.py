@@ -7,6 +7,7 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
+from app.web.openapi.texts import headline
 from app.web.schema import INT64, RequestSchema, Text, WholeNumber
 
 JsonSchema = dict[str, Any]
@@ -26,8 +27,8 @@ class Converter(OpenAPIConverter):
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
             described["additionalProperties"] = True
-        if schema.__doc__:
-            described["description"] = schema.__doc__
+            described["examples"] = [_example(described)]
+        described["description"] = headline(type(schema))
         return described
 
     def field2property(self, field: fields.Field[Any]) -> JsonSchema:
@@ -36,9 +37,11 @@ class Converter(OpenAPIConverter):
         if isinstance(field, Text):
             return {**described, **_text_rules(field, described)}
         if isinstance(field, WholeNumber):
-            return {"minimum": -INT64, "maximum": INT64 - 1, **described, "format": "int64"}
+            bounds = {"minimum": -INT64, "maximum": INT64 - 1, "format": "int64"}
+            return {**bounds, "examples": [described.get("minimum", 1)], **described}
         if isinstance(field, fields.Enum):
-            return {"type": ["string", "null"] if field.allow_none else "string", **described}
+            kind = ["string", "null"] if field.allow_none else "string"
+            return {"type": kind, "examples": [*field.enum][:1], **described}
         return described
 
 
@@ -66,6 +69,20 @@ class Plugin(MarshmallowPlugin):
     @property
     def _converter(self) -> Any:
         return self.converter
+
+
+def _example(described: JsonSchema) -> JsonSchema:
+    """Return a small body; left to itself, a reader's tool would invent unknown members."""
+    members = described["properties"]
+    samples = {name: _sample(members[name]) for name in described.get("required", members)}
+    return {name: sample for name, sample in samples.items() if sample is not None}
+
+
+def _sample(member: JsonSchema) -> Any:
+    kind = member.get("type")
+    if "examples" in member or not isinstance(kind, str):
+        return next(iter(member.get("examples", [])), None)
+    return {"boolean": True, "array": [], "string": "text"}.get(kind)
 
 
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:

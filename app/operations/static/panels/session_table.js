@@ -34,7 +34,7 @@ function row(session, run) {
     { "data-current": String(session.is_current) },
     el("td", {}, where, session.is_current && [" ", pill("this one", "plain")]),
     el("td", {}, session.ip_address || "unknown"),
-    el("td", {}, new Date(session.last_seen_at).toLocaleString()),
+    el("td", {}, shortTime(session.last_seen_at)),
     el("td", {}, el("button", { type: "button", class: "small", "aria-label": label, click: end }, "Revoke")),
   );
   return node;
@@ -60,6 +60,10 @@ function ended(session) {
 
 function columnHead(text) {
   return text ? el("th", { scope: "col" }, text) : el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Action"));
+}
+
+function shortTime(moment) {
+  return new Date(moment).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
 }
 
 // A user agent is long and half of it is history; the product people know is in its middle.

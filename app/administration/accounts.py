@@ -1,0 +1,263 @@
+"""What an operator does to accounts (spec 01 §8, 04 §5.6; decision E15).
+
+Invariant: there is always an administrator who can sign in. Whatever may take one away, or makes
+the first, holds the lock SETUP from its check to its commit.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.runtime import Runtime
+from app.core.tokens import generated_password
+from app.sessions import service as sessions
+from app.settings import keys
+from app.setup import queries as setup_queries
+from app.setup import service as setup
+from app.setup.errors import AdministratorMissing
+from app.storage_policies import queries as storage_queries
+from app.storage_policies import service as storage
+from app.users import queries
+from app.users import service as users
+from app.users.models import Account, Role, Status
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """An account whose password was set; `generated_password` is told once and kept nowhere."""
+
+    account: Account
+    generated_password: str | None
+
+
+def create(
+    rt: Runtime,
+    *,
+    username: str,
+    email: str,
+    password: str | None,
+    role: Role = Role.USER,
+    must_change_password: bool = False,
+) -> Provisioned:
+    """Make an activated, verified account; without a password one is generated.
+
+    The installation must be ready, except for the first administrator, who may so be made without
+    a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
+    """
+    chosen, generated = _chosen(password)
+    password_hash = rt.passwords.hash(chosen)
+    quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)
+        _require_open_for(session, role)
+        new = users.NewUser(
+            username=username,
+            email=email,
+            password_hash=password_hash,
+            role=role,
+            activated_at=now,
+            email_verified_at=now,
+            must_change_password=must_change_password or generated is not None,
+            storage_quota=quota,
+            policy_group_id=storage_queries.find_default_group_id(session),
+        )
+        account = users.create(session, new, now)
+        _record(rt, session, Action.ADMIN_CREATE_USER, account, {"role": role})
+    return Provisioned(account, generated)
+
+
+def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
+    """Replace the password and end every session; a generated one must be changed at once.
+
+    Raises: UserNotFound, PasswordInvalid.
+    """
+    chosen, generated = _chosen(password)
+    password_hash = rt.passwords.hash(chosen)
+    with rt.transaction() as session:
+        account = _held(session, who)
+        is_forced = generated is not None
+        queries.set_columns(
+            session,
+            account.id,
+            rt.clock.now(),
+            password_hash=password_hash,
+            must_change_password=is_forced,
+        )
+        sessions.revoke_all(rt, session, account.id)
+        told = {"must_change_password": is_forced}
+        _record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, told)
+        return Provisioned(users.get(session, account.id), generated)
+
+
+def set_role(rt: Runtime, who: str, role: Role) -> Account:
+    """Change what an account may do; its sessions go on with the new rights.
+
+    Raises: UserNotFound, LastAdministrator.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)
+        account = _held(session, who)
+        if role is not Role.ADMIN:
+            _require_other_admin(session, account)
+        return _change(rt, session, account, ends_sessions=False, role=role)
+
+
+def set_status(rt: Runtime, who: str, status: Status) -> Account:
+    """Enable or disable an account.
+
+    Raises: UserNotFound, LastAdministrator.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)
+        account = _held(session, who)
+        if status is Status.DISABLED:
+            _require_other_admin(session, account)
+        return _change(rt, session, account, status=status)
+
+
+def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account:
+    """Have the owner change the password at the next login, or no longer.
+
+    Raises: UserNotFound.
+    """
+    with rt.transaction() as session:
+        account = _held(session, who)
+        return _change(rt, session, account, must_change_password=required)
+
+
+def verify_email(rt: Runtime, who: str) -> Account:
+    """Vouch for the address; an account that waited for its activation is activated by it.
+
+    Raises: UserNotFound.
+    """
+    with rt.transaction() as session:
+        account, now = _held(session, who), rt.clock.now()
+        return _change(
+            rt,
+            session,
+            account,
+            email_verified_at=account.email_verified_at or now,
+            activated_at=account.activated_at or now,
+        )
+
+
+def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
+    """Limit the storage of an account; 0 means no limit.
+
+    Raises: UserNotFound.
+    """
+    with rt.transaction() as session:
+        account = _held(session, who)
+        return _change(rt, session, account, ends_sessions=False, storage_quota=quota_bytes)
+
+
+def assign_group(rt: Runtime, who: str, group: str) -> Account:
+    """Assign an account to a policy group.
+
+    Raises: UserNotFound, GroupNotFound, GroupAmbiguous, GroupUnusable.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        account = _held(session, who)
+        target = storage.named_group(session, group)
+        storage.require_assignable(session, target)
+        return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
+
+
+def revoke_sessions(rt: Runtime, who: str) -> int:
+    """End every session of an account and void what was begun before; return how many ended.
+
+    Raises: UserNotFound.
+    """
+    with rt.transaction() as session:
+        account = _held(session, who)
+        removed = sessions.revoke_all(rt, session, account.id)
+        told = {"removed": removed}
+        _record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, told)
+    return removed
+
+
+def delete(rt: Runtime, who: str) -> Account:
+    """Delete an account with everything it owns; return what it was.
+
+    Raises: UserNotFound, AdministratorKept.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)
+        account = _held(session, who)
+        if account.role == Role.ADMIN:
+            raise AdministratorKept
+        queries.remove(session, account.id)
+        _record(rt, session, Action.ADMIN_FORCE_DELETE_USER, account, {"email": account.email})
+    return account
+
+
+def _chosen(password: str | None) -> tuple[str, str | None]:
+    """Return the password to set, and once more if it was generated."""
+    if password is None:
+        generated = generated_password()
+        return generated, generated
+    users.require_acceptable(password)
+    return password, None
+
+
+def _require_open_for(session: Session, role: Role) -> None:
+    if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
+        return
+    try:
+        setup.require_ready(session)
+    except AdministratorMissing:
+        raise NoAdministrator from None
+
+
+def _held(session: Session, who: str) -> Account:
+    """Return an account that nobody else changes until this transaction ends."""
+    user_id = users.named(session, who).id
+    queries.lock(session, user_id)
+    return users.get(session, user_id)
+
+
+def _require_other_admin(session: Session, account: Account) -> None:
+    if account.role != Role.ADMIN:
+        return
+    if not queries.is_other_admin_active(session, account.id):
+        raise LastAdministrator
+
+
+def _change(
+    rt: Runtime, session: Session, account: Account, *, ends_sessions: bool = True, **values: Any
+) -> Account:
+    """Write the values that differ, with their audit entry; nothing happens when none does."""
+    changed = {name: new for name, new in values.items() if getattr(account, name) != new}
+    if not changed:
+        return account
+    queries.set_columns(session, account.id, rt.clock.now(), **changed)
+    if ends_sessions:
+        sessions.revoke_all(rt, session, account.id)
+    told = {name: _told(value) for name, value in changed.items()}
+    _record(rt, session, Action.ADMIN_UPDATE_USER, account, told)
+    return users.get(session, account.id)
+
+
+def _told(value: Any) -> Any:
+    return value if isinstance(value, bool | int | str) else str(value)
+
+
+def _record(
+    rt: Runtime, session: Session, action: Action, account: Account, told: dict[str, Any]
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.USER,
+        entity_id=account.id,
+        entity_name=account.username,
+        details=told,
+    )

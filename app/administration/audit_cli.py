@@ -1,0 +1,64 @@
+"""`flask audit`: who did what (spec 04 §7)."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from app.administration import service
+from app.audit.models import Action
+from app.audit.queries import Filter
+from app.users.models import Account
+from app.users.responses import profile
+from app.web.cli import Commands, Moment, Shown, table
+from app.web.runtime import runtime
+from app.web.schema import timestamp
+
+group = Commands("audit", help="The audit log.")
+
+
+@group.command("list")
+@click.option("--user", help="Deeds of this account: an id, a username or an e-mail address.")
+@click.option("--action", type=click.Choice([action.value for action in Action]), metavar="ACTION")
+@click.option("--since", type=Moment(), help="At this time or later (UTC).")
+@click.option("--until", type=Moment(), help="Before this time (UTC).")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+def list_entries(
+    user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
+) -> Shown:
+    """List the newest entries; user 0 is the system, the command line or nobody known."""
+    rt = runtime()
+    user_id = None if user is None else service.audited_user(rt, user)
+    page = service.audit_page(rt, Filter(user_id, action, since, until), limit)
+    data = [_entry(row, page.users.get(row.user_id)) for row in page.entries]
+    rows = [
+        [e["created_at"], _name(e), e["action"], e["entity_name"] or e["entity_id"], e["details"]]
+        for e in data
+    ]
+    return Shown(data, table(["TIME", "USER", "ACTION", "ABOUT", "DETAILS"], rows))
+
+
+def _entry(row: Any, account: Account | None) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "user_id": row.user_id,
+        "user": _user(account) if account else None,
+        "action": row.action,
+        "entity_type": row.entity_type,
+        "entity_id": row.entity_id,
+        "entity_name": row.entity_name,
+        "details": row.details,
+        "ip_address": row.ip_address,
+        "user_agent": row.user_agent,
+        "created_at": timestamp(row.created_at),
+    }
+
+
+def _user(account: Account) -> dict[str, Any]:
+    shown = profile(runtime(), account)
+    return {"id": account.id, "username": account.username, "profile": shown}
+
+
+def _name(entry: dict[str, Any]) -> str | int:
+    name: str | int = entry["user"]["username"] if entry["user"] else entry["user_id"]
+    return name

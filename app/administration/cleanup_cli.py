@@ -1,0 +1,19 @@
+"""`flask cleanup`: delete what has expired now, without waiting for the server's own round."""
+
+from dataclasses import asdict
+
+import click
+from flask.cli import with_appcontext
+
+from app.administration import service
+from app.web.cli import Command, Shown
+from app.web.runtime import runtime
+
+
+@click.command("cleanup", cls=Command)
+@with_appcontext
+def cleanup() -> Shown:
+    """Delete expired sessions and spent tokens, and outdated audit entries."""
+    cleaned = service.cleanup(runtime())
+    text = f"deleted {cleaned.sessions} expired sessions and spent tokens"
+    return Shown(asdict(cleaned), f"{text}, {cleaned.audit_entries} outdated audit entries")

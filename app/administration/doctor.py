@@ -1,0 +1,76 @@
+"""Runs the checks of `flask doctor`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.administration import machine_checks as machine
+from app.administration import settings_checks as settings
+from app.administration import store_checks as store
+from app.administration.findings import Finding, Level, fail
+from app.core.errors import AppError
+from app.core.runtime import Runtime
+
+Check = Callable[[Runtime], Finding]
+
+MACHINE: dict[str, Check] = {
+    "configuration": machine.configuration,
+    "instance folder": machine.instance_folder,
+    "keys": machine.keys,
+    "password hash": machine.password_hash,
+    "redis": store.redis,
+    "database": store.database,
+}
+# One answer about an unreachable or an empty database is enough.
+DATABASE: dict[str, Check] = {
+    "clock": store.clock,
+    "migrations": store.migrations,
+}
+ROWS: dict[str, Check] = {
+    "settings": settings.values,
+    "site address": settings.site_address,
+    "cookies": settings.cookies,
+    "mail": settings.mail,
+    "storage route": settings.storage_route,
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The findings by the names of their checks."""
+
+    findings: dict[str, Finding]
+
+    def has(self, level: Level) -> bool:
+        """Tell whether some finding is of this level."""
+        return any(finding.level is level for finding in self.findings.values())
+
+
+def examine(rt: Runtime) -> Diagnosis:
+    """Run every check that can tell something; a check that cannot run is a failure itself."""
+    findings = _run(rt, MACHINE)
+    if findings["database"].level is not Level.FAIL:
+        findings |= _run(rt, DATABASE)
+        if findings["migrations"].level is not Level.FAIL:
+            findings |= _run(rt, ROWS)
+    return Diagnosis(findings)
+
+
+def _run(rt: Runtime, checks: dict[str, Check]) -> dict[str, Finding]:
+    return {name: _finding(rt, check) for name, check in checks.items()}
+
+
+def _finding(rt: Runtime, check: Check) -> Finding:
+    try:
+        return check(rt)
+    except AppError as error:
+        return fail(error.public_message)
+    except RedisError as error:
+        return fail(f"Redis does not answer ({error}). Start it, or correct GATEHOUSE_REDIS_URL.")
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        return fail(f"The database failed ({reason}). Start it, or correct GATEHOUSE_DATABASE_URL.")
+    except OSError as error:
+        return fail(f"{error.filename}: {error.strerror}.")

@@ -1,0 +1,32 @@
+"""Refusals to an operator."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Conflict
+
+
+class LastAdministrator(Conflict):
+    """Nobody would be left to administer the service (decision E15)."""
+
+    message = "This is the last active administrator."
+
+
+class AdministratorKept(Conflict):
+    """Administrators are not deleted (decision E15)."""
+
+    message = "An administrator is not deleted; take the role away first."
+
+
+class KeysFromEnvironment(Conflict):
+    """The key file, which alone can be rotated, is not in use."""
+
+    message = (
+        "The keys come from GATEHOUSE_SECRET_KEYS: put a new key first there, "
+        "keep the old ones behind it, and restart."
+    )
+
+
+class NoAdministrator(BadRequest):
+    """There are accounts and no administrator, so the installation is not ready."""
+
+    code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
+    message = "No account is an administrator: run `flask users set-role USER admin`."

@@ -1,0 +1,50 @@
+"""The server's own round of cleaning up, done by one process of all instances (spec 04 §8.5)."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.administration import service
+from app.core.errors import DatabaseUnavailable
+from app.core.runtime import Runtime
+from app.core.tokens import random_fraction
+from app.settings import keys
+
+log = logging.getLogger(__name__)
+
+TURN = "gatehouse:cleanup_turn"
+POLL_SECONDS = 30.0
+
+
+def start(rt: Runtime) -> Callable[[], None]:
+    """Clean up in the background from now on; return how to stop."""
+    stopped = threading.Event()
+
+    def run() -> None:
+        # Polling is the jitter: a turn begins up to POLL_SECONDS after it may.
+        while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
+            take_turn(rt)
+
+    threading.Thread(target=run, name="housekeeping", daemon=True).start()
+    return stopped.set
+
+
+def take_turn(rt: Runtime) -> bool:
+    """Clean up, unless some process did within `maintenance_cleanup_interval_secs`; tell whether.
+
+    The turn is a key that nobody gives back: it expires when the next one may begin. Without
+    Redis nobody cleans up, which only keeps the waste a little longer.
+    """
+    try:
+        interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
+        if not rt.redis.set(TURN, "taken", nx=True, px=interval_ms):
+            return False
+        cleaned = service.cleanup(rt)
+    except (RedisError, SQLAlchemyError, DatabaseUnavailable) as error:
+        log.warning("cleaning up was put off: %s", error)
+        return False
+    log.info("deleted %d sessions and tokens, %d audit entries", *vars(cleaned).values())
+    return True

@@ -1,0 +1,39 @@
+"""`flask keys`: the installation's secret keys, never a secret itself."""
+
+from typing import Any
+
+from app.administration import service
+from app.core.keyring import SecretKey
+from app.web.cli import Commands, Shown, table
+from app.web.runtime import runtime
+from app.web.schema import timestamp
+
+group = Commands("keys", help="The secret keys that sign and encrypt.")
+
+
+@group.command("list")
+def list_keys() -> Shown:
+    """List the keys, the one that signs first."""
+    keyring = runtime().keyring
+    signing = keyring.current()
+    data = [_entry(key, signing) for key in keyring.keys]
+    titles = ["ID", "CREATED", "RETIRED", "SIGNS"]
+    return Shown(data, table(titles, [list(entry.values()) for entry in data]))
+
+
+@group.command("rotate")
+def rotate() -> Shown:
+    """Sign and encrypt with a new key; what older keys made stays good."""
+    rotation = service.rotate_keys(runtime())
+    data = {"key": _entry(rotation.key, rotation.key), "resealed": rotation.resealed}
+    text = f"key {rotation.key.key_id} signs now; {rotation.resealed} secrets were encrypted anew"
+    return Shown(data, text)
+
+
+def _entry(key: SecretKey, signing: SecretKey) -> dict[str, Any]:
+    return {
+        "id": key.key_id,
+        "created_at": timestamp(key.created_at),
+        "retired_at": timestamp(key.retired_at),
+        "is_signing": key.key_id == signing.key_id,
+    }

@@ -1,0 +1,57 @@
+"""Checks of `flask doctor` on this machine: environment, folder, keys, processor."""
+
+import os
+import stat
+
+from app.administration.findings import Finding, fail, ok, warn
+from app.core.config import Argon2Cost
+from app.core.runtime import Runtime
+
+LONGEST_HASH_SECONDS = 1.0
+
+
+def configuration(rt: Runtime) -> Finding:
+    """Tell what the environment chose; a bad value would have ended the start."""
+    database = "SQLite" if rt.database.is_sqlite else "PostgreSQL"
+    redis = "the embedded Valkey" if rt.config.embedded_redis else "an external Redis"
+    return ok(f"{database}, {redis}, instance folder {rt.config.instance}.")
+
+
+def instance_folder(rt: Runtime) -> Finding:
+    """Tell whether the folder is private to the service's own user."""
+    folder = rt.config.instance
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return fail(f"{folder} cannot be written. Give it to the user the service runs as.")
+    if mode := _open_to_others(folder):
+        return warn(f"{folder} is open to others ({mode}). Run `chmod 700 {folder}`.")
+    return ok("Private.")
+
+
+def keys(rt: Runtime) -> Finding:
+    """Tell whether the secret keys are private to the service's own user."""
+    count = len(rt.keyring.keys)
+    if not rt.keyring.is_file:
+        return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")
+    file = rt.config.instance / "keys.json"
+    if mode := _open_to_others(file):
+        return fail(f"{file} is open to others ({mode}). Run `chmod 600 {file}`, then rotate.")
+    return ok(f"{count} in {file}.")
+
+
+def password_hash(rt: Runtime) -> Finding:
+    """Tell whether a hash costs an attacker enough, and a login not too much."""
+    began = rt.clock.monotonic()
+    rt.passwords.hash("a password to measure with")
+    seconds = rt.clock.monotonic() - began
+    cost, recommended = rt.config.argon2, Argon2Cost()
+    if seconds > LONGEST_HASH_SECONDS:
+        return warn(f"A hash takes {seconds:.1f} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.")
+    if cost.memory_kib * cost.passes < recommended.memory_kib * recommended.passes:
+        return warn("GATEHOUSE_ARGON2 is below 19456/2/1. Raise it, or leave it out.")
+    return ok(f"A hash takes {1000 * seconds:.0f} ms.")
+
+
+def _open_to_others(path: os.PathLike[str]) -> str | None:
+    """Return the mode when group or others may do anything; None when they may not."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    return f"{mode:04o}" if mode & 0o077 else None

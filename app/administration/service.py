@@ -1,0 +1,123 @@
+"""What an operator does to the installation: its keys, its set-up, its waste."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.administration.errors import KeysFromEnvironment, NoAdministrator
+from app.audit import queries as audit_queries
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.ids import typed_id
+from app.core.keyring import RECHECK_SECONDS, SecretKey
+from app.core.runtime import Runtime
+from app.sessions import upkeep as sessions
+from app.settings import service as settings
+from app.settings import upkeep as settings_upkeep
+from app.setup import service as setup
+from app.setup.errors import AdministratorMissing
+from app.setup.state import SetupState
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.errors import UserNotFound
+from app.users.models import Account
+
+# Each re-encrypts what its area keeps sealed and returns how many values it changed.
+RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (settings_upkeep.reseal,)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """The key that signs and encrypts from now on, and how many values were encrypted anew."""
+
+    key: SecretKey
+    resealed: int
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """How many rows were deleted; `sessions` counts spent tokens, too."""
+
+    sessions: int
+    audit_entries: int
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """Entries of the audit log, and the accounts they name that still exist."""
+
+    entries: list[Any]
+    users: dict[int, Account]
+
+
+def setup_state(rt: Runtime) -> SetupState:
+    """Return how far the installation is.
+
+    Raises: NoAdministrator.
+    """
+    try:
+        with rt.reading() as connection:
+            return setup.current_state(connection)
+    except AdministratorMissing:
+        raise NoAdministrator from None
+
+
+def cleanup(rt: Runtime) -> Cleaned:
+    """Delete what has expired (spec 04 §8.5); repeatable, and safe beside other runs."""
+    return Cleaned(sessions.delete_expired(rt), audit.delete_outdated(rt))
+
+
+def rotate_keys(rt: Runtime) -> Rotation:
+    """Put a new key first and encrypt the stored secrets under it (decision A27).
+
+    The old key still opens and verifies, so that an interrupted run harms nothing.
+    Raises: KeysFromEnvironment.
+    """
+    if not rt.keyring.is_file:
+        raise KeysFromEnvironment
+    with rt.transaction() as session:
+        # Of two rotations at once, each must see the other's key, or that key would be lost.
+        locks.hold(session, locks.LOGIN_METHODS)
+        key = rt.keyring.rotate()
+        audit.record(
+            rt,
+            session,
+            Action.CONFIG_ACTION_EXECUTE,
+            EntityType.SYSTEM_CONFIG,
+            entity_name="secret_keys",
+            details={"action": "rotate", "key_id": key.key_id},
+        )
+    # Every worker has read the key file anew before it meets the new key in a stored value.
+    rt.clock.sleep(2 * RECHECK_SECONDS)
+    with rt.transaction() as session:
+        locks.hold(session, locks.LOGIN_METHODS)
+        resealed = sum(reseal(rt, session) for reseal in RESEALERS)
+    if resealed:
+        settings.announce(rt)
+    return Rotation(key, resealed)
+
+
+def audited_user(rt: Runtime, typed: str) -> int:
+    """Return the id whose entries are meant; it may be 0, or of an account that is gone.
+
+    Raises: UserNotFound.
+    """
+    try:
+        with rt.reading() as connection:
+            return users.named(connection, typed).id
+    except UserNotFound:
+        user_id = typed_id(typed)
+        if user_id is None:
+            raise
+        return user_id
+
+
+def audit_page(rt: Runtime, wanted: audit_queries.Filter, most: int) -> AuditPage:
+    """Return the newest entries that are wanted."""
+    with rt.reading() as connection:
+        entries = audit_queries.list_newest(connection, wanted, most)
+        named = users_queries.list_named(connection, {entry.user_id for entry in entries})
+    return AuditPage(list(entries), named)

@@ -1,0 +1,71 @@
+"""Checks of `flask doctor` on what is stored: settings and the storage route."""
+
+from app.administration import service
+from app.administration.findings import Finding, fail, ok, warn
+from app.core.runtime import Runtime
+from app.settings import keys, upkeep
+from app.setup.state import SetupState
+from app.web import site
+
+
+def values(rt: Runtime) -> Finding:
+    """Tell whether every stored setting is in force as it stands."""
+    problems = upkeep.problems(rt)
+    if not problems:
+        return ok("All valid.")
+    first, more = problems[0], len(problems) - 1
+    others = f" ({more} more)" if more else ""
+    return fail(f"{first.key}: {first.problem}{others}. See `flask config validate`.")
+
+
+def site_address(rt: Runtime) -> Finding:
+    """Tell whether the site's address is known: links and passkeys depend on it."""
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    if not origins:
+        return warn(
+            "public_site_url is empty. "
+            """Run `flask config set public_site_url '["https://files.example"]'`."""
+        )
+    return ok(f"{', '.join(origins)}.")
+
+
+def cookies(rt: Runtime) -> Finding:
+    """Tell whether cookies travel over plain http only where the site uses it."""
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    is_secure = rt.settings.get(site.COOKIE_SECURE)
+    if not is_secure and any(origin.startswith("https://") for origin in origins):
+        return warn(
+            "The site uses https and its cookies travel over http, too. "
+            "Run `flask config set auth_cookie_secure true`."
+        )
+    if is_secure and origins and not any(origin.startswith("https://") for origin in origins):
+        return warn(
+            "Cookies are for https only and the site is not: browsers drop them. "
+            "Serve the site over https, or run `flask config set auth_cookie_secure false`."
+        )
+    return ok("Sent over https only." if is_secure else "Sent over http, too.")
+
+
+def mail(rt: Runtime) -> Finding:
+    """Tell whether mail is either set up completely, or goes to files."""
+    host = rt.settings.get(keys.MAIL_SMTP_HOST)
+    sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
+    if host and sender:
+        return ok(f"Sent through {host} as {sender}.")
+    if host or sender:
+        missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
+        return warn(f"{missing} is missing, so mail goes to files. Set it, or unset the other.")
+    return ok(f"No SMTP server is set: mail is written to {rt.config.mail_dir}.")
+
+
+def storage_route(rt: Runtime) -> Finding:
+    """Tell whether the installation is ready for ordinary accounts."""
+    state = service.setup_state(rt)
+    if state is SetupState.NEEDS_ADMIN:
+        return warn(
+            "needs_admin: make the first administrator in the browser, or run "
+            "`flask users create --role admin`."
+        )
+    if state is SetupState.NEEDS_STORAGE:
+        return warn("needs_storage: run `flask storage bootstrap`.")
+    return ok("ready")

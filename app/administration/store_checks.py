@@ -1,0 +1,93 @@
+"""Checks of `flask doctor` on Redis and the database themselves."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from redis.exceptions import RedisError
+
+from app.administration.findings import Finding, fail, ok, warn
+from app.core.runtime import Runtime
+
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
+OLDEST_REDIS = (6, 2)
+OLDEST_POSTGRESQL = 13
+MOST_SKEW_SECONDS = 5.0
+
+
+def redis(rt: Runtime) -> Finding:
+    """Tell whether Redis answers and is new enough."""
+    try:
+        server: Any = rt.redis.info("server")
+    except RedisError:
+        if not rt.config.embedded_redis:
+            raise
+        return warn("The embedded Valkey is not running; it does while `bin/serve` does.")
+    version = str(server["redis_version"])
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
+        return fail(f"Redis {version} is too old. Use 6.2 or later.")
+    if "valkey_version" in server:
+        return ok(f"Valkey {server['valkey_version']}.")
+    return ok(f"Redis {version}.")
+
+
+def database(rt: Runtime) -> Finding:
+    """Tell whether the database answers and is set up as this service needs it."""
+    with rt.reading() as connection:
+        if rt.database.is_sqlite:
+            mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+            if mode != "wal":
+                return fail(f"SQLite's journal is {mode}, not WAL. Use a local disk.")
+            return ok("SQLite with a write-ahead log.")
+        version = connection.exec_driver_sql("SHOW server_version").scalar()
+    if int(str(version).partition(".")[0]) < OLDEST_POSTGRESQL:
+        return warn(f"PostgreSQL {version} is out of support. Use {OLDEST_POSTGRESQL} or later.")
+    return ok(f"PostgreSQL {version}.")
+
+
+def migrations(rt: Runtime) -> Finding:
+    """Tell whether the tables are those of this version."""
+    newest = set(ScriptDirectory(str(MIGRATIONS)).get_heads())
+    with rt.reading() as connection:
+        current = set(MigrationContext.configure(connection).get_current_heads())
+    if current == newest:
+        return ok(f"At {', '.join(sorted(current))}.")
+    found = ", ".join(sorted(current)) or "nothing"
+    wanted = ", ".join(sorted(newest))
+    return fail(f"The database is at {found}, this version needs {wanted}. Run `flask prepare`.")
+
+
+def clock(rt: Runtime) -> Finding:
+    """Tell whether machine, database and Redis agree on the time everything expires by."""
+    offsets = {"This machine": 0.0, **_offsets(rt)}
+    slowest, fastest = (pick(offsets, key=offsets.__getitem__) for pick in (min, max))
+    skew = offsets[fastest] - offsets[slowest]
+    if skew >= MOST_SKEW_SECONDS:
+        return fail(f"{fastest} is {skew:.0f} s ahead of {slowest}. Run NTP on both.")
+    return ok(f"{', '.join(offsets)}: {skew:.2f} s apart.")
+
+
+def _offsets(rt: Runtime) -> dict[str, float]:
+    """Return by how many seconds each server is ahead; without those that share our clock."""
+    offsets = {}
+    if not rt.database.is_sqlite:
+        with rt.reading() as connection:
+            asked = rt.clock.now()
+            theirs: Any = connection.exec_driver_sql("SELECT clock_timestamp()").scalar()
+            offsets["PostgreSQL"] = _ahead(rt, asked, theirs)
+    try:
+        asked = rt.clock.now()
+        seconds, microseconds = rt.redis.time()
+        theirs = datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
+        offsets["Redis"] = _ahead(rt, asked, theirs)
+    except RedisError:
+        pass  # the check of Redis itself tells
+    return offsets
+
+
+def _ahead(rt: Runtime, asked: datetime, theirs: datetime) -> float:
+    """Compare with the middle of the span in which the answer was made."""
+    answered = rt.clock.now()
+    return (theirs - (asked + (answered - asked) / 2)).total_seconds()

@@ -1,0 +1,168 @@
+"""`flask users`: accounts. USER is an id, a username or an e-mail address everywhere."""
+
+import click
+
+from app.administration import accounts
+from app.users import queries
+from app.users import service as users
+from app.users.models import Account, Role, Status
+from app.users.responses import user_info
+from app.web.cli import (
+    Commands,
+    Shown,
+    chosen_password,
+    details,
+    password_options,
+    printable,
+    table,
+)
+from app.web.runtime import runtime
+
+MOST_BYTES = 2**53
+
+group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
+role_choice = click.Choice([role.value for role in Role])
+
+
+@group.command("list")
+@click.option("--limit", type=click.IntRange(min=1), help="The first so many; all by default.")
+def list_users(limit: int | None) -> Shown:
+    """List the accounts by id."""
+    rt = runtime()
+    with rt.reading() as connection:
+        found = queries.list_accounts(connection, limit)
+    rows = [[a.id, a.username, a.email, a.role, a.status] for a in found]
+    text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
+    return Shown([user_info(rt, account) for account in found], text)
+
+
+@group.command("show")
+@click.argument("user")
+def show(user: str) -> Shown:
+    """Show one account."""
+    rt = runtime()
+    with rt.reading() as connection:
+        info = user_info(rt, users.named(connection, user))
+    shown = {name: value for name, value in info.items() if name != "profile"}
+    return Shown(info, details(shown | {"display_name": info["profile"]["display_name"]}))
+
+
+@group.command("create")
+@click.option("--username", required=True)
+@click.option("--email", required=True)
+@password_options
+@click.option("--role", type=role_choice, default=Role.USER.value, show_default=True)
+@click.option("--must-change-password", is_flag=True, help="Have it changed at the first login.")
+def create(
+    username: str,
+    email: str,
+    password: str | None,
+    generate: bool,
+    role: str,
+    must_change_password: bool,
+) -> Shown:
+    """Create an activated account with a verified address."""
+    made = accounts.create(
+        runtime(),
+        username=username,
+        email=email,
+        password=chosen_password(password, generate=generate),
+        role=Role(role),
+        must_change_password=must_change_password,
+    )
+    return _provisioned(made, "was created")
+
+
+@group.command("set-role")
+@click.argument("user")
+@click.argument("role", type=role_choice)
+def set_role(user: str, role: str) -> Shown:
+    """Make USER an administrator or an ordinary user; its sessions go on."""
+    return _account(accounts.set_role(runtime(), user, Role(role)), f"has the role {role}")
+
+
+@group.command("set-password")
+@click.argument("user")
+@password_options
+def set_password(user: str, password: str | None, generate: bool) -> Shown:
+    """Set the password of USER and end all its sessions."""
+    chosen = chosen_password(password, generate=generate)
+    return _provisioned(accounts.set_password(runtime(), user, chosen), "has a new password")
+
+
+@group.command("enable")
+@click.argument("user")
+def enable(user: str) -> Shown:
+    """Let USER sign in again."""
+    return _account(accounts.set_status(runtime(), user, Status.ACTIVE), "is active")
+
+
+@group.command("disable")
+@click.argument("user")
+def disable(user: str) -> Shown:
+    """Keep USER from signing in, and end all its sessions."""
+    return _account(accounts.set_status(runtime(), user, Status.DISABLED), "is disabled")
+
+
+@group.command("require-password-change")
+@click.argument("user")
+@click.option("--off", is_flag=True, help="No longer ask for it.")
+def require_password_change(user: str, off: bool) -> Shown:
+    """Have USER change the password before anything else."""
+    account = accounts.require_password_change(runtime(), user, required=not off)
+    return _account(account, "need not change the password" if off else "must change the password")
+
+
+@group.command("verify-email")
+@click.argument("user")
+def verify_email(user: str) -> Shown:
+    """Vouch for USER's address; activates an account that waited for it."""
+    return _account(accounts.verify_email(runtime(), user), "has a verified address")
+
+
+@group.command("set-quota")
+@click.argument("user")
+@click.argument("quota", metavar="BYTES", type=click.IntRange(0, MOST_BYTES))
+def set_quota(user: str, quota: int) -> Shown:
+    """Limit the storage of USER; 0 means no limit."""
+    return _account(accounts.set_quota(runtime(), user, quota), f"has a quota of {quota} bytes")
+
+
+@group.command("assign-group")
+@click.argument("user")
+@click.argument("policy_group", metavar="GROUP")
+def assign_group(user: str, policy_group: str) -> Shown:
+    """Assign USER to the policy group GROUP, an id or a name."""
+    account = accounts.assign_group(runtime(), user, policy_group)
+    return _account(account, f"is assigned to policy group {account.policy_group_id}")
+
+
+@group.command("revoke-sessions")
+@click.argument("user")
+def revoke_sessions(user: str) -> Shown:
+    """Sign USER out everywhere."""
+    removed = accounts.revoke_sessions(runtime(), user)
+    return Shown({"removed": removed}, f"{removed} sessions were ended")
+
+
+@group.command("delete")
+@click.argument("user")
+def delete(user: str) -> Shown:
+    """Delete USER with everything it owns; administrators are not deleted."""
+    return _account(accounts.delete(runtime(), user), "was deleted")
+
+
+def _account(account: Account, what: str) -> Shown:
+    return Shown(user_info(runtime(), account), _sentence(account, what))
+
+
+def _provisioned(made: accounts.Provisioned, what: str) -> Shown:
+    text = _sentence(made.account, what)
+    if made.generated_password:
+        text += f"; password: {made.generated_password}"
+    info = user_info(runtime(), made.account)
+    return Shown({"user": info, "generated_password": made.generated_password}, text)
+
+
+def _sentence(account: Account, what: str) -> str:
+    return printable(f"{account.username} (id {account.id}) {what}")

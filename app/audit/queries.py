@@ -1,0 +1,47 @@
+"""Statements on the audit log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+from sqlalchemy.orm import Session
+
+from app.audit.models import AuditEntry
+
+Reader = Connection | Session
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which entries are asked for; None asks for all. `since` belongs to the span, `until` not."""
+
+    user_id: int | None = None
+    action: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
+    """Return up to `most` entries, the newest first."""
+    statement = select(*AuditEntry.__table__.columns)
+    if wanted.user_id is not None:
+        statement = statement.where(AuditEntry.user_id == wanted.user_id)
+    if wanted.action is not None:
+        statement = statement.where(AuditEntry.action == wanted.action)
+    if wanted.since is not None:
+        statement = statement.where(AuditEntry.created_at >= wanted.since)
+    if wanted.until is not None:
+        statement = statement.where(AuditEntry.created_at < wanted.until)
+    newest_first = AuditEntry.created_at.desc(), AuditEntry.id.desc()
+    return reader.execute(statement.order_by(*newest_first).limit(most)).all()
+
+
+def delete_older(session: Session, before: datetime, most: int) -> int:
+    """Delete up to `most` entries made before a moment; return how many."""
+    outdated = select(AuditEntry.id).where(AuditEntry.created_at < before).limit(most)
+    statement = delete(AuditEntry).where(AuditEntry.id.in_(outdated))
+    result = session.execute(statement.execution_options(synchronize_session=False))
+    count: int = result.rowcount  # type: ignore[attr-defined]
+    return count

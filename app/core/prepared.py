@@ -1,0 +1,147 @@
+"""Statements that run on nearly every request, without what SQLAlchemy does for each execution.
+
+They are still written with SQLAlchemy's expressions. Each is compiled once per database and run on
+the driver's cursor; PostgreSQL also plans it once per connection (PREPARE), which costs it more
+than running it.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Dialect, Engine, Select, Update
+from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.types import TypeEngine
+
+from app.core.errors import DatabaseUnavailable
+
+_numbers = itertools.count(1)
+
+Row = tuple[Any, ...]
+AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Update
+Processor = Callable[[Any], Any]
+
+# SQLSTATEs of a statement that this connection does not know, or knows already: a pooler between
+# us and PostgreSQL may hand out another connection each time.
+UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One statement, and the names of its bindparams in the order their values are given."""
+
+    statement: AnyStatement
+    parameters: tuple[str, ...]
+    name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
+
+
+class Compiled:
+    """The statement in the form one engine runs; the engine must be in autocommit mode."""
+
+    def __init__(self, prepared: Prepared, engine: Engine) -> None:
+        dialect = engine.dialect
+        compiled = prepared.statement.compile(dialect=dialect)
+        types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in prepared.parameters}
+        self._engine = engine
+        self._name = prepared.name
+        self._text, self._prepare = str(compiled), ""
+        order = list(prepared.parameters)
+        if dialect.name == "postgresql":
+            self._text, self._prepare = _prepared(self._text, prepared.name, types, dialect)
+        else:
+            order = list(compiled.positiontup or ())
+        self._binders = [
+            (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
+            for p in order
+        ]
+        self._processors = _result_processors(prepared.statement, dialect)
+
+    def rows(self, values: Row) -> list[Row]:
+        """Return every row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        rows: list[Row] = self._on_cursor(values, lambda cursor: cursor.fetchall())
+        if not self._processors:
+            return rows
+        return [self._processed(row) for row in rows]
+
+    def changed(self, values: Row) -> int:
+        """Run a statement that changes rows and return how many it did.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        count: int = self._on_cursor(values, lambda cursor: cursor.rowcount)
+        return count
+
+    def _on_cursor(self, values: Row, outcome: Callable[[Any], Any]) -> Any:
+        bound = tuple(bind(values[index]) for index, bind in self._binders)
+        connection = self._engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            try:
+                self._execute(connection, cursor, bound)
+                return outcome(cursor)
+            finally:
+                cursor.close()
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            if self._engine.dialect.is_disconnect(error, connection, None):
+                connection.invalidate(error)
+                raise DatabaseUnavailable from error
+            raise
+        finally:
+            connection.close()
+
+    def _execute(self, connection: PoolProxiedConnection, cursor: Any, bound: Row) -> None:
+        if not self._prepare:
+            cursor.execute(self._text, bound)
+            return
+        if self._name not in connection.info:
+            self._prepare_on(connection, cursor)
+        try:
+            cursor.execute(self._text, bound)
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            if getattr(error, "pgcode", None) != UNKNOWN_STATEMENT:
+                raise
+            self._prepare_on(connection, cursor)
+            cursor.execute(self._text, bound)
+
+    def _prepare_on(self, connection: PoolProxiedConnection, cursor: Any) -> None:
+        try:
+            cursor.execute(self._prepare)
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            if getattr(error, "pgcode", None) != KNOWN_STATEMENT:
+                raise
+        connection.info[self._name] = True
+
+    def _processed(self, row: Row) -> Row:
+        values = list(row)
+        for index, process in self._processors:
+            values[index] = process(values[index])
+        return tuple(values)
+
+
+def _prepared(
+    text: str, name: str, types: dict[str, TypeEngine[Any]], dialect: Dialect
+) -> tuple[str, str]:
+    """Return the EXECUTE and the PREPARE of a statement with psycopg2's named marks."""
+    for number, (parameter, kind) in enumerate(types.items(), start=1):
+        mark = f"%({parameter})s"
+        text = text.replace(f"{mark}::{kind.compile(dialect)}", mark).replace(mark, f"${number}")
+    kinds = ", ".join(kind.compile(dialect) for kind in types.values())
+    marks = ", ".join(["%s"] * len(types))
+    return f"EXECUTE {name} ({marks})", f"PREPARE {name} ({kinds}) AS {text}"
+
+
+def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[int, Processor]]:
+    """Return what turns the driver's values into the columns' types, where anything does."""
+    if isinstance(statement, Update):
+        return []
+    types = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
+    processors = [kind.result_processor(dialect, None) for kind in types]
+    return [(index, p) for index, p in enumerate(processors) if p is not None]
+
+
+def _unchanged(value: Any) -> Any:
+    return value

@@ -1,0 +1,32 @@
+"""`flask sessions`: where accounts are signed in."""
+
+import click
+
+from app.sessions import responses, service, upkeep
+from app.users import service as users
+from app.web.cli import Commands, Shown, table
+from app.web.runtime import runtime
+
+group = Commands("sessions", help="Where accounts are signed in.")
+
+
+@group.command("list")
+@click.argument("user")
+def list_sessions(user: str) -> Shown:
+    """List the live sessions of USER."""
+    rt = runtime()
+    with rt.reading() as connection:
+        account = users.named(connection, user)
+    listed = service.list_sessions(rt, account.id, None)
+    data = [responses.session_item(row, is_current=current) for row, current in listed]
+    rows = [[s["id"], s["last_seen_at"], s["ip_address"], s["user_agent"]] for s in data]
+    return Shown(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))
+
+
+@group.command("revoke")
+@click.argument("session_id", metavar="ID")
+def revoke(session_id: str) -> Shown:
+    """End one session; its tokens fail from now on."""
+    removed = upkeep.revoke(runtime(), session_id)
+    text = "the session was ended" if removed else "the session had ended before"
+    return Shown({"removed": removed}, text)

@@ -1,0 +1,117 @@
+"""`flask config`: the runtime settings."""
+
+import json
+import sys
+from typing import Any, TextIO
+
+import click
+
+from app.settings import service, upkeep
+from app.settings.errors import SettingInvalid
+from app.web.cli import Commands, Shown, printable, read_secret, table
+from app.web.runtime import runtime
+from app.web.schema import timestamp
+
+group = Commands("config", help="Runtime settings; every change is in force within a second.")
+
+
+@group.command("list")
+def list_settings() -> Shown:
+    """List every setting with the value in force."""
+    settings = upkeep.list_all(runtime())
+    rows = [[s.key.name, _short(s.value), s.text is not None] for s in settings]
+    return Shown([_entry(setting) for setting in settings], table(["KEY", "VALUE", "SET"], rows))
+
+
+@group.command("get")
+@click.argument("key")
+def get(key: str) -> Shown:
+    """Show the value in force."""
+    return _shown(key)
+
+
+# A value such as -1 is no option.
+@group.command("set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value")
+def set_value(key: str, value: str) -> Shown:
+    """Set a value; lists as JSON, - reads it from standard input."""
+    rt = runtime()
+    found = service.find_key(key)
+    if value == "-":
+        multiline = found.value_type == "multiline"
+        value = sys.stdin.read() if multiline else read_secret(key)
+    service.change(rt, {key: value})
+    return _shown(key)
+
+
+@group.command("unset")
+@click.argument("key")
+def unset(key: str) -> Shown:
+    """Return a setting to its default."""
+    service.unset(runtime(), key)
+    return _shown(key)
+
+
+@group.command("validate")
+def validate() -> Shown:
+    """Check every stored value; exit 1 if one is not valid."""
+    found = upkeep.problems(runtime())
+    data = [{"key": p.key, "problem": p.problem} for p in found]
+    text = "\n".join(printable(f"{p.key}: {p.problem}") for p in found) or "all settings are valid"
+    return Shown({"valid": not found, "problems": data}, text, exit_code=1 if found else 0)
+
+
+@group.command("export")
+def export() -> Shown:
+    """Print what was set as a JSON object, without secrets."""
+    data = upkeep.export(runtime())
+    return Shown(data, json.dumps(data, indent=2))
+
+
+@group.command("import")
+@click.argument("file", type=click.File(encoding="utf-8"))
+def import_file(file: TextIO) -> Shown:
+    """Apply a JSON object of settings, all or none; - reads standard input."""
+    rt = runtime()
+    values = _settings_in(file)
+    service.change(rt, values)
+    data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
+    return Shown(data, f"{len(values)} settings were applied")
+
+
+def _settings_in(file: TextIO) -> dict[str, Any]:
+    try:
+        values = json.load(file)
+    except (ValueError, RecursionError):
+        raise SettingInvalid("The file is not valid JSON.") from None
+    if not isinstance(values, dict):
+        raise SettingInvalid("The file must hold one JSON object of settings.")
+    return values
+
+
+def _shown(name: str) -> Shown:
+    value = upkeep.find(runtime(), name).value
+    return Shown({"key": name, "value": value}, f"{name} = {_one_line(value)}")
+
+
+def _entry(setting: upkeep.Setting) -> dict[str, Any]:
+    return {
+        "key": setting.key.name,
+        "value": setting.value,
+        "default": setting.default,
+        "value_type": setting.key.value_type,
+        "options": list(setting.key.options),
+        "is_sensitive": setting.key.is_sensitive,
+        "is_set": setting.text is not None,
+        "updated_at": timestamp(setting.updated_at),
+    }
+
+
+def _one_line(value: upkeep.Wire) -> str:
+    return printable(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _short(value: upkeep.Wire) -> str:
+    line = _one_line(value)
+    return line if len(line) <= 60 else f"{line[:57]}..."

@@ -1,0 +1,150 @@
+"""What an operator does with the settings as a whole: list, check, carry away, re-encrypt."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.core.live_settings import Key
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.settings import keys, service
+from app.settings.models import SystemConfig
+from app.settings.service import REDACTED
+
+Wire = str | list[str]
+
+_STORED = select(SystemConfig.key, SystemConfig.value, SystemConfig.updated_at)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting and what is stored for it; `text` is None while it was never set."""
+
+    key: Key[Any]
+    text: str | None
+    updated_at: datetime | None
+
+    @property
+    def value(self) -> Wire:
+        """Return the value in force as it travels (spec 04 §6.1), a secret one redacted."""
+        if self.key.is_sensitive:
+            return REDACTED if self.text else ""
+        return _wire(self.key, _in_force(self.key, self.text))
+
+    @property
+    def default(self) -> Wire:
+        """Return the value in force while nothing is set."""
+        return _wire(self.key, self.key.default)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a stored value is not in force as it stands."""
+
+    key: str
+    problem: str
+
+
+def find(rt: Runtime, name: str) -> Setting:
+    """Return one setting.
+
+    Raises: SettingUnknown.
+    """
+    key = service.find_key(name)
+    with rt.reading() as connection:
+        row = connection.execute(_STORED.where(SystemConfig.key == name)).one_or_none()
+    return Setting(key, *(row[1:] if row else (None, None)))
+
+
+def list_all(rt: Runtime) -> list[Setting]:
+    """Return every setting there is, by name."""
+    with rt.reading() as connection:
+        rows = {row.key: row for row in connection.execute(_STORED)}
+    return [
+        Setting(key, *(rows[name][1:] if name in rows else (None, None)))
+        for name, key in sorted(keys.ALL.items())
+    ]
+
+
+def export(rt: Runtime) -> dict[str, Wire]:
+    """Return what was set, ready for `service.change`, without secrets and what cannot be read."""
+    return {
+        setting.key.name: setting.value
+        for setting in list_all(rt)
+        if setting.text is not None and not setting.key.is_sensitive
+    }
+
+
+def problems(rt: Runtime) -> list[Problem]:
+    """Check every stored value by itself and all of them together."""
+    with rt.transaction() as session:
+        texts = service.load(session.connection())
+        return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
+
+
+def reseal(rt: Runtime, session: Session) -> int:
+    """Encrypt the secret settings under the newest key; return how many changed.
+
+    What cannot be decrypted is left alone: a key that comes back may still open it.
+    """
+    changed, texts = 0, service.load(session.connection())
+    for name in sorted(name for name, key in keys.ALL.items() if key.is_sensitive):
+        sealed = texts.get(name)
+        if not sealed or rt.secret_box.is_current(sealed):
+            continue
+        try:
+            clear = rt.secret_box.open(sealed, name)
+        except SecretUnreadable:
+            continue
+        service.store(session, name, rt.secret_box.seal(clear, name), rt.clock.now())
+        changed += 1
+    return changed
+
+
+def _single_problems(rt: Runtime, texts: Mapping[str, str]) -> Iterator[Problem]:
+    for name, text in sorted(texts.items()):
+        key = keys.ALL.get(name)
+        if key is None:
+            yield Problem(name, "is no setting of this version")
+        elif complaint := _complaint(rt, key, text):
+            yield Problem(name, complaint)
+
+
+def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
+    try:
+        key.render(rt.secret_box.open(text, key.name) if key.is_sensitive and text else text)
+    except SecretUnreadable:
+        return "cannot be decrypted with any key of this installation; set it again"
+    except (json.JSONDecodeError, RecursionError):
+        return "must be a JSON list of texts"
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> Iterator[Problem]:
+    if service.lacks_mail(texts):
+        name = keys.EMAIL_CODE_LOGIN_ENABLED.name
+        yield Problem(name, "needs mail_smtp_host and mail_from_address")
+    if service.is_closed(rt, session, texts):
+        yield Problem(keys.PASSWORD_LOGIN_ENABLED.name, "no way to sign in is left")
+
+
+def _in_force(key: Key[Any], text: str | None) -> Any:
+    try:
+        return key.default if text is None else key.parse(text)
+    except ValueError:
+        return key.default
+
+
+def _wire(key: Key[Any], value: Any) -> Wire:
+    """Return a text, or a list of texts; numbers and booleans are texts, too."""
+    if isinstance(value, tuple):
+        return list(value)
+    text: str = key.render(value) if isinstance(value, bool) else str(value)
+    return text

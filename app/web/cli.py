@@ -1,0 +1,197 @@
+"""What every command of the `flask` command line shares: `--json`, exit codes, refusals, tables.
+
+A command returns a `Shown`; how that and every refusal reach the terminal is decided here. Human
+text never carries a control character that came from outside: a name typed at a login must not be
+able to steer the terminal of whoever reads the audit log.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+from flask.cli import AppGroup
+from redis.exceptions import RedisError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from app.core.config import ConfigError
+from app.core.error_codes import ErrorCode
+from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
+
+log = logging.getLogger(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+REFUSED = 1
+# What a database without the newest tables says, SQLite first, then PostgreSQL.
+UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
+# Everything else is a bug and deserves its traceback.
+FAILURES = (AppError, ConfigError, RedisError, SQLAlchemyError, OSError, UnicodeError)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a command has to say: `data` with `--json`, `text` without; a text of "" is silence."""
+
+    data: Any
+    text: str = ""
+    exit_code: int = 0
+
+
+class LocalFailure(AppError):
+    """Something on this machine, such as a file's permissions, is in the way."""
+
+    code = ErrorCode.CONFIG_ERROR
+    message = "The configuration cannot be used."
+
+
+class Command(click.Command):
+    """A command whose callback returns a `Shown`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        help_text = "Print JSON on standard output."
+        self.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_text))
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the callback and print what it returns, or why it refused."""
+        as_json = ctx.params.pop("as_json")
+        try:
+            shown: Shown = super().invoke(ctx)
+        except FAILURES as error:
+            log.debug("the command failed", exc_info=True)
+            _print_refusal(_refusal(error), as_json=as_json)
+            ctx.exit(REFUSED)
+        if as_json:
+            click.echo(json.dumps(shown.data))
+        elif shown.text:
+            click.echo(shown.text)
+        ctx.exit(shown.exit_code)
+
+
+class Commands(AppGroup):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+class Moment(click.ParamType[datetime]):
+    """A point in time: RFC 3339, or only a date; UTC unless it says otherwise."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return an aware datetime."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(value)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is no time such as 2026-03-02 or 2026-03-02T09:30:00Z", param, ctx
+            )
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return rows under their titles in columns; "" without rows, so that nothing is printed."""
+    if not rows:
+        return ""
+    cells = [list(titles), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
+    return "\n".join(lines)
+
+
+def details(fields: Mapping[str, object]) -> str:
+    """Return one thing as lines of name and value."""
+    width = max(map(len, fields))
+    return "\n".join(
+        f"{name.ljust(width)}  {_cell(value)}".rstrip() for name, value in fields.items()
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text that cannot steer a terminal and stays on its line."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def read_secret(label: str) -> str:
+    """Return one line of standard input; at a terminal it is asked for twice and not shown."""
+    if sys.stdin.isatty():
+        answer: str = click.prompt(label, hide_input=True, confirmation_prompt=True, err=True)
+        return answer
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def password_options(function: F) -> F:
+    """Add `--password` and `--generate`; `chosen_password` reads them."""
+    function = click.option(
+        "--generate", is_flag=True, help="Make up a password, print it, and have it changed."
+    )(function)
+    return click.option(
+        "--password", metavar="PASSWORD", help="The password; - reads it from standard input."
+    )(function)
+
+
+def chosen_password(password: str | None, *, generate: bool) -> str | None:
+    """Return the password to set; None to make one up.
+
+    With neither option somebody at a terminal is asked; a script gets a generated one (spec 01 §8).
+    """
+    if password is not None and generate:
+        raise click.UsageError("--password and --generate exclude each other")
+    is_asked = password is None and not generate and sys.stdin.isatty()
+    if is_asked or password == "-":
+        return read_secret("Password")
+    return password
+
+
+def _cell(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value)) or "-"
+    return printable(str(value))
+
+
+def _refusal(error: Exception) -> AppError:
+    """Return a documented refusal for whatever stopped a command."""
+    if isinstance(error, AppError):
+        return error
+    if isinstance(error, RedisError):
+        return RedisUnavailable(f"Redis does not answer: {_first_line(error)}")
+    if isinstance(error, SQLAlchemyError):
+        return _database_refusal(error)
+    if isinstance(error, UnicodeError):
+        return BadRequest("The text is not valid UTF-8.")
+    if isinstance(error, OSError) and error.filename:
+        return LocalFailure(f"{error.filename}: {error.strerror}")
+    return LocalFailure(_first_line(error))
+
+
+def _database_refusal(error: SQLAlchemyError) -> AppError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    told = f"{type(cause).__name__}: {cause}"
+    if any(sign in told for sign in UNPREPARED):
+        return DatabaseUnavailable("The database is not up to date: run `flask prepare` first.")
+    return DatabaseUnavailable(f"The database failed: {_first_line(cause)}")
+
+
+def _first_line(error: BaseException | None) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"code": refusal.code.value, "msg": refusal.public_message}))
+    else:
+        click.echo(f"Error: {printable(refusal.public_message)}", err=True)

@@ -1,0 +1,18 @@
+"""Docstrings as the document's readers get them: without references to our own papers."""
+
+import inspect
+import re
+
+OWN_PAPERS = re.compile(r"\s*\((?:decisions?|spec)\b[^()]*\)")
+
+
+def paragraphs(documented: object) -> list[str]:
+    """Return the paragraphs of a docstring; none without one."""
+    text = OWN_PAPERS.sub("", inspect.getdoc(documented) or "")
+    return [paragraph for part in text.split("\n\n") if (paragraph := part.strip())]
+
+
+def headline(documented: object) -> str:
+    """Return the first sentence as plain text on one line."""
+    first = next(iter(paragraphs(documented)), "")
+    return " ".join(first.replace("`", "").split()).rstrip(".")

@@ -1,0 +1,169 @@
+"""`flask doctor`."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+from redis import Redis
+
+from app.administration import machine_checks
+from app.core.clock import SystemClock
+from app.core.config import Argon2Cost
+from app.settings import service as settings
+from tests.support.clock import FakeClock
+from tests.support.commands import CommandLine
+from tests.support.factories import configure, make_user
+
+
+@pytest.fixture
+def app(make_app):
+    """An application like that of a deployment: real time, full-price hashes, keys in a file."""
+    return make_app(clock=SystemClock(), argon2=Argon2Cost(), secret_keys=())
+
+
+@pytest.fixture
+def healthy(rt):
+    make_user(rt, role="admin")
+    configure(rt, public_site_url=["https://files.example"], auth_cookie_secure=True)
+
+
+def examined(line, *options):
+    """Return the exit code and the findings by check."""
+    ran = line("doctor", "--json", *options)
+    data = json.loads(ran.stdout)
+    assert data["ok"] is (ran.exit_code == 0)
+    return ran.exit_code, {check["check"]: check for check in data["checks"]}
+
+
+def finds(line, check, level):
+    """Insist on one finding besides good ones; return its message."""
+    code, checks = examined(line)
+    assert code == (1 if level == "fail" else 0), checks
+    assert {n: c["level"] for n, c in checks.items() if c["level"] != "ok"} == {check: level}
+    assert examined(line, "--strict")[0] == 1
+    return checks[check]["message"]
+
+
+@pytest.mark.usefixtures("healthy")
+def test_healthy_installation_passes_the_strict_examination(line):
+    code, checks = examined(line, "--strict")
+    assert {check["level"] for check in checks.values()} == {"ok"}, checks
+    assert code == 0
+    assert set(checks) == {
+        "configuration",
+        "instance folder",
+        "keys",
+        "password hash",
+        "redis",
+        "database",
+        "clock",
+        "migrations",
+        "settings",
+        "site address",
+        "cookies",
+        "mail",
+        "storage route",
+    }
+
+
+@pytest.mark.usefixtures("healthy")
+def test_human_text_has_a_line_per_check(line):
+    lines = line("doctor").text.splitlines()
+    assert len(lines) == 13
+    assert all(line.startswith("ok    ") for line in lines)
+
+
+@pytest.mark.usefixtures("healthy", "without_storage_route")
+def test_missing_storage_route_is_a_warning(line):
+    assert "flask storage bootstrap" in finds(line, "storage route", "warn")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_lost_administrator_is_a_failure(line, rt):
+    with rt.transaction() as session:
+        session.execute(sa.text("UPDATE users SET role = 'user'"))
+    assert "set-role" in finds(line, "storage route", "fail")
+
+
+def test_new_installation_is_told_what_comes_next(line):
+    code, checks = examined(line)
+    assert code == 0
+    assert checks["storage route"]["level"] == checks["site address"]["level"] == "warn"
+
+
+@pytest.mark.usefixtures("healthy")
+def test_open_folder_is_a_warning_and_open_keys_are_a_failure(line, rt):
+    rt.config.instance.chmod(0o750)
+    assert "chmod 700" in finds(line, "instance folder", "warn")
+    rt.config.instance.chmod(0o700)
+    (rt.config.instance / "keys.json").chmod(0o640)
+    assert "chmod 600" in finds(line, "keys", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_tables_of_another_version_are_a_failure(line, rt):
+    try:
+        with rt.transaction() as session:
+            session.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        code, checks = examined(line)
+    finally:
+        with rt.transaction() as session:
+            session.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+    assert code == 1
+    assert "flask prepare" in checks["migrations"]["message"]
+    assert "settings" not in checks
+
+
+@pytest.mark.usefixtures("healthy")
+def test_bad_setting_is_a_failure(line, rt):
+    with rt.transaction() as session:
+        settings.store(session, "auth_access_token_ttl_secs", "soon", rt.clock.now())
+    assert "auth_access_token_ttl_secs" in finds(line, "settings", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize(
+    ("check", "values"),
+    [
+        ("site address", {"public_site_url": []}),
+        ("cookies", {"auth_cookie_secure": False}),
+        ("cookies", {"public_site_url": ["http://files.example"]}),
+        ("mail", {"mail_smtp_host": "mail.example"}),
+        ("mail", {"mail_from_address": "a@mail.example"}),
+    ],
+)
+def test_doubtful_setting_is_a_warning(line, rt, check, values):
+    configure(rt, **values)
+    finds(line, check, "warn")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_complete_mail_is_fine(line, rt):
+    configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
+    assert "mail.example" in examined(line, "--strict")[1]["mail"]["message"]
+
+
+@pytest.mark.usefixtures("healthy")
+def test_clocks_that_disagree_are_a_failure(make_app):
+    line = CommandLine(make_app(clock=FakeClock(), argon2=Argon2Cost(), secret_keys=()))
+    assert "NTP" in finds(line, "clock", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_cheap_or_slow_hashes_are_a_warning(make_app, monkeypatch):
+    line = CommandLine(make_app(clock=SystemClock(), secret_keys=()))
+    assert "GATEHOUSE_ARGON2" in finds(line, "password hash", "warn")
+    monkeypatch.setattr(machine_checks, "LONGEST_HASH_SECONDS", 0.0)
+    assert "CPU" in finds(line, "password hash", "warn")
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize(("embedded", "level"), [(True, "warn"), (False, "fail")])
+def test_missing_redis_is_found(make_app, embedded, level):
+    app = make_app(
+        clock=SystemClock(),
+        argon2=Argon2Cost(),
+        redis=Redis.from_url("unix:///nowhere.sock"),
+        embedded_redis=embedded,
+    )
+    finds(CommandLine(app), "redis", level)

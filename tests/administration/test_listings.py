@@ -1,0 +1,131 @@
+"""`flask sessions` and `flask audit`."""
+
+import uuid
+
+import pytest
+
+from app.core.client import Client
+from app.login import service as login
+from app.login.errors import CredentialsFailed
+from tests.support.factories import audit_rows, configure, delete_user
+
+SESSION = {
+    "id",
+    "is_current",
+    "ip_address",
+    "user_agent",
+    "created_at",
+    "last_seen_at",
+    "expires_at",
+}
+
+
+# --- sessions --------------------------------------------------------------------------------
+
+
+def test_sessions_are_listed(line, api, user):
+    assert line.json("sessions", "list", user.username) == []
+    api.login(user).ok()
+    [entry] = line.json("sessions", "list", user.email)
+    assert set(entry) == SESSION
+    assert entry["is_current"] is False
+    assert entry["id"] in line("sessions", "list", str(user.id)).text
+
+
+def test_sessions_of_nobody_are_not_found(line):
+    line.refuses("not_found", "sessions", "list", "nobody")
+
+
+def test_session_is_revoked_once(line, rt, api, user):
+    api.login(user).ok()
+    [entry] = line.json("sessions", "list", user.username)
+    assert line.json("sessions", "revoke", entry["id"].upper()) == {"removed": 1}
+    api.me().fails(401, "auth.token_invalid")
+    assert line.json("sessions", "revoke", entry["id"]) == {"removed": 0}
+    [row] = audit_rows(rt, "user_revoke_session")
+    assert (row.user_id, row.entity_type) == (0, "auth_session")
+    assert entry["id"] in row.details
+
+
+@pytest.mark.parametrize("session_id", [str(uuid.uuid4()), "nonsense", "1"])
+def test_unknown_session_is_not_found(line, session_id):
+    line.refuses("not_found", "sessions", "revoke", session_id)
+
+
+# --- audit -----------------------------------------------------------------------------------
+
+
+def test_audit_log_is_listed_newest_first(line, api, user):
+    api.login(user).ok()
+    line.json("users", "set-quota", user.username, "1")
+    newest, oldest = line.json("audit", "list")
+    assert set(oldest) == {
+        "id",
+        "user_id",
+        "user",
+        "action",
+        "entity_type",
+        "entity_id",
+        "entity_name",
+        "details",
+        "ip_address",
+        "user_agent",
+        "created_at",
+    }
+    assert (newest["action"], newest["user_id"], newest["user"]) == ("admin_update_user", 0, None)
+    assert newest["details"] == '{"storage_quota": 1}'
+    assert oldest["action"] == "user_login"
+    assert set(oldest["user"]) == {"id", "username", "profile"}
+    assert oldest["created_at"] == "2026-03-02T09:30:00Z"
+
+
+def test_audit_log_is_filtered(line, api, user, clock):
+    api.login(user).ok()
+    clock.advance(days=1)
+    line.json("users", "set-quota", user.username, "1")
+    for options in (
+        ["--user", user.username],
+        ["--user", str(user.id)],
+        ["--action", "user_login"],
+        ["--until", "2026-03-03T09:30:00Z"],
+    ):
+        assert [e["action"] for e in line.json("audit", "list", *options)] == ["user_login"]
+    for options in (
+        ["--user", "0"],
+        ["--since", "2026-03-03"],
+        ["--since", "2026-03-03T10:30:00+01:00"],
+        ["--limit", "1"],
+    ):
+        assert [e["action"] for e in line.json("audit", "list", *options)] == ["admin_update_user"]
+
+
+def test_entries_of_a_deleted_account_are_found_by_its_id(line, rt, api, user):
+    api.login(user).ok()
+    delete_user(rt, user)
+    [entry] = line.json("audit", "list", "--user", str(user.id))
+    assert entry["user"] is None
+    line.refuses("not_found", "audit", "list", "--user", user.username)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--action", "nonsense"],
+        ["--since", "yesterday"],
+        ["--since", "0001-01-01T00:00:00+14:00"],
+        ["--limit", "0"],
+    ],
+)
+def test_bad_filter_is_bad_usage(line, options):
+    assert line("audit", "list", *options, "--json").exit_code == 2
+
+
+def test_typed_names_cannot_steer_the_terminal(line, rt, api, user):
+    api.login(f"{user.email}\x1b[31m", user.password)
+    configure(rt, audit_log_enabled=True)
+    shouted = Client("203.0.113.9", None)
+    with pytest.raises(CredentialsFailed):
+        login.log_in(rt, identifier="x\x1b", password="wrong", client=shouted)
+    api.post("/auth/login", {"identifier": f"{user.username} \x0b", "password": user.password})
+    assert "\x1b" not in line("audit", "list").text
+    assert "\x0b" not in line("audit", "list").text

@@ -1,0 +1,67 @@
+"""The `flask` command as a process: exit codes and what a lost server looks like."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+@pytest.fixture
+def flask(tmp_path):
+    """Run `flask ...` on an instance folder of its own, with these variables."""
+
+    def run(*arguments, stdin="", **variables):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+        environment = kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")} | variables
+        command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True
+        )
+
+    return run
+
+
+def test_first_steps_without_a_browser(flask):
+    assert flask("prepare").returncode == 0
+    made = flask(
+        "users", "create", "--username", "root", "--email", "root@example.com",
+        "--role", "admin", "--password", "-", "--json", stdin="a good long password\n",
+    )  # fmt: skip
+    assert json.loads(made.stdout)["user"]["role"] == "admin"
+    shown = flask("users", "show", "root", "--json")
+    assert (shown.returncode, json.loads(shown.stdout)["id"]) == (0, 1)
+    refused = flask("users", "disable", "root")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == "Error: This is the last active administrator.\n"
+    assert flask("users", "disable").returncode == 2
+
+
+def test_unprepared_database_is_one_line(flask):
+    refused = flask("users", "list")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert "flask prepare" in refused.stderr
+
+
+def test_lost_database_is_one_line(flask):
+    refused = flask("users", "list", GATEHOUSE_DATABASE_URL=UNREACHABLE)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.count("\n") == 1
+    refused = flask("users", "list", "--json", GATEHOUSE_DATABASE_URL=UNREACHABLE)
+    assert (refused.returncode, refused.stderr) == (1, "")
+    assert json.loads(refused.stdout)["code"] == "database.error"
+
+
+def test_unreadable_key_file_is_one_line(flask, tmp_path):
+    assert flask("prepare").returncode == 0
+    (tmp_path / "instance" / "keys.json").write_text("{}")
+    refused = flask("keys", "list")
+    assert refused.returncode == 1
+    assert "keys.json" in refused.stderr
+    assert "Traceback" not in refused.stderr

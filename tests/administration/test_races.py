@@ -1,0 +1,51 @@
+"""What two operators do at the same moment."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from app.administration import accounts
+from app.administration.errors import AdministratorKept, LastAdministrator
+from app.users import service as users
+from app.users.models import Role, Status
+from tests.support.factories import make_user
+
+
+def at_once(*actions):
+    """Run the actions in parallel; return what they returned or raised."""
+    barrier = Barrier(len(actions))
+
+    def run(action):
+        barrier.wait()
+        try:
+            return action()
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return list(pool.map(run, actions))
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_two_administrators_cannot_put_each_other_out(rt, attempt):
+    one, other = (make_user(rt, role="admin") for _ in range(2))
+    results = at_once(
+        lambda: accounts.set_status(rt, one.username, Status.DISABLED),
+        lambda: accounts.set_role(rt, other.username, Role.USER),
+    )
+    assert sum(isinstance(result, LastAdministrator) for result in results) == 1
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_an_account_is_promoted_or_deleted_but_not_both(rt, admin, attempt):
+    user = make_user(rt)
+    promoted, deleted = at_once(
+        lambda: accounts.set_role(rt, user.username, Role.ADMIN),
+        lambda: accounts.delete(rt, user.username),
+    )
+    if isinstance(deleted, AdministratorKept):
+        with rt.reading() as connection:
+            assert users.get(connection, user.id).role == Role.ADMIN
+    else:
+        assert isinstance(promoted, users.UserNotFound)

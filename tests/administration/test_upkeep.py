@@ -1,0 +1,194 @@
+"""`flask keys`, `flask cleanup`, `flask storage`, and the server's own round."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+from redis import Redis
+
+from app.administration import housekeeping, service
+from app.audit.models import AuditEntry
+from app.core.keyring import Keyring
+from app.sessions.models import LoginSession
+from app.settings import keys
+from app.settings import service as settings
+from app.settings.models import SystemConfig
+from tests.support.commands import CommandLine
+from tests.support.factories import audit_rows, configure, count
+
+
+@pytest.fixture
+def app(make_app):
+    """An application whose keys are in its instance folder."""
+    return make_app(secret_keys=())
+
+
+def stored(rt, name):
+    with rt.reading() as connection:
+        statement = sa.select(SystemConfig.value).where(SystemConfig.key == name)
+        return connection.execute(statement).scalar()
+
+
+# --- keys ------------------------------------------------------------------------------------
+
+
+def test_keys_are_listed_without_a_secret(line, rt, clock):
+    [entry] = line.json("keys", "list")
+    assert entry == {
+        "id": rt.keyring.current().key_id,
+        "created_at": "2026-03-02T09:30:00Z",
+        "retired_at": None,
+        "is_signing": True,
+    }
+    file = json.loads((rt.config.instance / "keys.json").read_text())
+    assert file["keys"][0]["secret"] not in line("keys", "list").text
+
+
+def test_rotation_puts_a_new_key_first_and_keeps_the_old_one(line, rt, clock):
+    old = rt.keyring.current().key_id
+    clock.advance(days=1)
+    answer = line.json("keys", "rotate")
+    fresh, retired = line.json("keys", "list")
+    assert answer == {"key": fresh, "resealed": 0}
+    assert fresh["is_signing"]
+    assert fresh["id"] != old
+    assert (retired["id"], retired["retired_at"]) == (old, "2026-03-03T09:30:00Z")
+    assert not retired["is_signing"]
+    [entry] = audit_rows(rt, "config_action_execute")
+    assert fresh["id"] in entry.details
+
+
+def test_rotation_keeps_sessions(line, api, signed_in):
+    line.json("keys", "rotate")
+    api.me().ok()
+
+
+def test_rotation_encrypts_the_stored_secrets_under_the_new_key(line, rt):
+    configure(rt, mail_smtp_password="open sesame")
+    old = stored(rt, "mail_smtp_password")
+    assert line.json("keys", "rotate")["resealed"] == 1
+    assert stored(rt, "mail_smtp_password") != old
+    assert rt.secret_box.is_current(stored(rt, "mail_smtp_password"))
+    assert settings.secret(rt, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+
+
+def test_rotation_leaves_alone_what_it_cannot_read(line, rt):
+    configure(rt, mail_smtp_password="open sesame")
+    with rt.transaction() as session:
+        session.execute(sa.update(SystemConfig).values(value="v1:gone:AAAA:AAAA"))
+    assert line.json("keys", "rotate")["resealed"] == 0
+    assert stored(rt, "mail_smtp_password") == "v1:gone:AAAA:AAAA"
+
+
+def test_rotations_in_two_processes_keep_each_others_keys(rt, make_app, clock):
+    other = make_app(secret_keys=()).extensions["gatehouse"]
+    one, two = service.rotate_keys(rt).key, service.rotate_keys(other).key
+    known = {key.key_id for key in Keyring(rt.config, clock).keys}
+    assert {one.key_id, two.key_id} < known
+    assert len(known) == 3
+
+
+def test_keys_from_the_environment_are_not_rotated(make_app):
+    line = CommandLine(make_app())
+    assert "GATEHOUSE_SECRET_KEYS" in line.refuses("conflict", "keys", "rotate")
+    [entry] = line.json("keys", "list")
+    assert entry["created_at"] is None
+
+
+# --- cleanup ---------------------------------------------------------------------------------
+
+
+def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
+    configure(rt, auth_refresh_token_ttl_secs=3600, audit_log_enabled=False)
+    api.login(user).ok()
+    api.refresh().ok()
+    clock.advance(minutes=50)
+    api.login(user).ok()
+    clock.advance(minutes=20)
+    assert line.json("cleanup")["sessions"] >= 1
+    assert count(rt, LoginSession) == 1
+    api.me(bearer=None) if False else None
+    assert line.json("cleanup") == {"sessions": 0, "audit_entries": 0}
+
+
+def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
+    monkeypatch.setattr("app.sessions.upkeep.DELETED_AT_ONCE", 2)
+    monkeypatch.setattr("app.audit.service.DELETED_AT_ONCE", 2)
+    for _ in range(5):
+        api.login(user).ok()
+    clock.advance(days=91)
+    cleaned = service.cleanup(rt)
+    assert (cleaned.sessions, cleaned.audit_entries) == (5, 5)
+    assert count(rt, LoginSession) == count(rt, AuditEntry) == 0
+
+
+def test_audit_log_is_kept_as_long_as_configured(line, rt, api, user, clock):
+    configure(rt, audit_log_retention_days=30)
+    api.login(user).ok()
+    clock.advance(days=30)
+    line("cleanup").text  # noqa: B018
+    assert count(rt, AuditEntry) == 2
+    clock.advance(seconds=1)
+    assert line("cleanup").text.endswith("2 outdated audit entries")
+
+
+@pytest.mark.parametrize("days", [0, -1])
+def test_audit_log_is_kept_for_ever(line, rt, clock, days):
+    configure(rt, audit_log_retention_days=days)
+    clock.advance(days=5000)
+    assert line.json("cleanup")["audit_entries"] == 0
+    assert count(rt, AuditEntry) == 1
+
+
+def test_one_process_takes_the_turn_per_interval(rt, make_app):
+    other = make_app().extensions["gatehouse"]
+    assert housekeeping.take_turn(rt)
+    assert not housekeeping.take_turn(other)
+    remaining = rt.redis.pttl(housekeeping.TURN)
+    assert 3_500_000 < remaining <= 3_600_000
+    rt.redis.delete(housekeeping.TURN)
+    assert housekeeping.take_turn(other)
+
+
+def test_nobody_takes_the_turn_without_redis(make_app):
+    app = make_app(redis=Redis.from_url("unix:///nowhere.sock"))
+    assert not housekeeping.take_turn(app.extensions["gatehouse"])
+
+
+def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch):
+    monkeypatch.setattr(housekeeping, "POLL_SECONDS", 0.01)
+    stop = housekeeping.start(rt)
+    for _ in range(500):
+        if rt.redis.exists(housekeeping.TURN):
+            break
+        stop.__self__.wait(0.01)
+    stop()
+    assert rt.redis.exists(housekeeping.TURN)
+
+
+# --- storage ---------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("without_storage_route")
+def test_bootstrap_makes_the_installation_ready(line, api, admin):
+    assert api.post("/auth/check").ok()["setup_state"] == "needs_storage"
+    made = line.json("storage", "bootstrap")
+    assert list(made) == ["policy_id", "group_id", "setup_state"]
+    assert made["setup_state"] == "ready"
+    assert api.post("/auth/check").ok()["setup_state"] == "ready"
+    assert line.json("storage", "bootstrap") == made
+
+
+def test_bootstrap_tells_that_an_administrator_is_missing(line):
+    assert line.json("storage", "bootstrap")["setup_state"] == "needs_admin"
+
+
+def test_policies_and_groups_are_listed(line):
+    [policy] = line.json("storage", "policies")
+    assert (policy["connector_id"], policy["is_default"]) == ("local", True)
+    [group] = line.json("storage", "groups")
+    assert (group["name"], group["is_enabled"]) == ("Default Policy Group", True)
+    [item] = group["items"]
+    assert item["policy"] == {k: policy[k] for k in ("id", "name", "connector_id")}
+    assert "Local storage" in line("storage", "groups").text
+    assert "Local storage" in line("storage", "policies").text

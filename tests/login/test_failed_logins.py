@@ -1,0 +1,169 @@
+"""Failed logins are counted per account and address (decisions A11, E20, A29)."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from app.core.config import FailureLimit
+from tests.support.api import ApiClient
+from tests.support.factories import change_user, configure, make_user
+
+WRONG = "not the password"
+
+
+def fail(api, who, times, **options):
+    for _ in range(times):
+        api.login(who, WRONG, **options).fails(401, "auth.credentials_failed")
+
+
+def test_the_eleventh_attempt_is_refused_even_with_the_right_password(api, user):
+    fail(api, user, 10)
+    answer = api.login(user).fails(429, "rate_limited")
+    assert answer.retry_after == 300
+    assert answer.set_cookies == {}
+
+
+def test_the_tenth_attempt_may_still_succeed(api, user):
+    fail(api, user, 9)
+    api.login(user).ok()
+
+
+def test_the_count_drains_attempt_by_attempt(api, user, clock):
+    fail(api, user, 1)
+    clock.advance(seconds=100)
+    fail(api, user, 9)
+    assert api.login(user).fails(429, "rate_limited").retry_after == 200
+    clock.advance(seconds=199)
+    assert api.login(user).fails(429, "rate_limited").retry_after == 1
+    clock.advance(seconds=1)
+    fail(api, user, 1)
+    assert api.login(user).fails(429, "rate_limited").retry_after == 100
+
+
+def test_after_the_window_all_is_forgotten(api, user, clock):
+    fail(api, user, 10)
+    clock.advance(seconds=299)
+    api.login(user).fails(429, "rate_limited")
+    clock.advance(seconds=1)
+    fail(api, user, 10)
+
+
+def test_refused_attempts_do_not_prolong_the_wait(api, user, clock):
+    fail(api, user, 10)
+    for _ in range(5):
+        clock.advance(seconds=50)
+        api.login(user).fails(429, "rate_limited")
+    clock.advance(seconds=50)
+    api.login(user).ok()
+
+
+def test_a_success_clears_the_count(api, user):
+    fail(api, user, 9)
+    api.login(user).ok()
+    fail(api, user, 10)
+    api.login(user).fails(429, "rate_limited")
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"status": "disabled"}, "auth.account_disabled"),
+        ({"activated_at": None}, "auth.pending_activation"),
+    ],
+)
+def test_a_right_password_without_a_complete_login_clears_nothing(rt, api, user, columns, code):
+    change_user(rt, user, **columns)
+    fail(api, user, 9)
+    api.login(user).fails(403, code)
+    api.login(user).fails(429, "rate_limited")
+
+
+def test_all_spellings_of_an_identifier_share_one_count(rt, api, user):
+    ada = make_user(rt, username="Ada", email="ada@example.com")
+    spellings = ["Ada", "ada", " ADA ", "ada@example.com", "ADA@EXAMPLE.COM"]
+    for spelling in spellings * 2:
+        fail(api, spelling, 1)
+    for spelling in spellings:
+        api.login(spelling, ada.password).fails(429, "rate_limited")
+
+
+def test_unknown_identifiers_are_counted_alike(api, user):
+    for spelling in ("Nobody", "nobody", " NOBODY "):
+        fail(api, spelling, 3)
+    fail(api, "nobody", 1)
+    answer = api.login("nobody", WRONG).fails(429, "rate_limited")
+    fail(api, user, 10)
+    known_answer = api.login(user, WRONG).fails(429, "rate_limited")
+    assert answer.body == known_answer.body
+    fail(api, "somebody else", 1)
+
+
+def test_accounts_are_counted_apart(rt, api, user):
+    fail(api, user, 10)
+    api.login(make_user(rt)).ok()
+
+
+def test_addresses_are_counted_apart(api, user):
+    fail(api, user, 10, address="198.51.100.1")
+    api.login(user, address="198.51.100.1").fails(429, "rate_limited")
+    api.login(user, address="198.51.100.2").ok()
+    api.login(user, address="198.51.100.1").fails(429, "rate_limited")
+
+
+def test_an_ipv6_network_counts_as_one_address(api, user):
+    fail(api, user, 5, address="2001:db8:1:2::1")
+    fail(api, user, 5, address="2001:db8:1:2:ffff::9")
+    api.login(user, address="2001:db8:1:2:3:4:5:6").fails(429, "rate_limited")
+    api.login(user, address="2001:db8:1:3::1").ok()
+
+
+def test_malformed_requests_are_not_counted(api, user):
+    for _ in range(12):
+        api.post("/auth/login", {"identifier": user.username}).fails(400, "bad_request")
+    api.login(user).ok()
+
+
+def test_requests_of_other_sites_are_not_counted(api, user):
+    for _ in range(12):
+        api.login(user, WRONG, headers={"Sec-Fetch-Site": "cross-site"}).fails(
+            403, "auth.request_source_untrusted"
+        )
+    api.login(user).ok()
+
+
+def test_refused_by_the_switch_is_not_counted(rt, api, user):
+    configure(rt, auth_password_login_enabled=False)
+    for _ in range(12):
+        api.login(user, WRONG).fails(403, "auth.password_login_disabled")
+    configure(rt, auth_password_login_enabled=True)
+    api.login(user).ok()
+
+
+def test_the_limit_holds_with_rate_limits_off(make_app):
+    """GATEHOUSE_RATE_LIMITS is about requests; guesses stay limited."""
+    app = make_app(rate_limits=False)
+    api, user = ApiClient(app), make_user(app.extensions["gatehouse"])
+    fail(api, user, 10)
+    api.login(user).fails(429, "rate_limited")
+
+
+def test_the_limit_is_configurable(make_app):
+    app = make_app(failure_limit=FailureLimit(attempts=2, window_seconds=7))
+    api, user = ApiClient(app), make_user(app.extensions["gatehouse"])
+    fail(api, user, 2)
+    assert api.login(user).fails(429, "rate_limited").retry_after == 7
+
+
+def test_parallel_guesses_cannot_overtake_the_limit(app, user):
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: ApiClient(app).login(user, WRONG), range(32)))
+    assert sorted(answer.status for answer in answers) == [401] * 10 + [429] * 22
+
+
+def test_redis_never_learns_who_is_tried(rt, api, user):
+    fail(api, user, 1)
+    fail(api, "secret.person@example.com", 1)
+    keys = " ".join(rt.redis.keys("*"))
+    assert "failures" in keys
+    for name in (user.username, user.email, "secret", f"user:{user.id}"):
+        assert name not in keys

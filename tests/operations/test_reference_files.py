@@ -1,0 +1,78 @@
+"""The reference page's files: own ones only, cached as they deserve, under a strict policy."""
+
+import re
+
+import pytest
+
+from app.operations.reference import STATIC, SWAGGER_UI_VERSION
+
+DOCS = "/api/v1/docs"
+LINKS = re.compile(r'(?:href|src)="(docs/[^"]+)"')
+
+
+@pytest.fixture
+def page(api):
+    return api.get(DOCS)
+
+
+def directives(answer):
+    policy = answer.headers["Content-Security-Policy"]
+    return dict(part.split(" ", 1) for part in policy.split("; "))
+
+
+def test_the_page_runs_scripts_from_files_of_this_service_only(page):
+    assert directives(page)["script-src"] == "'self'"
+    assert directives(page)["connect-src"] == "'self'"
+    assert directives(page)["frame-ancestors"] == "'self'"
+    html = page.body.decode()
+    assert re.findall(r"<script(?![^>]* src=)", html) == []
+    assert re.findall(r'(?:href|src)="(?:https?:)?//', html) == []
+
+
+def test_every_file_the_page_names_is_there(api, page):
+    links = LINKS.findall(page.body.decode())
+    assert len(links) >= 6
+    for link in links:
+        answer = api.get(f"/api/v1/{link}")
+        assert answer.status == 200, link
+        assert answer.headers["Content-Security-Policy"] == page.headers["Content-Security-Policy"]
+
+
+def test_every_module_a_script_imports_is_there():
+    for script in STATIC.rglob("*.js"):
+        for name in re.findall(r'^import .* from "([^"]+)";$', script.read_text(), re.MULTILINE):
+            assert (script.parent / name).resolve().is_file(), (script.name, name)
+
+
+def test_own_files_are_revalidated(api):
+    first = api.get(f"{DOCS}/assets/panels/index.js")
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert "javascript" in first.headers["Content-Type"]
+    headers = {"If-None-Match": first.headers["ETag"]}
+    assert api.get(f"{DOCS}/assets/panels/index.js", headers=headers).status == 304
+
+
+def test_swagger_ui_is_kept_for_a_year_under_its_version(api):
+    answer = api.get(f"{DOCS}/swagger-ui/{SWAGGER_UI_VERSION}/swagger-ui.css")
+    assert "max-age=31536000" in answer.headers["Cache-Control"]
+    assert "immutable" in answer.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/nothing.js",
+        "/assets/../views.py",
+        "/assets/%2e%2e/views.py",
+        "/assets/panels",
+        f"/swagger-ui/{SWAGGER_UI_VERSION}/LICENSE",
+        "/swagger-ui/0.0.0/swagger-ui.css",
+    ],
+)
+def test_nothing_else_is_served(api, path):
+    api.get(DOCS + path).fails(404, "endpoint.not_found")
+
+
+def test_a_trailing_slash_leads_to_the_page(api):
+    answer = api.get(f"{DOCS}/")
+    assert (answer.status, answer.headers["Location"]) == (308, "../docs")

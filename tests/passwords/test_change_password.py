@@ -1,0 +1,207 @@
+"""PUT /auth/password (spec 01 §7.7; decisions A7, A14, E20)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from tests.support.api import ApiClient
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    column_of,
+    configure,
+    make_user,
+)
+
+NEW = "another good password"
+WRONG = "not the password"
+
+
+def change(client, current, new=NEW, **options):
+    body = {"current_password": current, "new_password": new}
+    return client.put("/auth/password", body, **options)
+
+
+def test_a_change_gives_a_new_session(signed_in, user):
+    before = signed_in.cookies
+    answer = change(signed_in, user.password)
+    assert answer.ok() == {"expires_in": 900}
+    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert all(before[name] != value for name, value in signed_in.cookies.items())
+    signed_in.me().ok()
+    signed_in.refresh().ok()
+    assert len(signed_in.get("/auth/sessions").ok()) == 1
+
+
+def test_only_the_new_password_works_from_now_on(signed_in, user):
+    change(signed_in, user.password).ok()
+    stranger = signed_in.stranger()
+    stranger.login(user).fails(401, "auth.credentials_failed")
+    stranger.login(user, NEW).ok()
+
+
+def test_every_older_session_ends_at_once(signed_in, user):
+    phone, copy, bearer = signed_in.stranger(), signed_in.twin(), signed_in.bearer()
+    phone.login(user).ok()
+    change(signed_in, user.password).ok()
+    for old in (phone, copy, bearer):
+        old.me().fails(401, "auth.token_invalid")
+    phone.refresh().fails(401, "auth.token_invalid")
+    copy.refresh().fails(401, "auth.token_invalid")
+    signed_in.me().ok()
+
+
+def test_a_bearer_may_change_the_password(signed_in, user):
+    answer = change(signed_in.bearer(), user.password)
+    answer.ok()
+    assert "service_access" in answer.set_cookies
+
+
+def test_a_wrong_current_password_changes_nothing(rt, signed_in, user):
+    before = column_of(rt, user, "password_hash")
+    answer = change(signed_in, WRONG).fails(401, "auth.credentials_failed")
+    assert answer.set_cookies == {}
+    assert column_of(rt, user, "password_hash") == before
+    signed_in.me().ok()
+    assert audit_rows(rt, "user_change_password") == []
+
+
+def test_an_account_without_a_usable_password_has_none_to_change(rt, signed_in, user):
+    change_user(rt, user, password_hash=None)
+    change(signed_in, "").fails(401, "auth.credentials_failed")
+    change(signed_in, user.password).fails(401, "auth.credentials_failed")
+
+
+def test_the_new_password_must_differ(signed_in, user):
+    change(signed_in, user.password, user.password).fails(400, "bad_request")
+    signed_in.me().ok()
+
+
+@pytest.mark.parametrize("new", ["", "1234567", "x" * 129, "x" * 4096], ids=len)
+def test_a_new_password_outside_the_rule_is_refused(rt, signed_in, user, new):
+    change(signed_in, user.password, new).fails(400, "bad_request")
+    signed_in.stranger().login(user).ok()
+
+
+@pytest.mark.parametrize("new", ["x" * 8, "x" * 128, " padded ", "😀" * 8], ids=len)
+def test_a_new_password_within_the_rule_is_taken_as_it_is(signed_in, user, new):
+    change(signed_in, user.password, new).ok()
+    signed_in.stranger().login(user, new).ok()
+    if new != new.strip():
+        signed_in.stranger().login(user, new.strip()).fails(401, "auth.credentials_failed")
+
+
+def test_the_rule_is_no_oracle_for_the_current_password(signed_in):
+    change(signed_in, WRONG, "short").fails(401, "auth.credentials_failed")
+    change(signed_in, WRONG, WRONG).fails(401, "auth.credentials_failed")
+
+
+@pytest.mark.parametrize("field", ["current_password", "new_password"])
+def test_both_passwords_are_needed(signed_in, user, field):
+    body = {"current_password": user.password, "new_password": NEW}
+    del body[field]
+    answer = signed_in.put("/auth/password", body).fails(400, "bad_request")
+    assert field in answer.json["msg"]
+
+
+def test_it_works_while_password_login_is_off(rt, signed_in, user):
+    configure(rt, auth_password_login_enabled=False)
+    change(signed_in, user.password).ok()
+    configure(rt, auth_password_login_enabled=True)
+    signed_in.stranger().login(user, NEW).ok()
+
+
+def test_a_disabled_account_cannot(rt, signed_in, user):
+    change_user(rt, user, status="disabled")
+    change(signed_in, user.password).fails(403, "auth.account_disabled")
+
+
+def test_a_change_lifts_the_force(rt, api, user):
+    change_user(rt, user, must_change_password=True)
+    api.login(user).ok()
+    change(api, user.password).ok()
+    assert api.me().ok()["must_change_password"] is False
+    assert api.stranger().login(user, NEW).ok()["status"] == "authenticated"
+
+
+def test_a_forced_change_does_not_accept_the_old_password_again(rt, api, user):
+    change_user(rt, user, must_change_password=True)
+    api.login(user).ok()
+    change(api, user.password, user.password).fails(400, "bad_request")
+    assert api.me().ok()["must_change_password"] is True
+
+
+def test_guesses_at_the_current_password_count_like_failed_logins(signed_in, user):
+    for _ in range(5):
+        change(signed_in, WRONG).fails(401, "auth.credentials_failed")
+    for _ in range(5):
+        signed_in.stranger().login(user, WRONG).fails(401, "auth.credentials_failed")
+    answer = change(signed_in, user.password).fails(429, "rate_limited")
+    assert answer.retry_after == 300
+    signed_in.stranger().login(user).fails(429, "rate_limited")
+    signed_in.me().ok()
+
+
+def test_a_change_clears_the_guesses(signed_in, user):
+    for _ in range(9):
+        change(signed_in, WRONG).fails(401, "auth.credentials_failed")
+    change(signed_in, user.password).ok()
+    for _ in range(10):
+        signed_in.stranger().login(user, WRONG).fails(401, "auth.credentials_failed")
+
+
+def test_a_change_is_audited_without_the_passwords(rt, signed_in, user):
+    change(signed_in, user.password, headers={"User-Agent": "Firefox"}).ok()
+    [entry] = audit_rows(rt, "user_change_password")
+    assert (entry.user_id, entry.entity_type, entry.entity_id) == (user.id, "user", user.id)
+    assert entry.entity_name == user.username
+    assert (entry.ip_address, entry.user_agent) == ("127.0.0.1", "Firefox")
+    assert NEW not in str(entry)
+    assert user.password not in str(entry)
+
+
+def test_a_change_moves_updated_at(signed_in, user, clock):
+    before = signed_in.me().ok()["updated_at"]
+    clock.advance(minutes=1)
+    change(signed_in, user.password).ok()
+    assert signed_in.me().ok()["updated_at"] > before
+
+
+def test_nobody_elses_session_ends(rt, signed_in, user):
+    other = signed_in.stranger()
+    other.login(make_user(rt)).ok()
+    change(signed_in, user.password).ok()
+    other.me().ok()
+
+
+def test_another_site_cannot_change_it(signed_in, user):
+    answer = change(signed_in, user.password, headers={"Origin": "https://elsewhere.example"})
+    answer.fails(403, "auth.request_origin_untrusted")
+    signed_in.stranger().login(user).ok()
+
+
+def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
+    """Each on a session of its own; the losers' sessions have ended with the winner's change."""
+    clients = [ApiClient(app) for _ in range(8)]
+    for client in clients:
+        client.login(user).ok()
+    barrier = Barrier(8)
+
+    def attempt(number):
+        barrier.wait()
+        return change(clients[number], user.password, f"new password {number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(attempt, range(8)))
+    winners = [number for number, answer in enumerate(answers) if answer.status == 200]
+    assert len(winners) == 1
+    for number, answer in enumerate(answers):
+        if number not in winners:
+            answer_code = (answer.status, answer.code)
+            assert answer_code in {
+                (401, "auth.credentials_failed"),
+                (401, "auth.token_invalid"),
+            }
+    ApiClient(app).login(user, f"new password {winners[0]}").ok()
+    assert len(audit_rows(rt, "user_change_password")) == 1

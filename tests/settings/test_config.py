@@ -1,0 +1,220 @@
+"""`flask config`."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from app.settings import keys
+from app.settings import service as settings
+from app.settings.models import SystemConfig
+from tests.support.factories import audit_rows, configure
+
+REDACTED = "***REDACTED***"
+
+
+def store(rt, **texts):
+    """Put rows into the table behind the service's back."""
+    with rt.transaction() as session:
+        for name, text in texts.items():
+            settings.store(session, name, text, rt.clock.now())
+    rt.settings.forget()
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "value"),
+    [
+        ("auth_allow_user_registration", "off", "false"),
+        ("auth_allow_user_registration", " TRUE ", "true"),
+        ("auth_access_token_ttl_secs", "60", "60"),
+        ("audit_log_retention_days", "-1", "-1"),
+        ("auth_register_activation_enabled", "auto", "auto"),
+        ("branding_title", "Drive", "Drive"),
+        ("public_site_url", '["https://A.example/"]', ["https://a.example"]),
+        ("auth_local_email_blocklist", '["@b.example", "a.example"]', ["a.example", "b.example"]),
+    ],
+)
+def test_set_and_get_print_key_and_value(line, key, typed, value):
+    assert line.json("config", "set", key, typed) == {"key": key, "value": value}
+    assert line.json("config", "get", key) == {"key": key, "value": value}
+
+
+def test_change_is_in_force_at_once(line, rt):
+    line.json("config", "set", "auth_access_token_ttl_secs", "77")
+    assert rt.settings.get(keys.ACCESS_TTL_SECONDS) == 77
+
+
+def test_human_text_is_one_line(line):
+    assert line("config", "set", "branding_title", "Drive").text == "branding_title = Drive"
+    assert line("config", "get", "public_site_url").text == "public_site_url = []"
+
+
+def test_unknown_key_is_not_found(line):
+    for arguments in (("get", "nope"), ("set", "nope", "1"), ("unset", "nope")):
+        line.refuses("not_found", "config", *arguments)
+        assert "nope" in line("config", *arguments).complains()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("auth_access_token_ttl_secs", "0"),
+        ("auth_access_token_ttl_secs", "many"),
+        ("auth_password_login_enabled", "perhaps"),
+        ("public_site_url", "https://a.example"),
+        ("public_site_url", '"https://a.example"'),
+        ("public_site_url", "[" * 100_000),
+        ("public_site_url", '["ftp://a.example"]'),
+        ("audit_log_recorded_actions", '["nonsense"]'),
+        ("branding_title", "two\nlines"),
+        ("branding_title", "x" * 121),
+        ("mail_smtp_password", REDACTED),
+        ("auth_email_code_login_enabled", "true"),
+    ],
+)
+def test_bad_value_is_refused(line, rt, key, value):
+    before = line.json("config", "get", key)
+    assert line.refuses("bad_request", "config", "set", key, value).startswith(key)
+    assert line.json("config", "get", key) == before
+    assert audit_rows(rt) == []
+
+
+def test_secret_is_read_from_standard_input_and_never_shown(line, rt):
+    shown = line.json("config", "set", "mail_smtp_password", "-", stdin="open sesame\n")
+    assert shown == {"key": "mail_smtp_password", "value": REDACTED}
+    assert settings.secret(rt, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    for arguments in (("get", "mail_smtp_password"), ("list",), ("export",)):
+        assert "sesame" not in line("config", *arguments).text
+    [entry] = audit_rows(rt, "config_update")
+    assert entry.details == json.dumps({"value": REDACTED})
+    assert line.json("config", "set", "mail_smtp_password", "")["value"] == ""
+
+
+def test_template_is_read_from_standard_input(line):
+    html = "<p>one</p>\n<p>two</p>\n"
+    key = "mail_template_user_invitation_html"
+    assert line.json("config", "set", key, "-", stdin=html)["value"] == html
+
+
+def test_unset_returns_to_the_default(line, rt):
+    line.json("config", "set", "branding_title", "Drive")
+    shown = {"key": "branding_title", "value": "Gatehouse"}
+    assert line.json("config", "unset", "branding_title") == shown
+    assert line.json("config", "unset", "branding_title") == shown
+    assert len(audit_rows(rt, "admin_delete_config")) == 1
+
+
+def test_last_way_in_stays_open(line):
+    line.json("config", "set", "auth_password_login_enabled", "false")
+    line.refuses("bad_request", "config", "set", "auth_passkey_login_enabled", "false")
+
+
+def test_incomplete_mail_switches_code_login_off(line, rt):
+    configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
+    line.json("config", "set", "auth_email_code_login_enabled", "true")
+    line.json("config", "unset", "mail_smtp_host")
+    assert line.json("config", "get", "auth_email_code_login_enabled")["value"] == "false"
+
+
+def test_list_shows_every_key(line):
+    line.json("config", "set", "branding_title", "Drive")
+    listed = {entry["key"]: entry for entry in line.json("config", "list")}
+    assert set(listed) == set(keys.ALL)
+    entry = listed["branding_title"]
+    assert (entry["value"], entry["default"], entry["is_set"]) == ("Drive", "Gatehouse", True)
+    assert listed["mail_smtp_password"]["is_sensitive"]
+    assert listed["auth_mfa_flow_ttl_secs"]["updated_at"] is None
+    assert "branding_title" in line("config", "list").text
+
+
+# --- validate --------------------------------------------------------------------------------
+
+
+def test_fresh_settings_are_valid(line, rt):
+    configure(rt, mail_smtp_password="open sesame", public_site_url=["https://a.example"])
+    assert line.json("config", "validate") == {"valid": True, "problems": []}
+    assert line("config", "validate").text == "all settings are valid"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("auth_access_token_ttl_secs", "soon"),
+        ("auth_local_email_allowlist", '["not a domain"]'),
+        ("auth_local_email_allowlist", "not JSON"),
+        ("mail_smtp_password", "v1:gone:AAAA:AAAA"),
+        ("mail_smtp_password", "in clear"),
+        ("of_another_version", "1"),
+        ("auth_email_code_login_enabled", "true"),
+    ],
+)
+def test_bad_row_is_found(line, rt, key, text):
+    store(rt, **{key: text})
+    ran = line("config", "validate", "--json")
+    found = json.loads(ran.stdout)
+    assert (ran.exit_code, found["valid"]) == (1, False)
+    assert [problem["key"] for problem in found["problems"]] == [key]
+    human = line("config", "validate")
+    assert human.exit_code == 1
+    assert human.stdout.startswith(f"{key}: ")
+
+
+def test_closed_installation_is_found(line, rt):
+    store(rt, auth_password_login_enabled="false", auth_passkey_login_enabled="false")
+    assert line("config", "validate").exit_code == 1
+
+
+# --- export and import -----------------------------------------------------------------------
+
+
+def test_export_can_be_imported_elsewhere(line, rt):
+    configure(
+        rt,
+        branding_title="Drive",
+        auth_local_email_allowlist=["a.example"],
+        auth_access_token_ttl_secs=60,
+        mail_smtp_password="open sesame",
+    )
+    exported = line("config", "export").text
+    assert json.loads(exported) == {
+        "auth_access_token_ttl_secs": "60",
+        "auth_cookie_secure": "false",
+        "auth_local_email_allowlist": ["a.example"],
+        "branding_title": "Drive",
+    }
+    with rt.transaction() as session:
+        session.execute(sa.delete(SystemConfig))
+    applied = line.json("config", "import", "-", stdin=exported)
+    assert {"key": "branding_title", "value": "Drive"} in applied
+    assert line.json("config", "export") == json.loads(exported)
+
+
+def test_import_takes_a_file_and_json_values(line, tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('{"auth_access_token_ttl_secs": 60, "auth_allow_user_registration": false}')
+    assert line("config", "import", str(file)).text == "2 settings were applied"
+    assert line.json("config", "get", "auth_allow_user_registration")["value"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("bad_request", "{"),
+        ("bad_request", "[]"),
+        ("bad_request", '{"branding_title": null}'),
+        ("bad_request", '{"branding_title": "\\ud800"}'),
+        ("bad_request", '{"public_site_url": {"a": 1}}'),
+        ("not_found", '{"nope": 1}'),
+        ("bad_request", '{"auth_password_login_enabled": 0, "auth_passkey_login_enabled": 0}'),
+    ],
+)
+def test_import_is_all_or_nothing(line, rt, code, text):
+    if text.endswith("}") and len(text) > 2:
+        text = text.replace("{", '{"branding_description": "changed", ', 1)
+    line.refuses(code, "config", "import", "-", stdin=text)
+    assert line.json("config", "get", "branding_description")["value"] == ""
+    assert audit_rows(rt) == []
+
+
+def test_missing_file_is_bad_usage(line):
+    assert line("config", "import", "/nowhere.json").exit_code == 2

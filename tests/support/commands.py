@@ -1,0 +1,65 @@
+"""Runs commands of the `flask` command line within the test's own application."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How one command ended."""
+
+    arguments: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """Insist on a success; return the human text."""
+        assert self.exit_code == 0, self
+        return self.stdout.strip()
+
+    @property
+    def json(self) -> Any:
+        """Insist on a success and on nothing but JSON; return it."""
+        assert (self.exit_code, self.stderr) == (0, ""), self
+        return json.loads(self.stdout)
+
+    def refuses(self, code: str) -> str:
+        """Insist on a refusal in JSON; return its message."""
+        assert (self.exit_code, self.stderr) == (1, ""), self
+        body = json.loads(self.stdout)
+        assert list(body) == ["code", "msg"], self
+        assert body["code"] == code, self
+        return body["msg"]
+
+    def complains(self) -> str:
+        """Insist on a refusal in one line of human text; return it."""
+        assert (self.exit_code, self.stdout) == (1, ""), self
+        assert self.stderr.startswith("Error: "), self
+        assert self.stderr.count("\n") == 1, self
+        return self.stderr.strip()
+
+
+class CommandLine:
+    """`line("users", "list")` runs `flask users list`; `line.json(...)` adds --json."""
+
+    def __init__(self, app: Flask) -> None:
+        self._runner = app.test_cli_runner()
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> Ran:
+        result = self._runner.invoke(args=list(arguments), input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Ran(arguments, result.exit_code, result.stdout, result.stderr)
+
+    def json(self, *arguments: str, stdin: str | None = None) -> Any:
+        """Run it with --json; insist on a success."""
+        return self(*arguments, "--json", stdin=stdin).json
+
+    def refuses(self, code: str, *arguments: str, stdin: str | None = None) -> str:
+        """Run it with --json; insist on this refusal."""
+        return self(*arguments, "--json", stdin=stdin).refuses(code)

@@ -1,0 +1,129 @@
+"""The launcher run for real: a private instance folder, a free port, its own Valkey."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from app.core.config import default_redis_url
+from tests.support import live
+from tests.support.live import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+
+
+def eventually(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Wait for `condition`, as long as a first start may take on a busy machine."""
+    live.eventually(condition, what, seconds)
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Tell whether a process ended; one that nobody reaped has ended, too."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+class Service:
+    """One instance folder and the launcher that serves it."""
+
+    def __init__(self, instance: Path) -> None:
+        self.instance = instance
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.valkey_socket = Path(default_redis_url(instance).removeprefix("unix://"))
+        self.output = instance.parent / f"{instance.name}.out"
+        self.errors = instance.parent / f"{instance.name}.err"
+        self._launchers: list[subprocess.Popen[bytes]] = []
+
+    def launch(self, **settings: str) -> subprocess.Popen[bytes]:
+        """Run the launcher without waiting; keyword X sets GATEHOUSE_X."""
+        ours = {"INSTANCE": str(self.instance), "BIND": f"127.0.0.1:{self.port}", "WORKERS": "2"}
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+        environ |= {f"GATEHOUSE_{name}": value for name, value in (ours | settings).items()}
+        with self.output.open("wb") as output, self.errors.open("wb") as errors:
+            launcher = subprocess.Popen(
+                [sys.executable, "-m", "app.serving.launch"],
+                cwd=ROOT,
+                env=environ,
+                stdout=output,
+                stderr=errors,
+            )
+        self._launchers.append(launcher)
+        return launcher
+
+    def start(self, **settings: str) -> subprocess.Popen[bytes]:
+        """Run the launcher and return it once it announced the service with all processes."""
+        launcher = self.launch(**settings)
+        eventually(
+            lambda: "is running at" in self.output.read_text() or launcher.poll() is not None,
+            "the launcher's announcement",
+        )
+        assert launcher.poll() is None, self.errors.read_text()
+        eventually(lambda: len(self.workers) == 2, "both workers")
+        return launcher
+
+    @property
+    def launcher(self) -> subprocess.Popen[bytes]:
+        return self._launchers[-1]
+
+    def _child(self, wanted: Callable[[psutil.Process], bool]) -> psutil.Process | None:
+        children = psutil.Process(self.launcher.pid).children()
+        return next((child for child in children if not is_gone(child) and wanted(child)), None)
+
+    @property
+    def valkey(self) -> psutil.Process | None:
+        return self._child(lambda child: "valkey" in child.name())
+
+    @property
+    def gunicorn(self) -> psutil.Process | None:
+        return self._child(lambda child: "valkey" not in child.name())
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        master = self.gunicorn
+        return [] if master is None else [w for w in master.children() if not is_gone(w)]
+
+    def processes(self) -> list[psutil.Process]:
+        """Return every process of the run, the launcher too."""
+        launcher = psutil.Process(self.launcher.pid)
+        return [launcher, *launcher.children(recursive=True)]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Signal the launcher; return its exit code."""
+        self.launcher.send_signal(number)
+        return self.launcher.wait(PATIENCE)
+
+    def is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+                return answer.status == 200
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def post(self, path: str, **body: object) -> dict:
+        """Send JSON; return the envelope's data."""
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)["data"]
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever the test did."""
+        for launcher in self._launchers:
+            launcher.kill()
+            launcher.wait()
