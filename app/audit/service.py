@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -18,6 +19,7 @@ from app.core.runtime import Runtime
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 255
+_INSERT = insert(AuditEntry).inline()
 DELETED_AT_ONCE = 500
 
 
@@ -40,18 +42,19 @@ def record(
     if not rt.settings.get(keys.ENABLED) or action not in rt.settings.get(keys.RECORDED_ACTIONS):
         return
     client = client or Client()
-    session.add(
-        AuditEntry(
-            user_id=user_id,
-            action=action,
-            entity_type=entity_type,
-            entity_id=entity_id,
-            entity_name=entity_name[:LONGEST_NAME] if entity_name else None,
-            details=json.dumps(details, ensure_ascii=False) if details is not None else None,
-            ip_address=client.address,
-            user_agent=client.user_agent,
-            created_at=rt.clock.now(),
-        )
+    session.connection().execute(
+        _INSERT,
+        {
+            "user_id": user_id,
+            "action": action,
+            "entity_type": entity_type,
+            "entity_id": entity_id,
+            "entity_name": entity_name[:LONGEST_NAME] if entity_name else None,
+            "details": json.dumps(details, ensure_ascii=False) if details is not None else None,
+            "ip_address": client.address,
+            "user_agent": client.user_agent,
+            "created_at": rt.clock.now(),
+        },
     )
 
 

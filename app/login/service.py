@@ -60,8 +60,7 @@ def log_in(rt: Runtime, *, identifier: str, password: str, client: Client) -> Lo
     if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
     who = identifiers.identifier(identifier)
-    with rt.reading() as connection:
-        found = queries.find_credentials(connection, who)
+    found = queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = attempts_key_of(account, who.key)
     rt.failed_secrets.reserve(attempts_key, client.network)

@@ -22,8 +22,7 @@ def change_password(
     Guesses at the current password count like failed logins. Raises: RateLimited,
     CredentialsFailed, PasswordUnchanged, PasswordInvalid. Source: spec 01 §7.7.
     """
-    with rt.reading() as connection:
-        old_hash = queries.find_password_hash(connection, account.id)
+    old_hash = queries.find_password_hash(rt.database, account.id)
     attempts_key = attempts_key_of(account, "")
     rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:

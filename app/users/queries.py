@@ -4,9 +4,11 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
+from app.core.db import Database
+from app.core.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
 from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
 
@@ -15,6 +17,16 @@ Reader = Connection | Session
 _ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
 _CREDENTIALS = select(*ACCOUNT_COLUMNS, User.password_hash).outerjoin(
     UserProfile, UserProfile.user_id == User.id
+)
+_BY_EMAIL = Prepared(_CREDENTIALS.where(User.email == bindparam("key")), ("key",))
+_BY_USERNAME = Prepared(_CREDENTIALS.where(User.username_key == bindparam("key")), ("key",))
+_PASSWORD_HASH = Prepared(
+    select(User.password_hash).where(User.id == bindparam("user_id")), ("user_id",)
+)
+_LOCK_VERSION = (
+    select(User.status, User.session_version)
+    .where(User.id == bindparam("user_id"))
+    .with_for_update(read=True)
 )
 
 
@@ -41,15 +53,16 @@ def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
     return {row[0]: Account(*row) for row in rows}
 
 
-def find_credentials(reader: Reader, who: Identifier) -> tuple[Account, str | None] | None:
+def find_credentials(database: Database, who: Identifier) -> tuple[Account, str | None] | None:
     """Return the account and its password hash; None if nobody is called this."""
-    row = reader.execute(_CREDENTIALS.where(_column(who) == who.key)).one_or_none()
+    row = database.row(_BY_EMAIL if who.is_email else _BY_USERNAME, who.key)
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
-def find_password_hash(reader: Reader, user_id: int) -> str | None:
+def find_password_hash(database: Database, user_id: int) -> str | None:
     """Return the hash; None without account or usable password."""
-    return reader.execute(select(User.password_hash).where(User.id == user_id)).scalar()
+    row = database.row(_PASSWORD_HASH, user_id)
+    return row[0] if row else None
 
 
 def is_username_taken(session: Session, name: str) -> bool:
@@ -73,8 +86,7 @@ def any_user(reader: Reader) -> bool:
 
 def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
     """Return status and session_version, which nobody changes until this transaction ends."""
-    statement = select(User.status, User.session_version).where(User.id == user_id)
-    row = session.execute(statement.with_for_update(read=True)).one_or_none()
+    row = session.connection().execute(_LOCK_VERSION, {"user_id": user_id}).one_or_none()
     return (row[0], row[1]) if row else None
 
 

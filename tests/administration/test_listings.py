@@ -1,13 +1,8 @@
 """`flask sessions` and `flask audit`."""
 
-import uuid
-
 import pytest
 
-from app.core.client import Client
-from app.login import service as login
-from app.login.errors import CredentialsFailed
-from tests.support.factories import audit_rows, configure, delete_user
+from tests.support.factories import audit_rows, delete_user
 
 SESSION = {
     "id",
@@ -47,7 +42,7 @@ def test_session_is_revoked_once(line, rt, api, user):
     assert entry["id"] in row.details
 
 
-@pytest.mark.parametrize("session_id", [str(uuid.uuid4()), "nonsense", "1"])
+@pytest.mark.parametrize("session_id", ["6f1f0f0e-57f0-4b7d-9d5e-0f2d0c1b2a39", "nonsense", "1"])
 def test_unknown_session_is_not_found(line, session_id):
     line.refuses("not_found", "sessions", "revoke", session_id)
 
@@ -120,12 +115,8 @@ def test_bad_filter_is_bad_usage(line, options):
     assert line("audit", "list", *options, "--json").exit_code == 2
 
 
-def test_typed_names_cannot_steer_the_terminal(line, rt, api, user):
-    api.login(f"{user.email}\x1b[31m", user.password)
-    configure(rt, audit_log_enabled=True)
-    shouted = Client("203.0.113.9", None)
-    with pytest.raises(CredentialsFailed):
-        login.log_in(rt, identifier="x\x1b", password="wrong", client=shouted)
-    api.post("/auth/login", {"identifier": f"{user.username} \x0b", "password": user.password})
-    assert "\x1b" not in line("audit", "list").text
-    assert "\x0b" not in line("audit", "list").text
+def test_typed_names_cannot_steer_the_terminal(line, api, user):
+    api.login(f"{user.username}\x0b\x1c", user.password).ok()
+    text = line("audit", "list").text
+    assert f"{user.username}\N{REPLACEMENT CHARACTER}" in text
+    assert len(text.splitlines()) == 2

@@ -58,6 +58,29 @@ def test_lost_database_is_one_line(flask):
     assert json.loads(refused.stdout)["code"] == "database.error"
 
 
+def test_doctor_names_the_lost_database_once(flask):
+    examined = flask("doctor", GATEHOUSE_DATABASE_URL=UNREACHABLE)
+    failures = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
+    assert examined.returncode == 1
+    assert len(failures) == 1
+    assert "GATEHOUSE_DATABASE_URL" in failures[0]
+    assert examined.stderr == ""
+
+
+def test_bad_variable_is_one_line(flask):
+    refused = flask("users", "list", "--json", GATEHOUSE_WORKERS="many")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("GATEHOUSE_WORKERS: ")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_settings_change_without_redis_is_made_all_the_same(flask):
+    lost = {"GATEHOUSE_REDIS_URL": "redis://127.0.0.1:1"}
+    assert flask("prepare", **lost).returncode == 0
+    changed = flask("config", "set", "branding_title", "Drive", "--json", **lost)
+    assert (changed.returncode, json.loads(changed.stdout)["value"]) == (0, "Drive")
+
+
 def test_unreadable_key_file_is_one_line(flask, tmp_path):
     assert flask("prepare").returncode == 0
     (tmp_path / "instance" / "keys.json").write_text("{}")

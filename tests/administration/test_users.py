@@ -1,7 +1,9 @@
 """`flask users`."""
 
 import pytest
+import sqlalchemy as sa
 
+from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
 from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
 
@@ -340,3 +342,45 @@ def test_group_is_assigned_by_id_or_name(line, rt, user):
 def test_unknown_group_is_not_found(line, user):
     line.refuses("not_found", "users", "assign-group", user.username, "nowhere")
     line.refuses("not_found", "users", "assign-group", user.username, "77")
+
+
+def test_group_that_takes_no_files_is_refused(line, rt, user):
+    change_user(rt, user, policy_group_id=None)
+    with rt.transaction() as session:
+        session.execute(sa.update(StoragePolicyGroup).values(is_enabled=False))
+    line.refuses("bad_request", "users", "assign-group", user.username, "1")
+    with rt.transaction() as session:
+        session.execute(sa.update(StoragePolicyGroup).values(is_enabled=True))
+        session.execute(sa.delete(StoragePolicyGroupItem))
+    line.refuses("bad_request", "users", "assign-group", user.username, "1")
+    assert column_of(rt, user, "policy_group_id") is None
+
+
+def test_group_name_that_two_groups_have_is_refused(line, rt, user, clock):
+    now = clock.now()
+    fields = {"description": "", "is_enabled": True, "is_default": False}
+    with rt.transaction() as session:
+        for _ in range(2):
+            group = StoragePolicyGroup(name="Twin", **fields, created_at=now, updated_at=now)
+            session.add(group)
+    line.refuses("conflict", "users", "assign-group", user.username, "Twin")
+
+
+# --- at a terminal ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard input counts as a terminal."""
+    stdin = "click.testing._NamedTextIOWrapper.isatty"
+    monkeypatch.setattr(stdin, lambda _self: True, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("options", [[], ["--password", "-"]])
+def test_password_is_asked_for_twice_at_a_terminal(line, api, admin, options):
+    typed = "a password of hers\na passwort of hers\n" + 2 * "a password of hers\n"
+    ran = line(*NEW, *options, stdin=typed)
+    assert ran.text.startswith("Alice (id ")
+    assert "a password" not in ran.stdout
+    api.login("alice", "a password of hers").ok()

@@ -41,7 +41,7 @@ class Converter(OpenAPIConverter):
             return {**bounds, "examples": [described.get("minimum", 1)], **described}
         if isinstance(field, fields.Enum):
             kind = ["string", "null"] if field.allow_none else "string"
-            return {"type": kind, "examples": [*field.enum][:1], **described}
+            return {"type": kind, "examples": described["enum"][:1], **described}
         return described
 
 
@@ -79,10 +79,11 @@ def _example(described: JsonSchema) -> JsonSchema:
 
 
 def _sample(member: JsonSchema) -> Any:
+    if "examples" in member:
+        return member["examples"][0]
     kind = member.get("type")
-    if "examples" in member or not isinstance(kind, str):
-        return next(iter(member.get("examples", [])), None)
-    return {"boolean": True, "array": [], "string": "text"}.get(kind)
+    samples = {"boolean": True, "array": [], "string": "text"}
+    return samples.get(kind) if isinstance(kind, str) else None
 
 
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:

@@ -1,0 +1,106 @@
+"""Nothing secret is ever logged, and every line can be traced (decision D)."""
+
+import json
+import logging
+
+import pytest
+
+from app.core import logs
+from tests.support.factories import configure, make_user
+
+TYPED = "the wrong password typed"
+
+
+@pytest.fixture
+def lines(caplog):
+    """Everything that is logged, in both forms."""
+    caplog.set_level(logging.DEBUG)
+
+    def formatted():
+        texts = []
+        for record in caplog.records:
+            texts.append(logs.TextFormatter().format(record))
+            texts.append(logs._json_formatter().format(record))
+            texts.append(repr(record.__dict__))
+        return "\n".join(texts)
+
+    return formatted
+
+
+def test_a_whole_life_leaves_no_secret_in_the_log(rt, api, browser, user, lines):
+    secrets = {user.password, TYPED, "another good one"}
+
+    def remember(client):
+        secrets.update(client.cookies.values())
+
+    api.login(user).ok()
+    remember(api)
+    thief = api.twin()
+    api.login(user, TYPED)
+    api.post("/auth/login", f'{{"password": "{TYPED}", "identifier": 1}}'.encode())
+    api.post("/auth/login", f'{{"password": "{TYPED}'.encode())
+    api.refresh().ok()
+    remember(api)
+    api.me().ok()
+    api.bearer().me().ok()
+    api.get("/auth/me", query_string={"fields": TYPED}).fails(400, "bad_request")
+    body = {"current_password": user.password, "new_password": "another good one"}
+    api.put("/auth/password", body).ok()
+    remember(api)
+    thief.refresh()
+    api.set_cookie("service_refresh", "x")
+    browser.login(user, "another good one").ok()
+    remember(browser)
+    browser.refresh(headers={"X-CSRF-Token": TYPED})
+    browser.post("/auth/logout").ok()
+    logged = lines()
+    assert "/api/v1/auth/login" in logged
+    for secret in secrets - {""}:
+        assert secret not in logged
+
+
+def test_a_failing_database_leaves_no_parameter_in_the_log(rt, api, user, lines, monkeypatch):
+    import sqlalchemy as sa
+
+    def broken(*_):
+        raise sa.exc.OperationalError("SELECT secret", {"password": TYPED}, Exception("gone"))
+
+    monkeypatch.setattr("app.users.queries.find_credentials", broken)
+    api.login(user, TYPED).fails(503, "database.error")
+    assert TYPED not in lines()
+
+
+def test_an_unexpected_failure_is_logged_and_told_to_nobody(api, user, lines, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("an inner detail")
+
+    monkeypatch.setattr("app.users.queries.find_credentials", broken)
+    answer = api.login(user).fails(500, "internal_server_error")
+    assert "detail" not in answer.text
+    assert "an inner detail" in lines()
+
+
+def test_every_line_of_a_request_carries_its_id(api, user, caplog, lines):
+    caplog.set_level(logging.INFO)
+    answer = api.login(user)
+    request_filter = logs.RequestFields()
+    [record] = [r for r in caplog.records if r.name == "gatehouse.access"]
+    request_filter.filter(record)
+    line = json.loads(logs._json_formatter().format(record))
+    assert line["request_id"] == answer.headers["X-Request-ID"]
+
+
+def test_an_access_line_has_no_query(api, user, caplog):
+    caplog.set_level(logging.INFO)
+    api.login(user).ok()
+    api.get("/auth/me?fields=profile&token=hidden").ok()
+    access = [r.getMessage() for r in caplog.records if r.name == "gatehouse.access"]
+    assert any("/api/v1/auth/me" in line for line in access)
+    assert not any("hidden" in line or "?" in line for line in access)
+
+
+def test_a_configured_secret_is_not_logged(rt, api, user, lines):
+    configure(rt, mail_smtp_password="the smtp password")
+    make_user(rt)
+    api.login(user).ok()
+    assert "the smtp password" not in lines()
