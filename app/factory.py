@@ -8,6 +8,7 @@ from flask_migrate import Migrate
 from redis import Redis
 
 from app.administration import cli as administration
+from app.administration import housekeeping
 from app.core import db, logs
 from app.core import redis as redis_client
 from app.core.clock import Clock, SystemClock
@@ -61,7 +62,7 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
         app.register_blueprint(blueprint)
     administration.install(app)
     Migrate(app, db.extension, compare_type=True, render_as_batch=True)
-    rt.background.append(lambda: settings.listen(rt))
+    rt.background.extend([lambda: settings.listen(rt), lambda: housekeeping.start(rt)])
     return app
 
 

@@ -3,6 +3,8 @@
 Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL.
 """
 
+# ruff: noqa: E402 - what is rewritten must be named before it is imported
+
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +25,7 @@ from tests.support import factories, servers
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
-from tests.support.live import LiveService
+from tests.support.live import LiveService, eventually
 
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)
@@ -176,6 +178,12 @@ def redis_url(redis_server: str) -> str:
     with Redis.from_url(redis_server) as client:
         client.flushdb()
     return redis_server
+
+
+@pytest.fixture
+def wait_for() -> Callable[[Callable[[], Any]], Any]:
+    """Wait, in real time, until a condition holds that another thread brings about."""
+    return lambda condition: eventually(condition, "the condition", 10)
 
 
 @pytest.fixture

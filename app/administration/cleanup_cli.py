@@ -13,7 +13,7 @@ from app.web.runtime import runtime
 @click.command("cleanup", cls=Command)
 @with_appcontext
 def cleanup() -> Shown:
-    """Delete expired sessions and spent tokens, and outdated audit entries."""
+    """Delete expired sessions and outdated audit entries."""
     cleaned = service.cleanup(runtime())
-    text = f"deleted {cleaned.sessions} expired sessions and spent tokens"
+    text = f"deleted {cleaned.sessions} expired sessions"
     return Shown(asdict(cleaned), f"{text}, {cleaned.audit_entries} outdated audit entries")

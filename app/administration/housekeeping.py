@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 TURN = "gatehouse:cleanup_turn"
 POLL_SECONDS = 30.0
+STOP_SECONDS = 2.0  # a batch of deletions takes less
 
 
 def start(rt: Runtime) -> Callable[[], None]:
@@ -28,8 +29,14 @@ def start(rt: Runtime) -> Callable[[], None]:
         while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
             take_turn(rt)
 
-    threading.Thread(target=run, name="housekeeping", daemon=True).start()
-    return stopped.set
+    thread = threading.Thread(target=run, name="housekeeping", daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        stopped.set()
+        thread.join(timeout=STOP_SECONDS)
+
+    return stop
 
 
 def take_turn(rt: Runtime) -> bool:
@@ -46,5 +53,5 @@ def take_turn(rt: Runtime) -> bool:
     except (RedisError, SQLAlchemyError, DatabaseUnavailable) as error:
         log.warning("cleaning up was put off: %s", error)
         return False
-    log.info("deleted %d sessions and tokens, %d audit entries", *vars(cleaned).values())
+    log.info("deleted %d expired sessions, %d outdated audit entries", *vars(cleaned).values())
     return True

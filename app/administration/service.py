@@ -39,7 +39,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """How many rows were deleted; `sessions` counts spent tokens, too."""
+    """How many rows were deleted."""
 
     sessions: int
     audit_entries: int

@@ -57,10 +57,8 @@ class Keyring:
     @property
     def keys(self) -> Sequence[SecretKey]:
         """Every key, newest first."""
-        if self.is_file and self._clock.monotonic() - self._checked_at > RECHECK_SECONDS:
-            self._checked_at = self._clock.monotonic()
-            if self._path.stat().st_mtime_ns != self._seen:
-                self._keys = self._read()
+        if self._clock.monotonic() - self._checked_at > RECHECK_SECONDS:
+            self._reread()
         return self._keys
 
     def current(self) -> SecretKey:
@@ -69,7 +67,11 @@ class Keyring:
 
     def find(self, key_id: str) -> SecretKey | None:
         """Return the key of this id, retired or not; None if there is none."""
-        return next((key for key in self.keys if key.key_id == key_id), None)
+        key = self._find(key_id)
+        if key is None and self._reread():
+            # Another process rotated a moment ago, and has signed with a key not seen here yet.
+            key = self._find(key_id)
+        return key
 
     def derived(self, key: SecretKey, purpose: str) -> bytes:
         """Return `key`'s key for one purpose, remembered because it is asked for constantly."""
@@ -91,6 +93,17 @@ class Keyring:
         self._keys = (fresh, retired, *older)
         _write(self._path, self._keys)
         return fresh
+
+    def _find(self, key_id: str) -> SecretKey | None:
+        return next((key for key in self.keys if key.key_id == key_id), None)
+
+    def _reread(self) -> bool:
+        """Read the key file again if it changed; tell whether it did."""
+        self._checked_at = self._clock.monotonic()
+        if not self.is_file or self._path.stat().st_mtime_ns == self._seen:
+            return False
+        self._keys = self._read()
+        return True
 
     def _read(self) -> tuple[SecretKey, ...]:
         self._seen = self._path.stat().st_mtime_ns

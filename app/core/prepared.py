@@ -77,7 +77,7 @@ class Compiled:
 
     def _on_cursor(self, values: Row, outcome: Callable[[Any], Any]) -> Any:
         bound = tuple(bind(values[index]) for index, bind in self._binders)
-        connection = self._engine.raw_connection()
+        connection = self._connection()
         try:
             cursor = connection.cursor()
             try:
@@ -92,6 +92,13 @@ class Compiled:
             raise
         finally:
             connection.close()
+
+    def _connection(self) -> PoolProxiedConnection:
+        try:
+            return self._engine.raw_connection()
+        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            # Unlike connect(), this passes the driver's own errors through.
+            raise DatabaseUnavailable from error
 
     def _execute(self, connection: PoolProxiedConnection, cursor: Any, bound: Row) -> None:
         if not self._prepare:

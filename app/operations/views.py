@@ -64,13 +64,10 @@ def frontend_config() -> ResponseReturnValue:
 
 @docs.get("/openapi.json")
 @anonymous_route()
-@answers_raw("application/json", OpenApiData(), is_conditional=True)
+@answers_raw("application/json", OpenApiData())
 def openapi() -> ResponseReturnValue:
     """Return this description of the interface."""
-    response = Response(document(current_app), content_type="application/json")
-    response.headers["Cache-Control"] = "no-cache"
-    response.add_etag()
-    return response.make_conditional(request)
+    return Response(document(current_app), content_type="application/json")
 
 
 @docs.get("/docs", strict_slashes=False)

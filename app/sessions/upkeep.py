@@ -37,9 +37,9 @@ def revoke(rt: Runtime, session_id: str) -> int:
 
 
 def delete_expired(rt: Runtime) -> int:
-    """Delete sessions and spent tokens that no check needs any longer; return how many rows.
+    """Delete sessions whose tokens have all expired; return how many.
 
-    Each batch is a transaction of its own, so that nobody waits long for the tables.
+    Each batch is a transaction of its own, so that nobody waits long for the table.
     """
     deleted, now = 0, rt.clock.now()
     while True:

@@ -5,7 +5,7 @@ from app.core.errors import BadRequest, NotFound
 
 
 class UsernameInvalid(BadRequest):
-    """The username breaks decision A13."""
+    """The username is too short, too long, or has other characters (decision A13)."""
 
     message = "A username has 2 to 64 letters, digits, dots, hyphens or underscores."
 
@@ -17,7 +17,7 @@ class EmailInvalid(BadRequest):
 
 
 class PasswordInvalid(BadRequest):
-    """The password breaks decision A14."""
+    """The new password is too short or too long (decision A14)."""
 
     message = "A password has 8 to 128 characters."
 

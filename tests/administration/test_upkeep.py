@@ -1,6 +1,7 @@
 """`flask keys`, `flask cleanup`, `flask storage`, and the server's own round."""
 
 import json
+from threading import Event
 
 import pytest
 import sqlalchemy as sa
@@ -105,7 +106,7 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     clock.advance(minutes=50)
     api.login(user).ok()
     clock.advance(minutes=20)
-    assert line.json("cleanup")["sessions"] >= 1
+    assert line.json("cleanup")["sessions"] == 1
     assert count(rt, LoginSession) == 1
     assert line.json("cleanup") == {"sessions": 0, "audit_entries": 0}
 
@@ -160,7 +161,7 @@ def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch):
     for _ in range(500):
         if rt.redis.exists(housekeeping.TURN):
             break
-        stop.__self__.wait(0.01)
+        Event().wait(0.01)
     stop()
     assert rt.redis.exists(housekeeping.TURN)
 

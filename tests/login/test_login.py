@@ -150,7 +150,7 @@ def test_a_password_typed_on_another_keyboard_is_the_same(rt, api, user):
 
 def test_a_username_with_the_look_of_another_is_another(rt, api, user):
     make_user(rt, username="kim")
-    api.login("kım", "a good long password").fails(401, "auth.credentials_failed")
+    api.login("k\u0131m", "a good long password").fails(401, "auth.credentials_failed")
 
 
 def test_an_account_deleted_meanwhile_is_a_stranger(rt, api, user):
@@ -295,7 +295,9 @@ def test_strangers_cost_a_hash_too(rt, api, user, monkeypatch):
     checked = []
     real = rt.passwords._check
     monkeypatch.setattr(
-        rt.passwords, "_check", lambda password, stored: checked.append(stored) or real(password, stored)
+        rt.passwords,
+        "_check",
+        lambda password, stored: checked.append(stored) or real(password, stored),
     )
     api.login("nobody", WRONG)
     api.login(make_user(rt, password=None), WRONG)

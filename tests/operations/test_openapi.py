@@ -164,9 +164,3 @@ def test_health_is_described_without_an_envelope(document):
     ready = document["paths"]["/health/ready"]["get"]["responses"]["503"]
     assert codes_of(ready) == ["config.error", "database.error"]
 
-
-def test_a_known_version_is_not_sent_again(api):
-    first = api.get(OPENAPI)
-    assert first.headers["Cache-Control"] == "no-cache"
-    second = api.get(OPENAPI, headers={"If-None-Match": first.headers["ETag"]})
-    assert (second.status, second.body) == (304, b"")

@@ -1,10 +1,276 @@
-from tests.support.factories import make_user
-def test_revocation(live):
-    u=make_user(live.rt)
-    with live.client_on_each_worker() as (a,b):
-        a.login(u).ok()
-        b.cookies.update(a.cookies)
-        assert a.worker()!=b.worker()
-        b.me().ok()
-        a.post("/auth/logout").ok()
-        b.me().fails(401,"auth.token_invalid")
+"""Promises that only several real workers can break (issue 1, Must hold)."""
+
+import http.client
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import pytest
+
+from tests.support.factories import audit_rows, configure, make_user
+from tests.support.live import eventually
+
+NEW = "another good password"
+
+
+@pytest.fixture
+def root(live):
+    """An administrator, without whom an installation with users is broken."""
+    return make_user(live.rt, username="root", role="admin")
+
+
+@pytest.fixture
+def user(live, root):
+    return make_user(live.rt)
+
+
+def at_once(clients, call):
+    """Let every client make its call at the same moment; return the answers in order."""
+    barrier = Barrier(len(clients))
+
+    def wait_and_call(client):
+        barrier.wait()
+        return call(client)
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(wait_and_call, clients))
+
+
+def with_cookies_of(source, clients):
+    for client in clients:
+        client.cookies = dict(source.cookies)
+    return clients
+
+
+def test_of_sixteen_set_ups_exactly_one_succeeds(live):
+    with live.clients(16) as clients:
+        assert len({client.worker() for client in clients}) == 2
+
+        def set_up(client):
+            name = f"admin{clients.index(client)}"
+            body = {"username": name, "email": f"{name}@example.com", "password": NEW}
+            return client.post("/auth/setup", body)
+
+        answers = at_once(clients, set_up)
+    assert sorted(answer.status for answer in answers) == [201] + [400] * 15
+    for answer in answers:
+        if answer.status == 400:
+            answer.fails(400, "validation.system_already_initialized")
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_of_sixteen_refreshes_exactly_one_succeeds_and_the_sessions_live(live, user, attempt):
+    """As nginx sends them: with the time of arrival."""
+    with live.clients(17) as [first, *clients]:
+        first.login(user).ok()
+        with_cookies_of(first, clients)
+        arrived = {"X-Request-Start": f"t={time.time():.3f}"}
+        answers = at_once(clients, lambda client: client.refresh(headers=arrived))
+        assert sorted(answer.status for answer in answers) == [200] + [401] * 15
+        for client, answer in zip(clients, answers, strict=True):
+            if answer.status == 200:
+                winner = client
+            else:
+                answer.fails(401, "auth.refresh_token_stale")
+                assert answer.set_cookies == {}
+        winner.me().ok()
+        first.me().ok()
+        winner.refresh().ok()
+    assert audit_rows(live.rt, "user_refresh_token_reuse_detected") == []
+
+
+def test_refreshes_that_wait_in_one_worker_are_an_honest_race_without_a_proxy_too(live, user):
+    """Decision E7: each gets its time of arrival before any token is exchanged."""
+    with live.clients(32) as clients, ThreadPoolExecutor(16) as pool:
+        worker = clients[0].worker()
+        waiting = [client for client in clients if client.worker() == worker][:8]
+        clients[0].login(user).ok()
+        with_cookies_of(clients[0], waiting)
+        os.kill(worker, signal.SIGSTOP)  # until all requests are there
+        try:
+            answers = [pool.submit(client.refresh) for client in waiting]
+            time.sleep(0.05)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        codes = sorted(answer.result().code for answer in answers)
+        assert codes == ["auth.refresh_token_stale"] * 7 + ["success"]
+        clients[0].me().ok()
+    assert audit_rows(live.rt, "user_refresh_token_reuse_detected") == []
+
+
+def test_a_replay_ends_everything_on_every_worker_at_once(live, user):
+    with live.client_on_each_worker() as [first, second]:
+        first.login(user).ok()
+        second.login(user).ok()
+        stolen = dict(first.cookies)
+        first.refresh().ok()
+        first.me().ok()
+        second.me().ok()
+        with live.client() as thief:
+            thief.cookies = stolen
+            thief.refresh().fails(401, "auth.refresh_token_reuse_detected")
+        for client in (first, second):
+            client.me().fails(401, "auth.token_invalid")
+            client.refresh().fails(401, "auth.token_invalid")
+
+
+def test_an_older_token_replayed_on_another_worker_ends_everything(live, user):
+    with live.client_on_each_worker() as [owner, thief]:
+        owner.login(user).ok()
+        thief.cookies = dict(owner.cookies)
+        for _ in range(3):
+            owner.refresh().ok()
+        thief.refresh().fails(401, "auth.refresh_token_reuse_detected")
+        owner.me().fails(401, "auth.token_invalid")
+
+
+@pytest.mark.parametrize("ending", ["logout", "revoke", "others", "password"])
+def test_an_ended_session_fails_on_the_next_request_to_another_worker(live, user, ending):
+    with live.client_on_each_worker() as [ender, victim]:
+        ender.login(user).ok()
+        victim.login(user).ok()
+        for client in (ender, victim):
+            client.me().ok()
+        listed = victim.get("/auth/sessions").ok()
+        target = next(session["id"] for session in listed if session["is_current"])
+        if ending == "logout":
+            ender.cookies = dict(victim.cookies)
+            ender.post("/auth/logout").ok()
+        elif ending == "revoke":
+            ender.delete(f"/auth/sessions/{target}").ok()
+        elif ending == "others":
+            ender.delete("/auth/sessions/others").ok()
+        else:
+            body = {"current_password": user.password, "new_password": NEW}
+            ender.put("/auth/password", body).ok()
+        victim.me().fails(401, "auth.token_invalid")
+        victim.refresh().fails(401, "auth.token_invalid")
+
+
+def test_of_sixteen_password_changes_exactly_one_succeeds(live, user):
+    with live.clients(16) as clients:
+        for client in clients:
+            client.login(user).ok()
+
+        def change(client):
+            new = f"{NEW} {clients.index(client)}"
+            body = {"current_password": user.password, "new_password": new}
+            return client.put("/auth/password", body)
+
+        answers = at_once(clients[:8], change)
+        assert sorted(answer.status for answer in answers) == [200] + [401] * 7
+        for answer in answers:
+            if answer.status == 401:
+                assert answer.code in {"auth.credentials_failed", "auth.token_invalid"}
+        alive = [client for client in clients if client.me().status == 200]
+        assert len(alive) == 1
+    assert len(audit_rows(live.rt, "user_change_password")) == 1
+
+
+def test_a_setting_changed_elsewhere_is_seen_by_every_worker_within_a_second(live, user):
+    with live.client_on_each_worker() as clients:
+        for client in clients:
+            assert client.login(user).ok()["expires_in"] == 900
+        configure(live.rt, auth_access_token_ttl_secs=60)
+        changed = time.monotonic()
+        for client in clients:
+            eventually(lambda c=client: c.login(user).ok()["expires_in"] == 60, "the new value", 2)
+        assert time.monotonic() - changed < 1.5
+
+
+def test_failed_logins_are_counted_across_workers(live, user):
+    with live.client_on_each_worker() as [first, second]:
+        body = {"identifier": user.username, "password": "wrong password"}
+        for client in (first, second) * 5:
+            client.post("/auth/login", body).fails(401, "auth.credentials_failed")
+        for client in (first, second):
+            client.post("/auth/login", body).fails(429, "rate_limited")
+
+
+def test_nothing_that_was_answered_is_lost_when_a_worker_is_killed(live, user):
+    """Clients refresh in a chain while a worker is killed; each chain goes on where it was."""
+    stop = Event()
+
+    def chain(_):
+        last_answered = None
+        with live.client() as client:
+            client.login(user).ok()
+            while not stop.is_set():
+                try:
+                    answer = client.refresh()
+                except (OSError, http.client.HTTPException):
+                    return last_answered  # the kill hit this one's request: no whole answer
+                answer.ok()
+                last_answered = dict(client.cookies)
+        return last_answered
+
+    with ThreadPoolExecutor(6) as pool:
+        chains = [pool.submit(chain, number) for number in range(6)]
+        time.sleep(0.3)
+        os.kill(live.workers()[0], signal.SIGKILL)
+        time.sleep(0.3)
+        stop.set()
+        answered = [future.result() for future in chains]
+    live.wait()
+    assert all(answered)
+    with live.client() as client:
+        for cookies in answered:
+            client.cookies = cookies
+            client.me().ok()
+
+
+def test_a_killed_service_starts_again_with_everything_it_answered(live, user):
+    with live.client() as client:
+        client.login(user).ok()
+        client.refresh().ok()
+        kept = dict(client.cookies)
+    live.kill()
+    live.restart()
+    with live.client() as client:
+        client.cookies = kept
+        client.me().ok()
+        client.refresh().ok()
+
+
+# --- HTTP as it is on the wire (decision E23) --------------------------------------------------
+
+
+def test_a_chunked_body_over_the_limit_is_too_large(live):
+    with live.client() as client:
+        body = b'{"identifier": "a", "password": "b", "padding": "' + b"x" * 1024 * 1024 + b'"}'
+
+        def chunks():
+            for start in range(0, len(body), 65_536):
+                yield body[start : start + 65_536]
+
+        answer = client.call("POST", "/auth/login", chunks())
+        answer.fails(413, "file.too_large")
+
+
+def test_a_chunked_body_within_the_limit_is_read(live):
+    with live.client() as client:
+        body = iter([b'{"identifier": "a", ', b'"password": "b"}'])
+        client.call("POST", "/auth/login", body).fails(401, "auth.credentials_failed")
+
+
+def test_a_body_over_the_limit_is_answered_not_cut_off(live):
+    with live.client() as client:
+        answer = client.post("/auth/login", b"x" * (3 * 1024 * 1024))
+        answer.fails(413, "file.too_large")
+
+
+def test_a_referer_of_ten_kilobytes_passes(live):
+    with live.client() as client:
+        headers = {"Referer": f"http://127.0.0.1:{live.port}/" + "x" * 10_000}
+        body = {"identifier": "nobody", "password": "some password"}
+        answer = client.post("/auth/login", body, headers=headers)
+        answer.fails(401, "auth.credentials_failed")
+
+
+@pytest.mark.parametrize("host", ["a b", "exa_mple", "[::1", "x" * 600])
+def test_a_malformed_host_that_reaches_flask_is_answered_in_the_envelope(live, host):
+    with live.client() as client:
+        answer = client.call("POST", "/auth/check", headers={"Host": host})
+        assert answer.status in {200, 400}

@@ -243,7 +243,10 @@ class ApiClient:
     def login(self, who: Any, password: str | None = None, **options: Any) -> Answer:
         """Log in a user of the factories, or an identifier with a password."""
         identifier = who if isinstance(who, str) else who.username
-        body = {"identifier": identifier, "password": who.password if password is None else password}
+        body = {
+            "identifier": identifier,
+            "password": who.password if password is None else password,
+        }
         return self.post("/auth/login", body, **options)
 
     def refresh(self, **options: Any) -> Answer:

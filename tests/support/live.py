@@ -59,9 +59,7 @@ def free_port() -> int:
 class LiveService:
     """gunicorn on a migrated database; `rt` reaches the same database from the test."""
 
-    def __init__(
-        self, folder: Path, database_url: str, redis_url: str, **environment: str
-    ) -> None:
+    def __init__(self, folder: Path, database_url: str, redis_url: str, **environment: str) -> None:
         self.folder = folder
         self.port = free_port()
         self.log = folder / "gunicorn.log"
@@ -263,16 +261,21 @@ class LiveClient:
         headers: Mapping[str, str] | None = None,
         keep_cookies: bool = True,
     ) -> Answer:
-        """Send a request; the answer's cookies replace the jar's unless `keep_cookies` is off."""
+        """Send a request; the answer's cookies replace the jar's unless `keep_cookies` is off.
+
+        `body` is sent as JSON; bytes as they are; an iterator of bytes in chunks.
+        """
         full = path if path.startswith(("/api/", "/health")) else BASE + path
         data, sent = None, dict(headers or {})
         if body is not None:
-            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            is_raw = isinstance(body, bytes) or hasattr(body, "__next__")
+            data = body if is_raw else json.dumps(body).encode()
             sent.setdefault("Content-Type", "application/json")
         if self.cookies:
             cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
             sent.setdefault("Cookie", cookie)
-        self._connection.request(method, full, data, sent)
+        chunked = hasattr(data, "__next__")
+        self._connection.request(method, full, data, sent, encode_chunked=chunked)
         response = self._connection.getresponse()
         answer = Answer(
             method, full, response.status, Headers(response.getheaders()), response.read()

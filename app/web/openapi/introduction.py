@@ -11,7 +11,7 @@ Accounts, sessions and credentials of a file-storage product.
 **Answers.** Every JSON answer is an object with exactly the members `code`, `msg`, `data` and
 `error`. `code` is `success` or names the refusal, `msg` is meant for people and may change, `data`
 is the payload or null, and `error` is always null. Routes that answer otherwise say so. Everything
-but bootstrap configuration, this document and the reference page is `Cache-Control: no-store`.
+but bootstrap configuration and the reference page is `Cache-Control: no-store`.
 
 **Requests.** A JSON body needs `Content-Type: application/json`, is an object, and has at most
 {JSON_BODY_LIMIT // MEBIBYTE} MiB. Members that a route does not know are ignored. Texts contain

@@ -15,6 +15,8 @@ JsonSchema = dict[str, Any]
 # NUL is the one character no text may contain that a pattern can say in every dialect; half a
 # surrogate pair is not even a character in most of them.
 NO_NUL = r"^[^\u0000]*$"
+# Where the field's own name would be refused by the use case.
+EXAMPLES = {"email": "ada@example.com"}
 
 
 class Converter(OpenAPIConverter):
@@ -74,7 +76,8 @@ class Plugin(MarshmallowPlugin):
 def _example(described: JsonSchema) -> JsonSchema:
     """Return a small body; left to itself, a reader's tool would invent unknown members."""
     members = described["properties"]
-    samples = {name: _sample(members[name]) for name in described.get("required", members)}
+    names = described.get("required") or members
+    samples = {name: _sample(members[name]) for name in names}
     return {name: sample for name, sample in samples.items() if sample is not None}
 
 
@@ -88,5 +91,6 @@ def _sample(member: JsonSchema) -> Any:
 
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
     """Return the pattern, and an example: its own name says more than random characters."""
-    example = (field.data_key or field.name or "text")[: described.get("maxLength")]
+    name = field.data_key or field.name or "text"
+    example = EXAMPLES.get(name, name)[: described.get("maxLength")]
     return {"pattern": NO_NUL, "examples": [example], **described}

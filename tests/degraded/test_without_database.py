@@ -1,0 +1,136 @@
+"""The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
+
+from pathlib import Path
+
+import psycopg2
+import pytest
+import sqlalchemy as sa
+
+from tests.support.factories import audit_rows
+
+
+class Sqlite:
+    """Loses the file and finds it again."""
+
+    def __init__(self, rt):
+        self._rt = rt
+        self._path = Path(sa.make_url(rt.config.database_url).database)
+        self._away = self._path.with_suffix(".away")
+
+    def lose(self):
+        self._rt.database.close()
+        self._path.rename(self._away)
+        self._path.mkdir()
+
+    def restore(self):
+        self._path.rmdir()
+        self._away.rename(self._path)
+
+
+class Postgres:
+    """Shuts the database for new connections and ends the old ones."""
+
+    def __init__(self, rt):
+        url = sa.make_url(rt.config.database_url).set(drivername="postgresql")
+        self._name = url.database
+        admin = url.set(database="postgres").render_as_string(hide_password=False)
+        self._admin = psycopg2.connect(admin)
+        self._admin.autocommit = True
+
+    def _execute(self, statement, *values):
+        with self._admin.cursor() as cursor:
+            cursor.execute(statement, values)
+
+    def cut_connections(self):
+        self._execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = %s AND application_name = 'gatehouse'",
+            self._name,
+        )
+
+    def lose(self):
+        self._execute(f'ALTER DATABASE "{self._name}" ALLOW_CONNECTIONS false')
+        self.cut_connections()
+
+    def restore(self):
+        self._execute(f'ALTER DATABASE "{self._name}" ALLOW_CONNECTIONS true')
+
+    def close(self):
+        self._admin.close()
+
+
+@pytest.fixture
+def database(rt):
+    server = Sqlite(rt) if rt.database.is_sqlite else Postgres(rt)
+    yield server
+    if isinstance(server, Postgres):
+        server.restore()
+        server.close()
+
+
+def test_everything_that_needs_it_says_so(database, signed_in, user):
+    body = {"current_password": user.password, "new_password": "another good one"}
+    database.lose()
+    for _ in range(2):
+        for answer in (
+            signed_in.me(),
+            signed_in.get("/auth/sessions"),
+            signed_in.refresh(),
+            signed_in.put("/auth/password", body),
+            signed_in.delete("/auth/sessions/others"),
+            signed_in.stranger().login(user),
+            signed_in.post("/auth/check"),
+            signed_in.sign_up_admin(),
+            signed_in.post("/auth/logout"),
+        ):
+            answer.fails(503, "database.error")
+            assert answer.set_cookies == {}
+    database.restore()
+
+
+def test_it_recovers_by_itself(database, signed_in):
+    database.lose()
+    for _ in range(12):  # more often than the pool has connections
+        signed_in.me().fails(503, "database.error")
+    database.restore()
+    signed_in.me().ok()
+    signed_in.refresh().ok()
+
+
+def test_liveness_does_not_depend_on_it_readiness_does(database, api):
+    database.lose()
+    assert api.get("/health").status == 200
+    api.get("/health/ready").fails(503, "database.error")
+    database.restore()
+    api.get("/health/ready").ok()
+
+
+@pytest.mark.postgres
+def test_cut_connections_are_replaced(database, signed_in, user):
+    """A restarted PostgreSQL costs a few answers at most."""
+    signed_in.me().ok()
+    database.cut_connections()
+    answers = [signed_in.me() for _ in range(4)]
+    assert [answer.status for answer in answers[2:]] == [200, 200]
+    assert {answer.status for answer in answers} <= {200, 503}
+    for answer in answers[:2]:
+        if answer.status == 503:
+            answer.fails(503, "database.error")
+    signed_in.stranger().login(user)
+    signed_in.stranger().login(user).ok()
+
+
+@pytest.mark.postgres
+def test_a_cut_in_the_middle_of_a_login_leaves_nothing_behind(database, rt, api, user):
+    def cut(connection, cursor, statement, *_):
+        if statement.startswith("INSERT INTO audit_log"):
+            database.cut_connections()
+
+    sa.event.listen(rt.database.engine, "before_cursor_execute", cut)
+    answer = api.login(user).fails(503, "database.error")
+    assert answer.set_cookies == {}
+    sa.event.remove(rt.database.engine, "before_cursor_execute", cut)
+    rt.database.close()  # whatever else was cut
+    assert audit_rows(rt, "user_login") == []
+    api.login(user).ok()
+    assert len(api.get("/auth/sessions").ok()) == 1

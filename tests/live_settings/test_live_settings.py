@@ -1,0 +1,212 @@
+"""Runtime settings as a running process sees them (A5 of spec 01 §10; Must hold: hot, correct)."""
+
+import pytest
+import sqlalchemy as sa
+
+from app.settings import keys
+from app.settings import service as settings
+from app.settings.models import SystemConfig
+from tests.support.api import ApiClient
+from tests.support.factories import configure
+
+
+@pytest.fixture
+def other(make_app):
+    """Another worker on the same database and Redis."""
+    return make_app().extensions["gatehouse"]
+
+
+def store_behind_the_back(rt, name, text):
+    """Write a row as a foreign hand would: unchecked, unannounced."""
+    with rt.transaction() as session:
+        settings.store(session, name, text, rt.clock.now())
+
+
+def lifetime(rt):
+    return rt.settings.get(keys.ACCESS_TTL_SECONDS)
+
+
+def test_a_change_is_in_force_for_the_next_request(rt, api, user):
+    assert api.login(user).ok()["expires_in"] == 900
+    configure(rt, auth_access_token_ttl_secs=60)
+    assert api.login(user).ok()["expires_in"] == 60
+
+
+def test_unsetting_returns_to_the_default(rt):
+    configure(rt, auth_access_token_ttl_secs=60)
+    settings.unset(rt, "auth_access_token_ttl_secs")
+    assert lifetime(rt) == 900
+
+
+def test_a_missed_message_is_made_up_for_within_a_second(rt, other, clock):
+    assert lifetime(other) == 900
+    configure(rt, auth_access_token_ttl_secs=60)
+    assert lifetime(other) == 900
+    clock.advance(seconds=0.999)
+    assert lifetime(other) == 900
+    clock.advance(seconds=0.001)
+    assert lifetime(other) == 60
+
+
+def test_a_worker_that_listens_sees_a_change_at_once(rt, other, wait_for):
+    stop = settings.listen(other)
+    try:
+        channel = rt.redis.pubsub_numsub
+        wait_for(lambda: channel("gatehouse:settings")[0][1] == 1)
+        assert lifetime(other) == 900
+        configure(rt, auth_access_token_ttl_secs=60)
+        wait_for(lambda: lifetime(other) == 60)
+    finally:
+        stop()
+
+
+def test_settings_are_read_once_a_second_at_most(rt, api, user, clock):
+    statements = []
+    engines = {rt.database.engine, rt.database._apart}
+    for engine in engines:
+        sa.event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
+    clock.advance(seconds=5)
+    for _ in range(10):
+        api.login(user).ok()
+        api.me().ok()
+    assert sum("FROM system_config" in statement for statement in statements) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "garbage"),
+    [
+        ("auth_access_token_ttl_secs", "soon"),
+        ("auth_access_token_ttl_secs", ""),
+        ("auth_access_token_ttl_secs", "-5"),
+        ("auth_access_token_ttl_secs", "0"),
+        ("auth_access_token_ttl_secs", "1.5"),
+        ("auth_access_token_ttl_secs", "9" * 100),
+        ("auth_access_token_ttl_secs", "٣٠"),
+        ("auth_password_login_enabled", "perhaps"),
+        ("auth_password_login_enabled", ""),
+        ("auth_strict_request_source", "2"),
+        ("auth_refresh_reuse_grace_secs", "61"),
+        ("public_site_url", "https://not.a.list"),
+        ("public_site_url", '{"a": 1}'),
+        ("public_site_url", "[1, 2]"),
+        ("public_site_url", "["),
+    ],
+)
+def test_garbage_in_the_database_counts_as_not_set(rt, api, user, clock, name, garbage):
+    store_behind_the_back(rt, name, garbage)
+    clock.advance(seconds=1)
+    assert rt.settings.get(keys.ALL[name]) == keys.ALL[name].default
+    assert api.login(user).ok()["expires_in"] == 900
+
+
+def test_a_missing_or_garbled_secure_switch_fails_safe(rt, api, user, clock):
+    for text in ("perhaps", None):
+        if text is None:
+            with rt.transaction() as session:
+                session.execute(
+                    sa.delete(SystemConfig).where(SystemConfig.key == "auth_cookie_secure")
+                )
+        else:
+            store_behind_the_back(rt, "auth_cookie_secure", text)
+        clock.advance(seconds=1)
+        cookies = api.login(user).set_cookies
+        assert all("secure" in cookie.attributes for cookie in cookies.values())
+
+
+def test_entries_of_a_list_are_skipped_one_by_one(rt, clock):
+    stored = '["https://A.example", "nonsense", "https://b.example/path", "http://c.example:81/"]'
+    store_behind_the_back(rt, "public_site_url", stored)
+    clock.advance(seconds=1)
+    assert rt.settings.get(keys.ALL["public_site_url"]) == (
+        "https://a.example",
+        "http://c.example:81",
+    )
+
+
+@pytest.mark.parametrize("text", ["TRUE", " yes ", "On", "1"])
+def test_switches_understand_the_usual_words(rt, clock, text):
+    store_behind_the_back(rt, "auth_strict_request_source", text)
+    clock.advance(seconds=1)
+    assert rt.settings.get(keys.ALL["auth_strict_request_source"]) is True
+
+
+def test_the_documented_defaults():
+    documented = {
+        "auth_access_token_ttl_secs": 900,
+        "auth_refresh_token_ttl_secs": 604_800,
+        "auth_register_activation_ttl_secs": 86_400,
+        "auth_contact_change_ttl_secs": 86_400,
+        "auth_password_reset_ttl_secs": 3600,
+        "auth_user_invitation_ttl_secs": 259_200,
+        "auth_contact_verification_resend_cooldown_secs": 60,
+        "auth_password_reset_request_cooldown_secs": 60,
+        "auth_allow_user_registration": True,
+        "auth_register_activation_enabled": "auto",
+        "auth_password_login_enabled": True,
+        "auth_passkey_login_enabled": True,
+        "auth_email_code_login_enabled": False,
+        "auth_email_code_login_allow_totp_fallback": False,
+        "auth_email_code_login_ttl_secs": 600,
+        "auth_email_code_login_resend_cooldown_secs": 60,
+        "auth_mfa_flow_ttl_secs": 300,
+        "auth_passkey_flow_ttl_secs": 300,
+        "auth_external_flow_ttl_secs": 300,
+        "auth_local_email_allowlist": (),
+        "auth_local_email_blocklist": (),
+        "auth_strict_request_source": False,
+        "auth_refresh_reuse_grace_secs": 0,
+        "public_site_url": (),
+        "default_storage_quota": 0,
+        "gravatar_base_url": "https://www.gravatar.com/avatar",
+        "mail_smtp_host": "",
+        "mail_smtp_port": 587,
+        "mail_smtp_username": "",
+        "mail_smtp_password": "",
+        "mail_from_address": "",
+        "mail_security": True,
+        "mail_outbox_dispatch_interval_secs": 5,
+        "audit_log_enabled": True,
+    }
+    assert {name: keys.ALL[name].default for name in documented} == documented
+
+
+def test_a_new_installation_does_not_ask_for_https(rt):
+    assert rt.settings.get(keys.ALL["auth_cookie_secure"]) is False
+
+
+def test_without_redis_a_change_still_reaches_everybody(rt, other, clock, monkeypatch):
+    from redis.exceptions import ConnectionError as RedisGone
+
+    def gone(*_):
+        raise RedisGone
+
+    monkeypatch.setattr(rt.redis, "publish", gone)
+    configure(rt, auth_access_token_ttl_secs=60)
+    assert lifetime(rt) == 60
+    clock.advance(seconds=1)
+    assert lifetime(other) == 60
+
+
+def test_the_last_known_settings_survive_a_lost_database(rt, clock, monkeypatch):
+    configure(rt, auth_access_token_ttl_secs=60)
+    assert lifetime(rt) == 60
+    clock.advance(seconds=10)
+
+    def gone():
+        raise sa.exc.OperationalError("SELECT", {}, Exception("gone"))
+
+    monkeypatch.setattr(rt.settings, "_load", gone)
+    assert lifetime(rt) == 60
+
+
+def test_audited_actions_can_be_switched_off(rt, api, user):
+    from tests.support.factories import audit_rows
+
+    configure(rt, audit_log_enabled=False)
+    ApiClient(api.app).login(user).ok()
+    assert audit_rows(rt, "user_login") == []
+    configure(rt, audit_log_enabled=True, audit_log_recorded_actions=["user_logout"])
+    api.login(user).ok()
+    api.post("/auth/logout").ok()
+    assert audit_rows(rt, "user_login") == []
+    assert len(audit_rows(rt, "user_logout")) == 1
