@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 _project = runpy.run_path(str(Path(__file__).resolve().parent.parent / "gunicorn.conf.py"))
-_hooks = {"post_worker_init", "worker_exit", "when_ready", "on_exit"}  # they reach for the service's runtime
-globals().update(
-    {k: value for k, value in _project.items() if k[0] != "_" and k not in _hooks}
-)
+# They reach for the runtime of the service.
+_hooks = {"post_worker_init", "worker_exit", "when_ready", "on_exit"}
+globals().update({k: value for k, value in _project.items() if k[0] != "_" and k not in _hooks})
 wsgi_app = "bench.bare:app"
 
 

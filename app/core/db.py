@@ -59,7 +59,10 @@ class Base(DeclarativeBase):
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware UTC datetime; SQLite, which knows no zones, keeps it as naive UTC."""
+    """An aware UTC datetime; SQLite, which knows no zones, keeps it as text in UTC.
+
+    PostgreSQL's connections are set to UTC, so what they return needs no conversion.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -72,11 +75,15 @@ class UTCDateTime(TypeDecorator[datetime]):
             raise ValueError("a naive datetime was about to be stored")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Return an aware UTC datetime."""
-        if value is None or value.tzinfo is UTC:
-            return value
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    def result_processor(
+        self, dialect: Dialect, _coltype: object
+    ) -> Callable[[Any], datetime | None] | None:
+        """Return what reads SQLite's text; other databases return datetimes."""
+        return _from_sqlite if dialect.name == "sqlite" else None
+
+
+def _from_sqlite(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(f"{text}+00:00") if text is not None else None
 
 
 extension = SQLAlchemy(model_class=Base)
@@ -214,7 +221,11 @@ def _engine_options(config: Config) -> dict[str, Any]:
     }
     if not config.database_url.startswith("sqlite"):
         options["pool_use_lifo"] = True
-        options["connect_args"] = {"connect_timeout": 5, "application_name": "gatehouse"}
+        options["connect_args"] = {
+            "connect_timeout": 5,
+            "application_name": "gatehouse",
+            "options": "-c timezone=UTC",
+        }
     return options
 
 

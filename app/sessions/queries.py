@@ -1,8 +1,7 @@
 """Statements on sessions."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, String, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
@@ -92,8 +91,7 @@ _ROTATE = Prepared(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """One entry of the session list."""
 
     id: str
@@ -105,8 +103,7 @@ class Listed:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """What the access check finds in its one read."""
 
     revoked_at: datetime | None
@@ -115,8 +112,7 @@ class Access:
     account: Account
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The session a refresh token belongs to, and the state of its account."""
 
     session_id: str

@@ -1,9 +1,8 @@
 """Accounts and their profiles (spec 04 §5.1; decisions A4, A7, A13)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -81,8 +80,7 @@ class UserProfile(Base):
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """A read copy of an account and its profile, in the order of ACCOUNT_COLUMNS."""
 
     id: int

@@ -55,4 +55,6 @@ def timestamp(moment: datetime | None) -> str | None:
     """Return RFC 3339 in UTC with a trailing Z; None stays None (spec 01 §1)."""
     if moment is None:
         return None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return f"{moment.isoformat()[:-6]}Z"

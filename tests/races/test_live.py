@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
+import psutil
 import pytest
 
 from tests.support.factories import audit_rows, configure, make_user
@@ -83,18 +84,19 @@ def test_of_sixteen_refreshes_exactly_one_succeeds_and_the_sessions_live(live, u
 
 def test_refreshes_that_wait_in_one_worker_are_an_honest_race_without_a_proxy_too(live, user):
     """Decision E7: each gets its time of arrival before any token is exchanged."""
-    with live.clients(32) as clients, ThreadPoolExecutor(16) as pool:
+    with live.clients(32) as clients:
         worker = clients[0].worker()
         waiting = [client for client in clients if client.worker() == worker][:8]
         clients[0].login(user).ok()
         with_cookies_of(clients[0], waiting)
-        os.kill(worker, signal.SIGSTOP)  # until all requests are there
+        frozen = psutil.Process(worker)
+        frozen.suspend()
+        eventually(lambda: frozen.status() == psutil.STATUS_STOPPED, "the worker to stand still")
         try:
-            answers = [pool.submit(client.refresh) for client in waiting]
-            time.sleep(0.05)
+            answers = [client.send("POST", "/auth/refresh") for client in waiting]
         finally:
-            os.kill(worker, signal.SIGCONT)
-        codes = sorted(answer.result().code for answer in answers)
+            frozen.resume()
+        codes = sorted(answer().code for answer in answers)
         assert codes == ["auth.refresh_token_stale"] * 7 + ["success"]
         clients[0].me().ok()
     assert audit_rows(live.rt, "user_refresh_token_reuse_detected") == []

@@ -252,16 +252,19 @@ class LiveClient:
     def me(self) -> Answer:
         return self.get("/auth/me")
 
-    def call(
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
+        """Send a request and return its answer, whose cookies go to the jar."""
+        return self.send(method, path, body, **options)()
+
+    def send(
         self,
         method: str,
         path: str,
         body: Any = None,
         *,
         headers: Mapping[str, str] | None = None,
-        keep_cookies: bool = True,
-    ) -> Answer:
-        """Send a request; the answer's cookies replace the jar's unless `keep_cookies` is off.
+    ) -> Callable[[], Answer]:
+        """Send a request; return how to wait for its answer.
 
         `body` is sent as JSON; bytes as they are; an iterator of bytes in chunks.
         """
@@ -276,6 +279,9 @@ class LiveClient:
             sent.setdefault("Cookie", cookie)
         chunked = hasattr(data, "__next__")
         self._connection.request(method, full, data, sent, encode_chunked=chunked)
+        return lambda: self._receive(method, full)
+
+    def _receive(self, method: str, full: str) -> Answer:
         response = self._connection.getresponse()
         answer = Answer(
             method, full, response.status, Headers(response.getheaders()), response.read()
@@ -284,8 +290,7 @@ class LiveClient:
         check_headers(answer, bare)
         if is_enveloped(bare, answer):
             check_envelope(answer)
-        if keep_cookies:
-            self._remember(answer)
+        self._remember(answer)
         return answer
 
     def _remember(self, answer: Answer) -> None:
