@@ -46,7 +46,10 @@ limit_request_field_size = 16_384
 # X_Forwarded_For must not pass for X-Forwarded-For.
 header_map = "drop"
 # Which proxy to believe is GATEHOUSE_TRUSTED_PROXIES' matter; gunicorn itself believes none.
+# That includes peers on a unix socket, which it would believe whatever this list says.
 forwarded_allow_ips = ""
+secure_scheme_headers: dict[str, str] = {}
+forwarder_headers = ""
 
 # Its default path is shared by all services of a user.
 control_socket_disable = True

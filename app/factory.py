@@ -1,6 +1,7 @@
 """Builds the application: the only module that knows every area."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -32,6 +33,7 @@ from app.setup.views import bp as setup
 from app.web import cors, errors, lifecycle, metrics, principal
 from app.web import runtime as web_runtime
 
+MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 BLUEPRINTS = (operations, docs, setup, login, sessions, passwords, profile)
 
 
@@ -50,6 +52,8 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
     """
     logs.configure(config.log_format, config.log_level)
     app = SyncFlask(__name__, static_folder=None)
+    # A redirect to the tidy address would repeat whatever Host the caller named.
+    app.url_map.merge_slashes = False
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
     rt = _runtime(app, config, clock or SystemClock(), redis)
     web_runtime.install(app, rt)
@@ -61,7 +65,7 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     administration.install(app)
-    Migrate(app, db.extension, compare_type=True, render_as_batch=True)
+    Migrate(app, db.extension, directory=str(MIGRATIONS))
     rt.background.extend([lambda: settings.listen(rt), lambda: housekeeping.start(rt)])
     return app
 

@@ -13,7 +13,11 @@ def _known_action(text: str) -> str:
 
 
 ENABLED = live_settings.boolean("audit_log_enabled", default=True)
-RETENTION_DAYS = live_settings.number("audit_log_retention_days", 90, least=-1, most=36500)
+RETENTION_DAYS = live_settings.number("audit_log_retention_days", 90, least=-(2**31), most=36500)
 RECORDED_ACTIONS = live_settings.text_list(
-    "audit_log_recorded_actions", _known_action, default=_ACTIONS, options=_ACTIONS
+    "audit_log_recorded_actions",
+    _known_action,
+    default=_ACTIONS,
+    options=_ACTIONS,
+    refuses_duplicates=True,
 )

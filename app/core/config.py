@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
+from redis.connection import parse_url as parse_redis_url
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
@@ -195,24 +199,10 @@ class _Reader:
         return self._read(name, default, parse)
 
     def database_url(self, default: str) -> str:
-        def parse(raw: str) -> str:
-            scheme, separator, rest = raw.partition("://")
-            if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
-                raise ValueError("must start with postgresql:// or sqlite:///")
-            if scheme.startswith("sqlite"):
-                return raw
-            # The one PostgreSQL driver that is installed, whatever alias was written.
-            return f"postgresql+psycopg2://{rest}"
-
-        return self._read("DATABASE_URL", default, parse)
+        return self._read("DATABASE_URL", default, _database_url)
 
     def redis_url(self, default: str) -> str:
-        def parse(raw: str) -> str:
-            if not raw.startswith(("redis://", "rediss://", "unix://")):
-                raise ValueError("must start with redis://, rediss:// or unix://")
-            return raw
-
-        return self._read("REDIS_URL", default, parse)
+        return self._read("REDIS_URL", default, _redis_url)
 
     def bind(self, default: str) -> str:
         def parse(raw: str) -> str:
@@ -257,6 +247,33 @@ class _Reader:
 
     def secret_keys(self, name: str) -> tuple[tuple[str, bytes], ...]:
         return self._read(name, (), parse_secret_keys)
+
+
+def _database_url(raw: str) -> str:
+    """Check the URL, and name the one PostgreSQL driver that is installed.
+
+    Complaints never repeat the value, which may hold a password.
+    """
+    try:
+        url = make_url(raw)
+    except (ArgumentError, ValueError):
+        raise ValueError("is not a database URL") from None
+    kind = url.drivername.split("+")[0]
+    if kind in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg2").render_as_string(hide_password=False)
+    if kind != "sqlite":
+        raise ValueError("must start with postgresql:// or sqlite:///")
+    if not url.database or url.database == ":memory:":
+        raise ValueError("must name a file: every worker would have a memory database of its own")
+    return f"sqlite:///{Path(url.database).absolute()}"
+
+
+def _redis_url(raw: str) -> str:
+    try:
+        parse_redis_url(raw)
+    except ValueError:
+        raise ValueError("must be a redis://, rediss:// or unix:// URL") from None
+    return raw
 
 
 def _numbers(raw: str, count: int, shape: str) -> list[float]:

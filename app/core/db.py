@@ -59,10 +59,7 @@ class Base(DeclarativeBase):
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware UTC datetime; SQLite, which knows no zones, keeps it as text in UTC.
-
-    PostgreSQL's connections are set to UTC, so what they return needs no conversion.
-    """
+    """An aware UTC datetime; SQLite, which knows no zones, keeps it as text in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -77,13 +74,17 @@ class UTCDateTime(TypeDecorator[datetime]):
 
     def result_processor(
         self, dialect: Dialect, _coltype: object
-    ) -> Callable[[Any], datetime | None] | None:
-        """Return what reads SQLite's text; other databases return datetimes."""
-        return _from_sqlite if dialect.name == "sqlite" else None
+    ) -> Callable[[Any], datetime | None]:
+        """Return what makes a UTC datetime of what the driver returns."""
+        return _from_sqlite if dialect.name == "sqlite" else _in_utc
 
 
 def _from_sqlite(text: str | None) -> datetime | None:
     return datetime.fromisoformat(f"{text}+00:00") if text is not None else None
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return moment if moment is None or moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 extension = SQLAlchemy(model_class=Base)
@@ -218,13 +219,13 @@ def _engine_options(config: Config) -> dict[str, Any]:
         "pool_size": config.database_pool,
         "max_overflow": 0,
         "pool_timeout": POOL_PATIENCE_SECONDS,
+        "hide_parameters": True,  # they would end up in the log with an unexpected error
     }
     if not config.database_url.startswith("sqlite"):
         options["pool_use_lifo"] = True
         options["connect_args"] = {
             "connect_timeout": 5,
             "application_name": "gatehouse",
-            "options": "-c timezone=UTC",
         }
     return options
 

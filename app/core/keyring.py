@@ -6,6 +6,7 @@ ever share a key. A retired key still verifies and decrypts; only the newest one
 
 import base64
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from app.core.tokens import random_bytes, random_hex
 
 # Workers notice a rotation made by another process at the latest after this long.
 RECHECK_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,19 @@ class Keyring:
     def _reread(self) -> bool:
         """Read the key file again if it changed; tell whether it did."""
         self._checked_at = self._clock.monotonic()
-        if not self.is_file or self._path.stat().st_mtime_ns == self._seen:
+        if not self.is_file:
             return False
-        self._keys = self._read()
+        try:
+            if self._path.stat().st_mtime_ns == self._seen:
+                return False
+            self._keys = self._read()
+        except (OSError, ConfigError) as error:
+            log.warning("the key file cannot be read now; the known keys stay in use: %s", error)
+            return False
         return True
 
     def _read(self) -> tuple[SecretKey, ...]:
-        self._seen = self._path.stat().st_mtime_ns
+        written_at = self._path.stat().st_mtime_ns
         try:
             records = json.loads(self._path.read_text())["keys"]
             keys = tuple(_from_record(record) for record in records)
@@ -114,6 +123,7 @@ class Keyring:
             raise ConfigError(f"{self._path}: not a key file") from error
         if not keys:
             raise ConfigError(f"{self._path}: holds no key")
+        self._seen = written_at
         return keys
 
 

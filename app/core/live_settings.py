@@ -76,10 +76,15 @@ class LiveSettings:
         snapshot = self._snapshot
         if snapshot is not None and self._is_fresh(snapshot):
             return snapshot
-        with self._reloading:
+        # One reads the database anew; the others go on with what was in force a moment ago.
+        if not self._reloading.acquire(blocking=snapshot is None):
+            return cast("_Snapshot", snapshot)
+        try:
             snapshot = self._snapshot
             if snapshot is None or not self._is_fresh(snapshot):
                 snapshot = self._snapshot = self._reloaded(snapshot)
+        finally:
+            self._reloading.release()
         return snapshot
 
     def _is_fresh(self, snapshot: _Snapshot) -> bool:
@@ -93,7 +98,8 @@ class LiveSettings:
             if last is None:
                 raise
             log.warning("settings could not be read; the last known ones stay in force")
-            texts = last.texts
+            # Counted from now: the attempt itself may have taken longer than the age limit.
+            return _Snapshot(last.texts, self._clock.monotonic(), last.parsed)
         if last is not None and texts == last.texts:
             return _Snapshot(texts, loaded_at, last.parsed)
         return _Snapshot(texts, loaded_at)
@@ -109,7 +115,8 @@ def _value(key: Key[T], text: str | None) -> T:
 
 
 def boolean(name: str, *, default: bool) -> Key[bool]:
-    """Return a switch; the usual words for on and off are understood."""
+    """Return a switch; only `auth_` keys take other words than true and false (spec 04 §6.2)."""
+    takes_words = name.startswith("auth_")
 
     def parse(text: str) -> bool:
         word = text.strip().lower()
@@ -118,7 +125,10 @@ def boolean(name: str, *, default: bool) -> Key[bool]:
         raise ValueError("must be true or false")
 
     def render(value: object) -> str:
-        return "true" if parse(_as_text(value)) else "false"
+        text = _as_text(value)
+        if not takes_words and text not in {"true", "false"}:
+            raise ValueError("must be true or false")
+        return "true" if parse(text) else "false"
 
     return Key(name, default, "boolean", parse, render)
 
@@ -162,11 +172,16 @@ def text(
     return Key(name, default, kind, str, render, is_sensitive=is_sensitive)
 
 
-def choice(name: str, default: str, options: tuple[str, ...]) -> Key[str]:
-    """Return one of a few words."""
+def choice(
+    name: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
+) -> Key[str]:
+    """Return one of a few words; with `is_switch` the other words for true and false, too."""
 
     def parse(text: str) -> str:
-        if (word := text.strip().lower()) not in options:
+        word = text.strip().lower()
+        if is_switch and word in TRUE_WORDS | FALSE_WORDS:
+            word = "true" if word in TRUE_WORDS else "false"
+        if word not in options:
             raise ValueError(f"must be one of {', '.join(options)}")
         return word
 
@@ -183,6 +198,7 @@ def text_list(
     default: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
     in_order: bool = False,
+    refuses_duplicates: bool = False,
 ) -> Key[tuple[str, ...]]:
     """Return a list of texts without duplicates, sorted unless `in_order`.
 
@@ -197,6 +213,8 @@ def text_list(
         if not isinstance(entries, list | tuple) or not all(isinstance(e, str) for e in entries):
             raise ValueError("must be a list of texts")
         kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
+        if refuses_duplicates and len(set(kept)) != len(kept):
+            raise ValueError("must not name anything twice")
         return json.dumps(_arranged(kept, in_order=in_order))
 
     return Key(name, default, "string_array", parse, render, options=options)

@@ -45,7 +45,10 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Append the request's ids to the message."""
-        line = f"{record.asctime} {record.levelname} {record.name} {record.message}"
+        message = record.message
+        if not message.isprintable():
+            message = _on_one_line(message)
+        line = f"{record.asctime} {record.levelname} {record.name} {message}"
         known = record.__dict__
         ids = " ".join(f"{name}={known[name]}" for name in REQUEST_FIELDS if name in known)
         return f"{line} {ids}" if ids else line
@@ -53,6 +56,11 @@ class TextFormatter(logging.Formatter):
     def usesTime(self) -> bool:  # noqa: N802
         """Tell the base class to compute `asctime`."""
         return True
+
+
+def _on_one_line(message: str) -> str:
+    """Escape what could start a line that looks like another record's, or steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
 class DirectHandler(logging.Handler):

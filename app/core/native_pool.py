@@ -1,5 +1,6 @@
 """Runs long computations in native threads, so that an event loop never waits for one."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -8,7 +9,13 @@ from typing import Any, TypeVar
 import gevent.monkey
 import gevent.threadpool
 
+from app.core.errors import Unavailable
+
 T = TypeVar("T")
+
+
+class Overloaded(Unavailable):
+    """More work waits than can be done soon."""
 
 
 class NativePool:
@@ -18,13 +25,22 @@ class NativePool:
     threads start with the first call, so a pool made before a fork is whole after it.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, most_waiting: int = 256) -> None:
         self._size = size
+        self._places = threading.BoundedSemaphore(size + most_waiting)
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return `function(*arguments)`, computed in a thread; its exceptions pass through."""
-        result: T = self._apply(function, arguments)
-        return result
+        """Return `function(*arguments)`, computed in a thread; its exceptions pass through.
+
+        Raises: Overloaded when so many calls wait already that this one would take seconds.
+        """
+        if not self._places.acquire(blocking=False):
+            raise Overloaded
+        try:
+            result: T = self._apply(function, arguments)
+            return result
+        finally:
+            self._places.release()
 
     @cached_property
     def _apply(self) -> Callable[..., Any]:

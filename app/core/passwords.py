@@ -51,10 +51,12 @@ class Passwords:
 
         None (no account, or one without a password) costs the same time and never matches.
         """
-        return self._pool.run(self._check, _normalized(password), stored_hash)
+        if len(password) > LONGEST_PASSWORD:
+            stored_hash = None  # no such password was ever accepted
+        return self._pool.run(self._check, _normalized(password[:LONGEST_PASSWORD]), stored_hash)
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
-        if stored_hash is None or len(password) > 4 * LONGEST_PASSWORD:
+        if stored_hash is None:
             self._context.dummy_verify()
             return Verdict(matches=False)
         try:

@@ -55,6 +55,11 @@ class Compiled:
             (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
             for p in order
         ]
+        # SQLite's errors of this kind are told apart, and waited for, by the caller.
+        driver = dialect.dbapi
+        self._unavailable = (
+            () if dialect.name == "sqlite" else (driver.OperationalError, driver.InterfaceError)  # type: ignore[union-attr]
+        )
         self._processors = _result_processors(prepared.statement, dialect)
 
     def rows(self, values: Row) -> list[Row]:
@@ -62,7 +67,11 @@ class Compiled:
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
-        rows: list[Row] = self._on_cursor(values, lambda cursor: cursor.fetchall())
+        try:
+            rows: list[Row] = self._on_cursor(values, lambda cursor: cursor.fetchall())
+        except DatabaseUnavailable:
+            # The database may have been restarted since the connection was pooled.
+            rows = self._on_cursor(values, lambda cursor: cursor.fetchall())
         if not self._processors:
             return rows
         return [self._processed(row) for row in rows]
@@ -88,6 +97,8 @@ class Compiled:
         except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
             if self._engine.dialect.is_disconnect(error, connection, None):
                 connection.invalidate(error)
+                self._engine.dispose()  # the others of the pool are lost as well
+            if isinstance(error, self._unavailable):
                 raise DatabaseUnavailable from error
             raise
         finally:

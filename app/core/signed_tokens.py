@@ -4,6 +4,7 @@ Invariant: only the keyring's newest key signs, and a retired one is believed no
 longest token it can have signed.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ ALGORITHM = "HS256"
 LONGEST_LIFE = timedelta(days=1)
 LONGEST_TOKEN = 2048
 REMEMBERED_TOKENS = 8192
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 # Times are judged by the application's clock, and by the reader of the claims alone.
 _verifier = jwt.PyJWT({"verify_exp": False, "verify_iat": False, "verify_nbf": False})
@@ -58,7 +61,8 @@ class SignedTokens:
 
         Raises: TokenForged.
         """
-        if len(token) > LONGEST_TOKEN:
+        # One token has one spelling, else each would take a place in the memory.
+        if len(token) > LONGEST_TOKEN or not _TOKEN.fullmatch(token):
             raise TokenForged
         name = digest(token)
         genuine = self._genuine.get(name) or self._verify(token, name)

@@ -16,7 +16,7 @@ PASSWORD_LOGIN_ENABLED = boolean("auth_password_login_enabled", default=True)
 PASSKEY_LOGIN_ENABLED = boolean("auth_passkey_login_enabled", default=True)
 ALLOW_USER_REGISTRATION = boolean("auth_allow_user_registration", default=True)
 REGISTER_ACTIVATION = live_settings.choice(
-    "auth_register_activation_enabled", "auto", ("auto", "true", "false")
+    "auth_register_activation_enabled", "auto", ("auto", "true", "false"), is_switch=True
 )
 EMAIL_CODE_LOGIN_ENABLED = boolean("auth_email_code_login_enabled", default=False)
 EMAIL_CODE_TOTP_FALLBACK = boolean("auth_email_code_login_allow_totp_fallback", default=False)
@@ -47,16 +47,16 @@ AVATAR_MAX_UPLOAD_BYTES = number(
 
 BRANDING_TITLE = text("branding_title", PRODUCT_TITLE, longest=120)
 BRANDING_DESCRIPTION = text("branding_description", "", longest=300)
-BRANDING_FAVICON_URL = text("branding_favicon_url", "/favicon.svg")
-BRANDING_WORDMARK_DARK_URL = text("branding_wordmark_dark_url")
-BRANDING_WORDMARK_LIGHT_URL = text("branding_wordmark_light_url")
+BRANDING_FAVICON_URL = text("branding_favicon_url", "/favicon.svg", check=rules.link)
+BRANDING_WORDMARK_DARK_URL = text("branding_wordmark_dark_url", check=rules.link)
+BRANDING_WORDMARK_LIGHT_URL = text("branding_wordmark_light_url", check=rules.link)
 
 MAIL_SMTP_HOST = text("mail_smtp_host", longest=255)
 MAIL_SMTP_PORT = number("mail_smtp_port", 587, most=65535)
 MAIL_SMTP_USERNAME = text("mail_smtp_username", longest=255)
 MAIL_SMTP_PASSWORD = text("mail_smtp_password", longest=1024, is_sensitive=True)
 MAIL_FROM_ADDRESS = text("mail_from_address", longest=255, check=rules.mail_address)
-MAIL_FROM_NAME = text("mail_from_name", longest=255)
+MAIL_FROM_NAME = text("mail_from_name", PRODUCT_TITLE, longest=255)
 MAIL_SECURITY = boolean("mail_security", default=True)
 MAIL_DISPATCH_INTERVAL_SECONDS = number("mail_outbox_dispatch_interval_secs", 5, most=3600)
 MAIL_TEMPLATES = (
@@ -78,6 +78,7 @@ MAIL_TEMPLATE_HTML = {
 }
 
 CLEANUP_INTERVAL_SECONDS = number("maintenance_cleanup_interval_secs", 3600, most=30 * DAY)
+TEAM_MEMBER_LIST_MAX_LIMIT = number("team_member_list_max_limit", 100, most=10_000)
 TEAM_ARCHIVE_RETENTION_DAYS = number("team_archive_retention_days", 7, least=0, most=36_500)
 ARCHIVE_DOWNLOAD_USER = boolean("archive_download_user_enabled", default=True)
 ARCHIVE_DOWNLOAD_SHARE = boolean("archive_download_share_enabled", default=True)

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import urlsplit
 
-from email_validator import EmailNotValidError, validate_email
+from app.core import email_address
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 LONGEST_DOMAIN = 253
@@ -31,15 +31,15 @@ def http_url(text: str) -> str:
     return text
 
 
+def link(text: str) -> str:
+    """Return an http(s) address or an absolute path, which no page can mistake for a script."""
+    is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
+    return text if is_path else http_url(text)
+
+
 def mail_address(text: str) -> str:
     """Return an address mail can be sent from; empty stands for none."""
-    if not text:
-        return text
-    try:
-        checked = validate_email(text, check_deliverability=False, globally_deliverable=False)
-    except EmailNotValidError as error:
-        raise ValueError(str(error)) from None
-    return checked.normalized
+    return email_address.normalized(text) if text else text
 
 
 def _is_domain(domain: str) -> bool:

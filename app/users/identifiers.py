@@ -3,12 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from email_validator import EmailNotValidError, validate_email
-
+from app.core import email_address
 from app.users.errors import EmailInvalid, UsernameInvalid
 
 _USERNAME = re.compile(r"[A-Za-z0-9_.-]{2,64}")
-LONGEST_EMAIL = 254
 
 
 @dataclass(frozen=True)
@@ -44,18 +42,9 @@ def email(typed: str) -> str:
     Raises: EmailInvalid.
     """
     try:
-        address = validate_email(
-            typed.strip(),
-            check_deliverability=False,
-            globally_deliverable=False,
-            allow_smtputf8=False,
-            strict=True,
-        ).ascii_email
-    except EmailNotValidError:
+        return email_address.normalized(typed)
+    except ValueError:
         raise EmailInvalid from None
-    if address is None or len(address) > LONGEST_EMAIL or "." not in address.rpartition("@")[2]:
-        raise EmailInvalid
-    return address.lower()
 
 
 def identifier(typed: str) -> Identifier:

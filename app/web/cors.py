@@ -118,8 +118,7 @@ def _mark(response: Response) -> Response:
         return response
     response.headers["Access-Control-Allow-Origin"] = ANY if ANY in listed else caller
     response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
-    if "Vary" not in response.headers:
-        response.headers["Vary"] = "Origin"
+    response.vary.add("Origin")
     if runtime().settings.get(ALLOW_CREDENTIALS):
         response.headers["Access-Control-Allow-Credentials"] = "true"
     return response

@@ -163,10 +163,12 @@ def _is_strict() -> bool:
 
 
 def _is_from_browser() -> bool:
-    environ = request.environ
-    if "HTTP_ORIGIN" in environ or "HTTP_REFERER" in environ:
-        return True
-    return any(name.startswith("HTTP_SEC_FETCH_") for name in environ)
+    """Tell whether one of the headers is there that only browsers send; a blank one is not."""
+    return any(
+        name in {"HTTP_ORIGIN", "HTTP_REFERER"} or name.startswith("HTTP_SEC_FETCH_")
+        for name, value in request.environ.items()
+        if name.startswith("HTTP_") and value.strip()
+    )
 
 
 def _check_browser_source() -> None:

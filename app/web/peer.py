@@ -24,7 +24,7 @@ def client() -> Client:
 
 def client_address() -> str | None:
     """Return the right-most hop that is not a trusted proxy (decision E22)."""
-    peer: str | None = request.environ.get("REMOTE_ADDR") or None
+    peer = _address(request.environ.get("REMOTE_ADDR") or "")
     if not is_proxied():
         return peer
     trusted = runtime().config.trusted_proxies
@@ -104,14 +104,20 @@ def _address(hop: str) -> str | None:
     elif hop.count(":") == 1:
         bare = hop.partition(":")[0]
     try:
-        return str(ipaddress.ip_address(bare))
+        return str(_unmapped(bare))
     except ValueError:
         return None
 
 
 def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = _unmapped(address)
     except ValueError:
         return False
     return any(parsed in network for network in networks)
+
+
+def _unmapped(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address; an IPv4 one in IPv6 clothes, as on a dual-stack socket, as IPv4."""
+    parsed = ipaddress.ip_address(address)
+    return getattr(parsed, "ipv4_mapped", None) or parsed

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from app.core import live_settings
 
-_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+_HOST = re.compile(r"[a-z0-9._-]+")
 
 
 def normalized_origin(text: str) -> str:
@@ -29,9 +29,19 @@ def is_authority(authority: str) -> bool:
     host, separator, port = authority.rpartition(":")
     if not separator or authority.endswith("]"):
         host, port = authority, "1"
-    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
         return False
+    if host.startswith("["):
+        return _is_ipv6(host[1:-1])
     return _HOST.fullmatch(host) is not None
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def storable_origin(origin: str) -> str:

@@ -1,0 +1,128 @@
+"""Pages of other origins may read answers only where they are listed (spec 02 §4.6)."""
+
+import pytest
+
+from tests.support.api import ORIGIN
+from tests.support.factories import configure
+
+PAGE = "https://app.example"
+PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
+
+
+def cors_headers(answer):
+    return {name for name, _ in answer.headers if name.startswith("Access-Control-")}
+
+
+@pytest.fixture
+def listed(rt):
+    configure(rt, cors_enabled=True, cors_allowed_origins=[PAGE])
+
+
+def test_by_default_there_are_no_cors_headers(api):
+    assert cors_headers(api.post("/auth/check", headers={"Origin": PAGE})) == set()
+    assert cors_headers(api.call("OPTIONS", "/auth/check", headers=PREFLIGHT)) == set()
+
+
+def test_enabled_with_an_empty_list_changes_nothing(rt, api):
+    configure(rt, cors_enabled=True)
+    answer = api.post("/auth/check", headers={"Origin": PAGE})
+    answer.ok()
+    assert cors_headers(answer) == set()
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_listed_page_may_read_the_answer(api):
+    answer = api.post("/auth/check", headers={"Origin": PAGE})
+    answer.ok()
+    assert answer.headers["Access-Control-Allow-Origin"] == PAGE
+    assert "Origin" in answer.headers["Vary"]
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+
+
+@pytest.mark.usefixtures("listed")
+def test_refusals_can_be_read_too(api):
+    answer = api.me(headers={"Origin": PAGE}).fails(401, "auth.token_missing")
+    assert answer.headers["Access-Control-Allow-Origin"] == PAGE
+
+
+@pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize("headers", [{}, {"Origin": ORIGIN}], ids=["no origin", "own origin"])
+def test_requests_of_this_site_pass_through(api, headers):
+    answer = api.post("/auth/check", headers=headers)
+    answer.ok()
+    assert cors_headers(answer) == set()
+
+
+@pytest.mark.usefixtures("listed")
+def test_an_unlisted_origin_gets_403_with_an_empty_body(app):
+    answer = app.test_client().post(
+        "/api/v1/auth/check", headers={"Origin": "https://elsewhere.example"}
+    )
+    assert (answer.status_code, answer.data) == (403, b"")
+    assert answer.headers["Vary"] == (
+        "Access-Control-Request-Headers, Access-Control-Request-Method, Origin"
+    )
+
+
+@pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize("origin", ["null", "nonsense", "https://a/b"])
+def test_a_malformed_origin_is_a_bad_request(api, origin):
+    answer = api.post("/auth/check", headers={"Origin": origin}, described=False)
+    answer.fails(400, "bad_request")
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_preflight_is_answered_without_the_view(api):
+    headers = PREFLIGHT | {"Access-Control-Request-Headers": "content-type, X-CSRF-Token"}
+    answer = api.call("OPTIONS", "/auth/login", headers=headers, described=False)
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["Access-Control-Allow-Origin"] == PAGE
+    assert "POST" in answer.headers["Access-Control-Allow-Methods"]
+    assert "x-csrf-token" in answer.headers["Access-Control-Allow-Headers"].lower()
+    assert answer.headers["Access-Control-Max-Age"] == "3600"
+
+
+@pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"Access-Control-Request-Method": "BREW"}, 403),
+        ({"Access-Control-Request-Headers": "x-unheard-of"}, 403),
+        ({"Access-Control-Request-Headers": "two words"}, 400),
+    ],
+)
+def test_a_preflight_for_more_than_is_allowed_is_refused(app, asked, status):
+    answer = app.test_client().options("/api/v1/auth/login", headers=PREFLIGHT | asked)
+    assert answer.status_code == status
+
+
+def test_credentials_are_allowed_when_the_operator_says_so(rt, api):
+    configure(rt, cors_enabled=True, cors_allowed_origins=[PAGE], cors_allow_credentials=True)
+    answer = api.post("/auth/check", headers={"Origin": PAGE})
+    assert answer.headers["Access-Control-Allow-Credentials"] == "true"
+
+
+def test_a_star_allows_every_page(rt, api):
+    configure(rt, cors_enabled=True, cors_allowed_origins=["*"])
+    answer = api.post("/auth/check", headers={"Origin": "https://any.example"})
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_listed_page_is_no_trusted_source_of_changes(api, user):
+    api.login(user, headers={"Origin": PAGE}).fails(403, "auth.request_origin_untrusted")
+
+
+def test_a_public_site_url_is_not_on_the_list(rt, app, listed):
+    configure(rt, public_site_url=["https://files.example.com"])
+    answer = app.test_client().post(
+        "/api/v1/auth/check", headers={"Origin": "https://files.example.com"}
+    )
+    assert answer.status_code == 403
+
+
+@pytest.mark.usefixtures("listed")
+def test_the_refusal_of_an_unlisted_origin_carries_the_security_headers(app):
+    answer = app.test_client().get("/api/v1/auth/me", headers={"Origin": "https://b.example"})
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Request-ID"]
