@@ -17,7 +17,7 @@ from app.core.config import Config
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
-from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.rate_limits import Breaker, FailedSecrets, RateLimits
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
@@ -73,7 +73,9 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
 def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> Runtime:
     config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = db.Database(app, config, clock)
+    impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
+    breaker = Breaker(clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
 
@@ -91,6 +93,8 @@ def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> R
         secret_box=secret_box,
         access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
-        rate_limits=RateLimits(redis, clock),
-        failed_secrets=FailedSecrets(redis, clock, config.failure_limit, secret_box),
+        breaker=breaker,
+        impatient_redis=impatient,
+        rate_limits=RateLimits(impatient, clock, breaker),
+        failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
     )

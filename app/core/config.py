@@ -270,7 +270,7 @@ def _database_url(raw: str) -> str:
 
 def _redis_url(raw: str) -> str:
     try:
-        parse_redis_url(raw)
+        parse_redis_url(raw)  # type: ignore[no-untyped-call]
     except ValueError:
         raise ValueError("must be a redis://, rediss:// or unix:// URL") from None
     return raw

@@ -8,6 +8,8 @@ import logging
 import math
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import TypeVar
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -18,9 +20,11 @@ from app.core.errors import RateLimited
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
-REDIS_PAUSE_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 MOST_LOCAL_ADDRESSES = 10_000
 
 # The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
@@ -48,31 +52,61 @@ return 0
 """
 
 
+class RedisAway(RedisError):
+    """Redis did not answer a moment ago."""
+
+
+class Breaker:
+    """Remembers that Redis does not answer, so that not every request waits to find out.
+
+    While it is away one caller a second tries; the others are told at once.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._is_broken = False
+        self._next_try_at = -math.inf
+
+    def call(self, ask: Callable[[], T]) -> T:
+        """Return what Redis answers.
+
+        Raises: RedisError, after at most one time-out.
+        """
+        if self._is_broken:
+            now = self._clock.monotonic()
+            if now < self._next_try_at:
+                raise RedisAway
+            self._next_try_at = now + RETRY_SECONDS
+        try:
+            answer = ask()
+        except RedisError:
+            self._is_broken = True
+            self._next_try_at = self._clock.monotonic() + RETRY_SECONDS
+            log.warning("Redis does not answer; limits are kept in this process or not at all")
+            raise
+        self._is_broken = False
+        return answer
+
+
 class RateLimits:
     """Token buckets by name and network."""
 
-    def __init__(self, redis: Redis, clock: Clock) -> None:
+    def __init__(self, redis: Redis, clock: Clock, breaker: Breaker) -> None:
         self._take = redis.register_script(_TAKE)
         self._clock = clock
-        self._paused_until = -math.inf
+        self._breaker = breaker
 
     def take(self, name: str, bucket: Bucket, network: str) -> None:
-        """Take one token.
+        """Take one token; without Redis everything passes.
 
         Raises: RateLimited.
         """
-        if self._clock.monotonic() < self._paused_until:
-            return
         now = self._clock.now().timestamp()
+        keys = [f"gatehouse:rate:{name}:{network}"]
+        arguments: list[str | float] = [f"{now:.6f}", 1 / bucket.per_second, bucket.burst]
         try:
-            wait_ms = self._take(
-                keys=[f"gatehouse:rate:{name}:{network}"],
-                args=[f"{now:.6f}", 1 / bucket.per_second, bucket.burst],
-            )
+            wait_ms = self._breaker.call(lambda: self._take(keys=keys, args=arguments))
         except RedisError:
-            # A lost Redis is not asked again at once: each try may cost its whole time-out.
-            self._paused_until = self._clock.monotonic() + REDIS_PAUSE_SECONDS
-            log.warning("rate limits are not applied: Redis does not answer")
             return
         _refuse_for(wait_ms)
 
@@ -85,11 +119,17 @@ class FailedSecrets:
     """
 
     def __init__(
-        self, redis: Redis, clock: Clock, limit: FailureLimit, secret_box: SecretBox
+        self,
+        redis: Redis,
+        clock: Clock,
+        breaker: Breaker,
+        limit: FailureLimit,
+        secret_box: SecretBox,
     ) -> None:
         self._redis = redis
         self._reserve = redis.register_script(_RESERVE)
         self._clock = clock
+        self._breaker = breaker
         self._limit = limit
         self._secret_box = secret_box
         self._local = _LocalFailures(clock, limit)
@@ -100,24 +140,28 @@ class FailedSecrets:
         `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
         """
         now = self._clock.now().timestamp()
+        keys = [self._key(account, network)]
         limit = self._limit
+        arguments: list[str | float] = [
+            f"{now:.6f}",
+            limit.window_seconds,
+            limit.attempts,
+            random_hex(),
+        ]
         try:
-            wait_ms = self._reserve(
-                keys=[self._key(account, network)],
-                args=[f"{now:.6f}", limit.window_seconds, limit.attempts, random_hex()],
-            )
+            wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
         except RedisError:
-            log.warning("failed secrets are counted in this process: Redis does not answer")
             wait_ms = self._local.reserve(network)
         _refuse_for(wait_ms)
 
     def clear(self, account: str, network: str) -> None:
         """Forget the attempts: the login is complete."""
-        self._local.clear(network)
+        self._local.give_back(network)
+        key = self._key(account, network)
         try:
-            self._redis.delete(self._key(account, network))
+            self._breaker.call(lambda: self._redis.delete(key))
         except RedisError:
-            log.warning("failed secrets could not be cleared: Redis does not answer")
+            return  # the attempts are forgotten when their window has passed
 
     def _key(self, account: str, network: str) -> str:
         # Keyed, so that Redis never shows which accounts are being tried.
@@ -149,10 +193,11 @@ class _LocalFailures:
                 self._times.popitem(last=False)
         return 0
 
-    def clear(self, network: str) -> None:
-        """Forget a network's attempts."""
+    def give_back(self, network: str) -> None:
+        """Give one slot back: this login was right, which says nothing about the other attempts."""
         with self._lock:
-            self._times.pop(network, None)
+            if times := self._times.get(network):
+                times.pop()
 
 
 def _refuse_for(wait_ms: int) -> None:

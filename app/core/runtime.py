@@ -14,7 +14,7 @@ from app.core.db import Database
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
-from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.rate_limits import Breaker, FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 
@@ -32,6 +32,8 @@ class Runtime:
     secret_box: SecretBox
     access_tokens: SignedTokens
     passwords: Passwords
+    breaker: Breaker
+    impatient_redis: Redis
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
@@ -56,4 +58,5 @@ class Runtime:
         while self._closers:
             self._closers.pop()()
         self.redis.close()
+        self.impatient_redis.close()
         self.database.close()

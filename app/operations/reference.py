@@ -10,6 +10,7 @@ from pathlib import Path
 from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound as NoSuchFile
 
+from app.core.errors import BadRequest
 from app.operations.errors import PageFileMissing
 
 STATIC = Path(__file__).parent / "static"
@@ -63,3 +64,6 @@ def _file(folder: Path, name: str, seconds: int | None = None) -> Response:
         return secured(send_from_directory(folder, name, max_age=seconds))
     except NoSuchFile:
         raise PageFileMissing from None
+    except OverflowError:
+        # A conditional header with a year or an offset that no date has.
+        raise BadRequest from None

@@ -9,18 +9,27 @@ from app.login.errors import CredentialsFailed
 from app.login.service import attempts_key_of
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
+from app.sessions.errors import TokenInvalid
 from app.users import queries
 from app.users import service as users
 from app.users.models import Account
 
 
 def change_password(
-    rt: Runtime, account: Account, *, current_password: str, new_password: str, client: Client
+    rt: Runtime,
+    account: Account,
+    session_id: str,
+    *,
+    current_password: str,
+    new_password: str,
+    client: Client,
 ) -> TokenPair:
     """Replace the password, end every session and open a new, unrestricted one.
 
-    Guesses at the current password count like failed logins. Raises: RateLimited,
-    CredentialsFailed, PasswordUnchanged, PasswordInvalid. Source: spec 01 §7.7.
+    `session_id` is the caller's own; if it ends, or the account changes, while the passwords are
+    computed, nothing is changed. Guesses at the current password count like failed logins.
+    Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
+    Source: spec 01 §7.7.
     """
     old_hash = queries.find_password_hash(rt.database, account.id)
     attempts_key = attempts_key_of(account, "")
@@ -32,14 +41,18 @@ def change_password(
         raise PasswordUnchanged
     users.require_acceptable(new_password)
     new_hash = rt.passwords.hash(new_password)
-    return _replace(rt, account, old_hash, new_hash, client)
+    return _replace(rt, account, session_id, old_hash, new_hash, client)
 
 
 def _replace(
-    rt: Runtime, account: Account, old_hash: str, new_hash: str, client: Client
+    rt: Runtime, account: Account, session_id: str, old_hash: str, new_hash: str, client: Client
 ) -> TokenPair:
     now = rt.clock.now()
     with rt.transaction() as session:
+        seen = (account.status, account.session_version)
+        is_unchanged = queries.lock_version(session, account.id) == seen
+        if not is_unchanged or not sessions.is_live(rt, session, session_id):
+            raise TokenInvalid
         if not queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a simultaneous change was faster
         sessions.revoke_all(rt, session, account.id)

@@ -5,7 +5,9 @@ keep-alive pool, event streams) one worker then ends up doing nearly all the wor
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from errno import ETIMEDOUT
 from functools import partial
 from socket import SHUT_RD
 from types import FrameType, TracebackType
@@ -27,6 +29,7 @@ PAUSE = 0.001
 HEARTBEAT = 1.0
 # A client that connected just before the stop may still send its first request this long.
 FIRST_REQUEST_GRACE = 0.5
+BODY_SECONDS = 30.0
 
 table = ConnectionTable()
 
@@ -130,6 +133,36 @@ class Wait(gevent.Timeout):
         return True if error is self else None
 
 
+class TimedBody:
+    """A request's body, which must have arrived in full within BODY_SECONDS.
+
+    A client that sends a byte now and then would otherwise hold its connection for ever. The
+    application sees a lost connection, and gunicorn hangs up.
+    """
+
+    def __init__(self, body: Any, connection: Connection) -> None:
+        self._body = body
+        self._ends_at = time.monotonic() + BODY_SECONDS
+        self.is_first_of_connection = connection.reads == 1
+
+    def read(self, *size: int) -> bytes:
+        """Return the next bytes."""
+        return self._in_time(self._body.read, *size)
+
+    def readline(self, *size: int) -> bytes:
+        """Return the next line."""
+        return self._in_time(self._body.readline, *size)
+
+    def _in_time(self, read: Callable[..., bytes], *size: int) -> bytes:
+        with gevent.Timeout(
+            max(0.0, self._ends_at - time.monotonic()), TimeoutError(ETIMEDOUT, "slow body")
+        ):
+            return read(*size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+
 class EvenWorker(GeventWorker):
     """A GeventWorker with the listener and the stop described above."""
 
@@ -179,6 +212,11 @@ class EvenWorker(GeventWorker):
             super().handle(listener, client, addr)
         finally:
             del self._connections[me]
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
+        """Answer one request."""
+        req.body = TimedBody(req.body, self._connections[gevent.getcurrent()])
+        return super().handle_request(listener_name, req, sock, addr)
 
     def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
         """Return the context in which gunicorn waits for the next request of a connection."""

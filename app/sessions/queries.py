@@ -167,6 +167,16 @@ def find_owner(reader: Reader, session_id: str) -> int | None:
     return reader.execute(statement).scalar()
 
 
+def is_live(session: Session, session_id: str, now: datetime) -> bool:
+    """Tell whether a session has neither ended nor expired."""
+    statement = select(LoginSession.id).where(
+        LoginSession.id == session_id,
+        LoginSession.revoked_at.is_(None),
+        LoginSession.expires_at > now,
+    )
+    return session.execute(statement).one_or_none() is not None
+
+
 def revoke(session: Session, session_id: str, now: datetime) -> bool:
     """End one session; False if it had ended before."""
     return _revoke(session, now, LoginSession.id == session_id) == 1

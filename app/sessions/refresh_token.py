@@ -1,12 +1,10 @@
 """The form of refresh tokens (decisions A6, A27, E4).
 
-A token is 52 bytes in URL-safe base64, opaque to clients: a random selector that stays the same
-for the whole session, the time it expires, and 256 random bits that make this one token. The
-selector finds the session by an index that rotation never touches; a token whose selector is known
-and whose digest is not the live one was spent before, however long ago.
-
-The expiry is not signed. It only says when a spent token stops raising the alarm, and whoever could
-change it holds nothing but a spent token; a live token's expiry is the session's own.
+A token is 68 bytes in URL-safe base64, opaque to clients: a random selector that stays the same
+for the whole session, the time it expires, 256 random bits that make this one token, and a MAC
+over all of that. The selector finds the session by an index that rotation never touches; a genuine
+token whose selector is known and whose digest is not the live one was spent before, however long
+ago. The MAC keeps who once saw a token from making up others, or another expiry.
 """
 
 import base64
@@ -14,12 +12,15 @@ import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from app.core.keyring import Keyring, SecretKey
 from app.core.tokens import digest, random_bytes
 
 SELECTOR_BYTES = 16
 EXPIRY_BYTES = 4
 SECRET_BYTES = 32
-TOKEN_LENGTH = 70
+MAC_BYTES = 16
+TOKEN_LENGTH = 91
+PURPOSE = "refresh-token"
 LATEST_EXPIRY = 2 ** (8 * EXPIRY_BYTES) - 1
 
 
@@ -46,16 +47,17 @@ class RefreshToken:
         return stored is not None and hmac.compare_digest(self.digest, stored)
 
 
-def new(expires_at: datetime, *, selector: bytes | None = None) -> RefreshToken:
+def new(keyring: Keyring, expires_at: datetime, *, selector: bytes | None = None) -> RefreshToken:
     """Return a fresh token: the first of a session, or one more with the session's selector."""
     selector = selector or random_bytes(SELECTOR_BYTES)
     expiry = min(int(expires_at.timestamp()), LATEST_EXPIRY).to_bytes(EXPIRY_BYTES, "big")
     raw = selector + expiry + random_bytes(SECRET_BYTES)
+    raw += _mac(keyring, keyring.current(), raw)
     return RefreshToken(_text(raw), selector, _time(expiry))
 
 
-def parse(text: str) -> RefreshToken | None:
-    """Return the token, None for anything that cannot be one of ours."""
+def parse(keyring: Keyring, text: str) -> RefreshToken | None:
+    """Return the token, None for anything that is none of ours."""
     if len(text) != TOKEN_LENGTH or not text.isascii():
         return None
     try:
@@ -64,8 +66,15 @@ def parse(text: str) -> RefreshToken | None:
         return None
     if _text(raw) != text:
         return None  # another spelling of the same bytes
+    body, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
+    if not any(hmac.compare_digest(mac, _mac(keyring, key, body)) for key in keyring.keys):
+        return None
     expiry = raw[SELECTOR_BYTES : SELECTOR_BYTES + EXPIRY_BYTES]
     return RefreshToken(text, raw[:SELECTOR_BYTES], _time(expiry))
+
+
+def _mac(keyring: Keyring, key: SecretKey, body: bytes) -> bytes:
+    return hmac.digest(keyring.derived(key, PURPOSE), body, "sha256")[:MAC_BYTES]
 
 
 def _text(raw: bytes) -> str:

@@ -11,7 +11,7 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest, random_uuid
-from app.sessions import access_token, queries, refresh_token
+from app.sessions import access_token, queries, refresh_token, rotations
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
@@ -24,7 +24,9 @@ from app.sessions.errors import (
 )
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
+from app.sessions.rotations import Arrival
 from app.settings import keys
+from app.users import queries as users
 from app.users.models import Account, Status
 from app.web.principal import Principal
 
@@ -61,7 +63,7 @@ def open_session(
 ) -> TokenPair:
     """Start a session and return its first token pair; costs the same however many there are."""
     now, session_id = rt.clock.now(), random_uuid()
-    token = refresh_token.new(_refresh_expiry(rt, now))
+    token = refresh_token.new(rt.keyring, _refresh_expiry(rt, now))
     session.connection().execute(
         _INSERT,
         {
@@ -80,18 +82,23 @@ def open_session(
     return _pair(rt, session_id, user_id, token, now)
 
 
-def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) -> TokenPair:
+def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> TokenPair:
     """Exchange a refresh token for a new pair.
 
-    `arrived_at` is when the request reached the service. Raises: TokenInvalid, TokenExpired,
-    AccountDisabled, PasswordChangeRequired, RefreshTokenStale; RefreshTokenReused, once every
-    session of the user has ended. Source: spec, Endpoint rules 6; decisions A6, E5, E7, E16.
+    Raises: TokenInvalid, TokenExpired, AccountDisabled, PasswordChangeRequired, RefreshTokenStale;
+    RefreshTokenReused, once every session of the user has ended.
+    Source: spec, Endpoint rules 6; decisions A6, E5, E7, E16.
     """
-    # Requests that already wait in this worker get their time of arrival before a token goes.
-    rt.clock.sleep(0)
-    token = refresh_token.parse(presented)
-    holder = queries.find_holder(rt.database, token) if token else None
-    if token is None or holder is None:
+    token = refresh_token.parse(rt.keyring, presented)
+    if token is None:
+        raise TokenInvalid
+    with rotations.meeting_its_rivals(rt, token.digest, arrival):
+        return _rotate(rt, token, client, arrival.at)
+
+
+def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
+    holder = queries.find_holder(rt.database, token)
+    if holder is None:
         raise TokenInvalid
     if holder.status != Status.ACTIVE:
         raise AccountDisabled
@@ -101,9 +108,11 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
         raise _judge_spent(rt, token, holder, client, arrived_at)
     _require_refreshable(rt, holder)
     now = rt.clock.now()
-    successor = refresh_token.new(_refresh_expiry(rt, now), selector=token.selector)
+    expires_at = _refresh_expiry(rt, now)
+    successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
     if not queries.rotate(rt.database, holder.session_id, token, successor, client, now):
         raise _judge_lost_race(rt, token)
+    rotations.remember(rt, token.digest)
     return _pair(rt, holder.session_id, holder.user_id, successor, now)
 
 
@@ -128,6 +137,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
     if current.user_id != user_id:
         raise SessionUserMismatch
     with rt.transaction() as session:
+        users.lock_version(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         audit.record(
             rt,
@@ -194,6 +204,11 @@ def log_out(
             )
 
 
+def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
+    """Tell, within a larger change, whether a session has neither ended nor expired."""
+    return queries.is_live(session, session_id, rt.clock.now())
+
+
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     """End every session of a user within a larger change; return how many."""
     return queries.revoke_all(session, user_id, rt.clock.now())
@@ -209,6 +224,8 @@ def _require_refreshable(rt: Runtime, holder: queries.Holder) -> None:
 def _judge_lost_race(rt: Runtime, token: RefreshToken) -> Exception:
     """Say why a token that was live a moment ago no longer is: never a replay."""
     holder = queries.find_holder(rt.database, token)
+    if holder is not None and holder.status != Status.ACTIVE:
+        return AccountDisabled()
     if holder is None or holder.revoked_at is not None:
         return TokenInvalid()
     return RefreshTokenStale()
@@ -221,30 +238,29 @@ def _judge_spent(
     client: Client,
     arrived_at: datetime,
 ) -> Exception:
-    """Tell an honest race from a replay, and end the user's sessions for a replay.
-
-    Only the token spent last can have raced: what was spent before had been replaced long ago.
-    """
+    """Tell an honest race from a replay, and end the user's sessions for a replay."""
     if min(token.expires_at, holder.expires_at) <= rt.clock.now():
         return TokenExpired()
-    is_newest_spent = token.is_stored_as(holder.previous_digest)
-    if is_newest_spent and (
-        arrived_at < holder.last_seen_at or _is_within_grace(rt, holder, client, arrived_at)
+    spent_at = rotations.committed_at(rt, token.digest)
+    if spent_at is None and token.is_stored_as(holder.previous_digest):
+        spent_at = holder.last_seen_at
+    if spent_at is not None and (
+        arrived_at < spent_at or _is_within_grace(rt, holder, client, arrived_at - spent_at)
     ):
         return RefreshTokenStale()
-    _sound_alarm(rt, holder)
+    _sound_alarm(rt, holder, client)
     return RefreshTokenReused()
 
 
 def _is_within_grace(
-    rt: Runtime, holder: queries.Holder, client: Client, arrived_at: datetime
+    rt: Runtime, holder: queries.Holder, client: Client, late_by: timedelta
 ) -> bool:
     grace = timedelta(seconds=rt.settings.get(keys.REUSE_GRACE_SECONDS))
     same_browser = client.user_agent is not None and client.user_agent == holder.user_agent
-    return bool(grace) and same_browser and arrived_at <= holder.last_seen_at + grace
+    return bool(grace) and same_browser and late_by <= grace
 
 
-def _sound_alarm(rt: Runtime, holder: queries.Holder) -> None:
+def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
     """End everything the user has, in a transaction of its own that the error cannot undo."""
     with rt.transaction() as session:
         removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
@@ -253,6 +269,7 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder) -> None:
             session,
             Action.USER_REFRESH_TOKEN_REUSE_DETECTED,
             EntityType.USER,
+            client=client,
             user_id=holder.user_id,
             entity_id=holder.user_id,
             details={"session_id": holder.session_id, "removed": removed},
@@ -272,7 +289,7 @@ def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> st
 
 def _live_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
     """Return the session whose live refresh token is presented; spent ones name none."""
-    token = refresh_token.parse(presented) if presented else None
+    token = refresh_token.parse(rt.keyring, presented) if presented else None
     holder = queries.find_holder(rt.database, token) if token else None
     if token is None or holder is None or not token.is_stored_as(holder.refresh_digest):
         return None

@@ -15,12 +15,13 @@ from app.sessions.errors import (
     TokenInvalid,
     TokenMissing,
 )
+from app.sessions.rotations import Arrival
 from app.sessions.schemas import RefreshedData, RemovedData, SessionItem
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers
-from app.web.peer import arrived_at, client
+from app.web.peer import arrived_at, client, opened_connection
 from app.web.principal import Principal, login_required, presented_token
 from app.web.runtime import runtime
 
@@ -49,7 +50,7 @@ def refresh() -> ResponseReturnValue:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    pair = service.rotate(runtime(), token, client(), arrived_at())
+    pair = service.rotate(runtime(), token, client(), Arrival(arrived_at(), opened_connection()))
     return cookies.write(ok({"expires_in": pair.access_seconds}), pair)
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, delete, select, update
@@ -21,9 +21,13 @@ from app.core.secret_box import SecretUnreadable
 from app.settings import keys
 from app.settings.errors import SettingInvalid, SettingUnknown
 from app.settings.models import SystemConfig
+from app.web import cors
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+CORS_CONTRADICTION = "cors_allowed_origins: * stands alone and never with credentials"
 REDACTED = "***REDACTED***"
 
 
@@ -44,6 +48,13 @@ def store(session: Session, name: str, text: str, now: datetime) -> None:
     ).one_or_none()
     if changed is None:
         session.add(SystemConfig(key=name, **values))
+
+
+def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
+    """Insert one stored text unless the setting has one; the caller holds LOGIN_METHODS."""
+    stored = session.execute(select(SystemConfig.value).where(SystemConfig.key == name)).scalar()
+    if stored is None:
+        session.add(SystemConfig(key=name, value=text, updated_at=now))
 
 
 def announce(rt: Runtime) -> None:
@@ -136,6 +147,12 @@ def lacks_mail(texts: Mapping[str, str]) -> bool:
     return in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_mail_complete(texts)
 
 
+def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
+    """Tell whether `*` is mixed with origins or allowed with credentials (spec 02 §4.6)."""
+    origins = in_force(cors.ALLOWED_ORIGINS, texts)
+    return not cors.is_consistent(origins, credentials=in_force(cors.ALLOW_CREDENTIALS, texts))
+
+
 def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Tell whether these settings leave nobody a way to sign in (spec 04 §6.2)."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
@@ -144,7 +161,7 @@ def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     return not any(check(session) for check in rt.other_login_methods)
 
 
-def in_force(key: Key[bool], texts: Mapping[str, str]) -> bool:
+def in_force(key: Key[T], texts: Mapping[str, str]) -> T:
     """Return what a switch stands at, given the stored texts."""
     text = texts.get(key.name)
     try:
@@ -172,6 +189,8 @@ def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: 
     """Refuse, or repair, what single values cannot tell; sees the changed rows."""
     texts = load(session.connection())
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
+    if is_cors_contradictory(texts):
+        raise SettingInvalid(CORS_CONTRADICTION)
     if lacks_mail(texts):
         if code_login in changed:
             raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
@@ -62,20 +63,19 @@ def require_ready(reader: Connection | Session) -> None:
 
 
 def create_first_admin(
-    rt: Runtime, *, username: str, email: str, password: str, origin: str, client: Client
+    rt: Runtime, *, username: str, email: str, password: str, origin: str | None, client: Client
 ) -> Account:
     """Make the first administrator; of simultaneous calls exactly one succeeds.
 
-    `origin` is where the caller reached the service; it becomes the site's address if none is set
-    (decision A12). Raises: SystemAlreadyInitialized, PasswordInvalid, UsernameInvalid,
-    EmailInvalid. Source: spec 01 §4.
+    `origin` is where the caller reached the service, None when that cannot be told; it becomes the
+    site's address if none is set (decision A12). Raises: SystemAlreadyInitialized,
+    PasswordInvalid, UsernameInvalid, EmailInvalid. Source: spec 01 §4.
     """
     with rt.reading() as connection:
         _require_untouched(queries.facts(connection))
     users.require_acceptable(password)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
-    site_settings = _site_settings(rt, origin)
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
@@ -91,8 +91,8 @@ def create_first_admin(
             policy_group_id=storage.find_default_group_id(session),
         )
         account = users.create(session, new, now)
-        for name, text in site_settings.items():
-            settings.store(session, name, text, now)
+        if origin is not None:
+            _learn_address(session, origin, now)
         audit.record(
             rt,
             session,
@@ -112,11 +112,10 @@ def _require_untouched(facts: Facts) -> None:
         raise SystemAlreadyInitialized
 
 
-def _site_settings(rt: Runtime, origin: str) -> dict[str, str]:
-    """Return what the first caller's address tells: the site's URL, and whether it is secure."""
-    learned = {}
-    if not rt.settings.get(site.PUBLIC_SITE_URL):
-        learned[site.PUBLIC_SITE_URL.name] = json.dumps([site.storable_origin(origin)])
+def _learn_address(session: Session, origin: str, now: datetime) -> None:
+    """Keep what the first caller's address tells: the site's URL, and whether it is secure."""
+    locks.hold(session, locks.LOGIN_METHODS)
+    address = json.dumps([site.storable_origin(origin)])
+    settings.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)
     if origin.startswith("https://"):
-        learned[site.COOKIE_SECURE.name] = "true"
-    return learned
+        settings.store(session, site.COOKIE_SECURE.name, "true", now)

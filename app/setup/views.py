@@ -1,11 +1,13 @@
 """/auth/check and /auth/setup."""
 
+import logging
 from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
+from app.core.errors import BadRequest
 from app.core.runtime import Runtime
 from app.setup import service
 from app.setup.errors import SystemAlreadyInitialized
@@ -21,6 +23,8 @@ from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime
+
+log = logging.getLogger(__name__)
 
 bp = Blueprint("setup", __name__, url_prefix="/api/v1/auth")
 
@@ -49,9 +53,14 @@ def set_up(body: dict[str, Any]) -> ResponseReturnValue:
     return ok(users.user_info(rt, account), 201)
 
 
-def _origin_of_site() -> str:
+def _origin_of_site() -> str | None:
     """Return what the browser says, or else the address the request came to (decision A12)."""
     try:
         return site.normalized_origin(request.headers.get("Origin", ""))
     except ValueError:
+        pass
+    try:
         return origin.own_origin()
+    except BadRequest:
+        log.warning("the site's address could not be learnt from the set-up request")
+        return None

@@ -43,6 +43,7 @@ def bootstrap(rt: Runtime) -> StorageRoute:
     """Make the default route complete and assign everybody without a group; repeatable (E10)."""
     now = rt.clock.now()
     with rt.transaction() as session:
+        locks.hold(session, locks.SETUP)  # no administrator is made without a group meanwhile
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         policy = queries.find_default_policy(session) or _add_policy(session, now)
         group = queries.find_default_group(session) or _add_group(session, now)

@@ -26,7 +26,8 @@ _PASSWORD_HASH = Prepared(
 _LOCK_VERSION = (
     select(User.status, User.session_version)
     .where(User.id == bindparam("user_id"))
-    .with_for_update(read=True)
+    # Not FOR SHARE: two logins that also re-hash would each wait for the other.
+    .with_for_update(key_share=True)
 )
 
 

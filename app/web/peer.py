@@ -71,6 +71,12 @@ def arrived_at() -> datetime:
     return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at
 
 
+def opened_connection() -> bool:
+    """Tell whether this is the first request of a connection that no proxy keeps for others."""
+    body = request.environ["wsgi.input"]
+    return not is_proxied() and getattr(body, "is_first_of_connection", False)
+
+
 def _forwarded(header: str, directive: str) -> str | None:
     """Return what the nearest proxy said, from its own header or RFC 7239's."""
     value = request.environ.get(header)

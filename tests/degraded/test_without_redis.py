@@ -86,7 +86,7 @@ def test_redis_coming_back_is_noticed(make_app, clock):
     """The limits hold again a second later, with no restart."""
     app = make_app(anonymous_bucket=Bucket(per_second=0.01, burst=1))
     api = ApiClient(app)
-    pool = app.extensions["gatehouse"].redis.connection_pool
+    pool = app.extensions["gatehouse"].impatient_redis.connection_pool
     target = "path" if "path" in pool.connection_kwargs else "port"
     known = pool.connection_kwargs[target]
     pool.connection_kwargs[target] = "/nowhere.sock" if target == "path" else 1

@@ -163,4 +163,3 @@ def test_health_is_described_without_an_envelope(document):
     assert list(metrics) == ["text/plain"]
     ready = document["paths"]["/health/ready"]["get"]["responses"]["503"]
     assert codes_of(ready) == ["config.error", "database.error"]
-

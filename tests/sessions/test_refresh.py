@@ -323,7 +323,6 @@ def test_an_older_token_is_judged_by_its_own_rotation(proxied, clock, user):
     first.refresh(headers=arriving(sent)).fails(401, "auth.refresh_token_reuse_detected")
 
 
-@pytest.mark.xfail(reason="only the newest spent token is judged by its time of arrival")
 def test_a_request_that_arrived_before_two_rotations_is_stale_as_well(proxied, clock, user):
     """Decision A6 asks when it arrived, not how far the session has moved on since."""
     client = ApiClient(proxied)

@@ -1,0 +1,85 @@
+"""What tells an honest race for one refresh token from a replay (decisions A6, E7).
+
+A request that arrived before the winning rotation was committed lost an honest race. The row's own
+time stamp is taken before the commit, so it cannot tell a request that arrived in between. So the
+time of the commit is told among all workers, through Redis; without Redis the row's stamp has to
+do. And a rotation gives simultaneous requests a moment to arrive before it starts.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from redis.exceptions import RedisError
+
+from app.core.runtime import Runtime
+
+# Longer than any request can be on its way (see `web.peer.arrived_at`).
+REMEMBERED_SECONDS = 120
+# The winner may have committed and not told yet.
+LATE_NEWS_SECONDS = 0.05
+# What browsers send at once arrives within this; nobody notices it once in a quarter of an hour.
+RIVALS_SECONDS = 0.02
+
+_in_progress: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """When a request reached the service, and whether it opened its connection.
+
+    Requests that are sent at once each open a connection of their own, and the others may still be
+    at it. What comes over a connection in use was sent by itself.
+    """
+
+    at: datetime
+    opened_connection: bool
+
+
+@contextmanager
+def meeting_its_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterator[None]:
+    """Let requests with the same token that are already here, or about to be, get their stamp."""
+    _in_progress[token_digest] += 1
+    try:
+        rt.clock.sleep(0)
+        if arrival.opened_connection or _in_progress[token_digest] > 1:
+            rt.clock.sleep(RIVALS_SECONDS)
+        yield
+    finally:
+        _in_progress[token_digest] -= 1
+        if not _in_progress[token_digest]:
+            del _in_progress[token_digest]
+
+
+def remember(rt: Runtime, spent_digest: str) -> None:
+    """Tell that the rotation which spent this token is committed."""
+    now = f"{rt.clock.now().timestamp():.6f}"
+    try:
+        rt.breaker.call(
+            lambda: rt.impatient_redis.set(_key(spent_digest), now, ex=REMEMBERED_SECONDS)
+        )
+    except RedisError:
+        return
+
+
+def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
+    """Return when that rotation was committed; None if it is long ago or nobody could tell."""
+    try:
+        told = _read(rt, spent_digest)
+        if told is None:
+            rt.clock.sleep(LATE_NEWS_SECONDS)
+            told = _read(rt, spent_digest)
+    except RedisError:
+        return None
+    return datetime.fromtimestamp(float(told), UTC) if told else None
+
+
+def _read(rt: Runtime, spent_digest: str) -> str | None:
+    told = rt.breaker.call(lambda: rt.impatient_redis.get(_key(spent_digest)))
+    return str(told) if told else None
+
+
+def _key(spent_digest: str) -> str:
+    return f"gatehouse:rotated:{spent_digest}"
