@@ -70,6 +70,7 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Start what the application does besides answering, in the worker that does it."""
+    os.umask(0o077)  # gunicorn set its own, which a listening unix socket needs
     worker.wsgi.extensions["gatehouse"].start_background()
 
 
