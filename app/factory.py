@@ -14,6 +14,7 @@ from app.core import db, logs
 from app.core import redis as redis_client
 from app.core.clock import Clock, SystemClock
 from app.core.config import Config
+from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
@@ -66,7 +67,13 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
         app.register_blueprint(blueprint)
     administration.install(app)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
-    rt.background.extend([lambda: settings.listen(rt), lambda: housekeeping.start(rt)])
+    rt.background.extend(
+        [
+            lambda: settings.listen(rt),
+            lambda: housekeeping.start(rt),
+            rt.deferred_writes.start,
+        ]
+    )
     return app
 
 
@@ -95,6 +102,7 @@ def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> R
         passwords=Passwords(config.argon2, config.password_threads),
         breaker=breaker,
         impatient_redis=impatient,
+        deferred_writes=DeferredWrites(impatient, breaker, clock),
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
     )

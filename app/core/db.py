@@ -26,10 +26,12 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
 from app.core.clock import Clock
 from app.core.config import Config
+from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 from app.core.prepared import Compiled, Prepared, Row
 from app.core.tokens import random_fraction
@@ -39,6 +41,7 @@ T = TypeVar("T")
 SQLITE_BUSY_WAIT_MS = 2
 SQLITE_WRITE_PATIENCE_SECONDS = 10.0
 POOL_PATIENCE_SECONDS = 5
+POOL_OPTIONS = {"pool_size", "max_overflow", "pool_timeout", "pool_use_lifo"}
 
 # SQLite counts ids up by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -103,12 +106,14 @@ class Database:
         self._clock = clock
         self._compiled: dict[Prepared, Compiled] = {}
         self._count_statement: Callable[[], None] = lambda: None
-        self.reader = _autocommit_engine(config, config.database_pool)
-        self._apart = _autocommit_engine(config, 1)
+        self.reader = _autocommit_engine(config, poolclass=QueuePool)
+        self._apart = _autocommit_engine(config, poolclass=QueuePool, pool_size=1)
+        self._direct = _autocommit_engine(config, poolclass=NullPool)
+        self._drivers = DriverPool(self._direct, config.database_pool, POOL_PATIENCE_SECONDS)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
             self._write_turn = threading.Lock()
-            for engine in (self.engine, self.reader, self._apart):
+            for engine in (self.engine, self.reader, self._apart, self._direct):
                 event.listen(engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
 
@@ -156,7 +161,9 @@ class Database:
     def _compiled_for(self, prepared: Prepared) -> Compiled:
         compiled = self._compiled.get(prepared)
         if compiled is None:
-            compiled = self._compiled[prepared] = Compiled(prepared, self.reader)
+            compiled = self._compiled[prepared] = Compiled(
+                prepared, self._direct.dialect, self._drivers
+            )
         return compiled
 
     @contextmanager
@@ -180,12 +187,14 @@ class Database:
         self.engine.dispose()
         self.reader.dispose()
         self._apart.dispose()
+        self._drivers.close()
 
     def forget_inherited_connections(self) -> None:
         """Drop, after a fork, connections that belong to the parent process."""
         self.engine.dispose(close=False)
         self.reader.dispose(close=False)
         self._apart.dispose(close=False)
+        self._drivers.forget()
 
     def _begin_sqlite(self, connection: Connection) -> None:
         """Take the write lock at once, waiting cooperatively while another process has it.
@@ -206,9 +215,12 @@ class Database:
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
 
 
-def _autocommit_engine(config: Config, connections: int) -> Engine:
+def _autocommit_engine(config: Config, **pool: Any) -> Engine:
     """Return an engine whose statements stand alone, so that nothing is left to undo."""
-    options = _engine_options(config) | {"pool_size": connections}
+    options = _engine_options(config) | pool
+    if pool["poolclass"] is NullPool:
+        for name in POOL_OPTIONS & options.keys():
+            del options[name]
     return create_engine(
         config.database_url, isolation_level="AUTOCOMMIT", pool_reset_on_return=None, **options
     )

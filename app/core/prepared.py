@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Dialect, Engine, Select, Update
+from sqlalchemy import Dialect, Select, Update
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
+from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 
 _numbers = itertools.count(1)
@@ -36,14 +37,17 @@ class Prepared:
     name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
 
 
-class Compiled:
-    """The statement in the form one engine runs; the engine must be in autocommit mode."""
+class _ConnectionLost(DatabaseUnavailable):
+    """A connection that had been in use before is gone."""
 
-    def __init__(self, prepared: Prepared, engine: Engine) -> None:
-        dialect = engine.dialect
+
+class Compiled:
+    """The statement in the form one database runs, on connections in autocommit mode."""
+
+    def __init__(self, prepared: Prepared, dialect: Dialect, pool: DriverPool) -> None:
         compiled = prepared.statement.compile(dialect=dialect)
         types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in prepared.parameters}
-        self._engine = engine
+        self._dialect, self._pool = dialect, pool
         self._name = prepared.name
         self._text, self._prepare = str(compiled), ""
         order = list(prepared.parameters)
@@ -55,11 +59,11 @@ class Compiled:
             (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
             for p in order
         ]
+        driver: Any = dialect.dbapi
+        self._driver_error = driver.Error
         # SQLite's errors of this kind are told apart, and waited for, by the caller.
-        driver = dialect.dbapi
-        self._unavailable = (
-            () if dialect.name == "sqlite" else (driver.OperationalError, driver.InterfaceError)  # type: ignore[union-attr]
-        )
+        is_sqlite = dialect.name == "sqlite"
+        self._unavailable = () if is_sqlite else (driver.OperationalError, driver.InterfaceError)
         self._processors = _result_processors(prepared.statement, dialect)
 
     def rows(self, values: Row) -> list[Row]:
@@ -69,8 +73,8 @@ class Compiled:
         """
         try:
             rows: list[Row] = self._on_cursor(values, lambda cursor: cursor.fetchall())
-        except DatabaseUnavailable:
-            # The database may have been restarted since the connection was pooled.
+        except _ConnectionLost:
+            # The database may have been restarted since the connection was made.
             rows = self._on_cursor(values, lambda cursor: cursor.fetchall())
         if not self._processors:
             return rows
@@ -86,30 +90,26 @@ class Compiled:
 
     def _on_cursor(self, values: Row, outcome: Callable[[Any], Any]) -> Any:
         bound = tuple(bind(values[index]) for index, bind in self._binders)
-        connection = self._connection()
+        connection = self._pool.take()
         try:
             cursor = connection.cursor()
-            try:
-                self._execute(connection, cursor, bound)
-                return outcome(cursor)
-            finally:
-                cursor.close()
-        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
-            if self._engine.dialect.is_disconnect(error, connection, None):
-                connection.invalidate(error)
-                self._engine.dispose()  # the others of the pool are lost as well
+            self._execute(connection, cursor, bound)
+            result = outcome(cursor)
+            cursor.close()
+        except self._driver_error as error:
+            if self._dialect.is_disconnect(error, connection, None):
+                self._pool.drop(connection, error)
+                raise _ConnectionLost from error
+            self._pool.put(connection)
             if isinstance(error, self._unavailable):
                 raise DatabaseUnavailable from error
             raise
-        finally:
-            connection.close()
-
-    def _connection(self) -> PoolProxiedConnection:
-        try:
-            return self._engine.raw_connection()
-        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
-            # Unlike connect(), this passes the driver's own errors through.
-            raise DatabaseUnavailable from error
+        except BaseException as error:
+            # Cut short, say by a time-out: the connection may be in the middle of an answer.
+            self._pool.drop(connection, error)
+            raise
+        self._pool.put(connection)
+        return result
 
     def _execute(self, connection: PoolProxiedConnection, cursor: Any, bound: Row) -> None:
         if not self._prepare:
@@ -119,7 +119,7 @@ class Compiled:
             self._prepare_on(connection, cursor)
         try:
             cursor.execute(self._text, bound)
-        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+        except self._driver_error as error:
             if getattr(error, "pgcode", None) != UNKNOWN_STATEMENT:
                 raise
             self._prepare_on(connection, cursor)
@@ -128,7 +128,7 @@ class Compiled:
     def _prepare_on(self, connection: PoolProxiedConnection, cursor: Any) -> None:
         try:
             cursor.execute(self._prepare)
-        except self._engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+        except self._driver_error as error:
             if getattr(error, "pgcode", None) != KNOWN_STATEMENT:
                 raise
         connection.info[self._name] = True

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.db import Database
+from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
@@ -34,6 +35,7 @@ class Runtime:
     passwords: Passwords
     breaker: Breaker
     impatient_redis: Redis
+    deferred_writes: DeferredWrites
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)

@@ -18,7 +18,7 @@ from app.core.runtime import Runtime
 
 # Longer than any request can be on its way (see `web.peer.arrived_at`).
 REMEMBERED_SECONDS = 120
-# The winner may have committed and not told yet.
+# The winner may have committed and its word not be there yet.
 LATE_NEWS_SECONDS = 0.05
 # What browsers send at once arrives within this; nobody notices it once in a quarter of an hour.
 RIVALS_SECONDS = 0.02
@@ -56,12 +56,7 @@ def meeting_its_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iter
 def remember(rt: Runtime, spent_digest: str) -> None:
     """Tell that the rotation which spent this token is committed."""
     now = f"{rt.clock.now().timestamp():.6f}"
-    try:
-        rt.breaker.call(
-            lambda: rt.impatient_redis.set(_key(spent_digest), now, ex=REMEMBERED_SECONDS)
-        )
-    except RedisError:
-        return
+    rt.deferred_writes.put(_key(spent_digest), now, REMEMBERED_SECONDS)
 
 
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:

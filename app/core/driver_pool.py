@@ -1,0 +1,109 @@
+"""A bounded pool of driver connections that serves waiting callers in the order they came.
+
+SQLAlchemy's own pool lets a newcomer overtake callers that wait, who then wait for ever under load,
+and costs more per checkout than a prepared statement does.
+"""
+
+import threading
+from collections import deque
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlalchemy.pool import PoolProxiedConnection
+
+from app.core.errors import DatabaseUnavailable
+
+
+class _Waiter:
+    """A caller waiting for its turn; `connection` None means: make one."""
+
+    def __init__(self) -> None:
+        self.has_turn = threading.Event()
+        self.connection: PoolProxiedConnection | None = None
+
+
+class DriverPool:
+    """At most `size` connections of `engine`, which must not pool by itself."""
+
+    def __init__(self, engine: Engine, size: int, patience_seconds: float) -> None:
+        self._engine = engine
+        self._patience = patience_seconds
+        self._lock = threading.Lock()
+        self._idle: list[PoolProxiedConnection] = []
+        self._waiting: deque[_Waiter] = deque()
+        self._turns = size
+
+    def take(self) -> PoolProxiedConnection:
+        """Return a connection; give it back with `put` or `drop`.
+
+        Raises: DatabaseUnavailable when none can be made, or none is free in time.
+        """
+        waiter = None
+        with self._lock:
+            if self._turns:
+                self._turns -= 1
+                connection = self._idle.pop() if self._idle else None
+            else:
+                waiter = _Waiter()
+                self._waiting.append(waiter)
+        if waiter is not None:
+            connection = self._wait(waiter)
+        return connection or self._make()
+
+    def put(self, connection: PoolProxiedConnection) -> None:
+        """Give a connection back for others to use."""
+        self._pass_on(connection)
+
+    def drop(self, connection: PoolProxiedConnection, error: BaseException) -> None:
+        """Give back a connection that was lost; those that idle are lost as well."""
+        connection.invalidate(error)
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for other in idle:
+            other.invalidate(error)
+        self._pass_on(None)
+
+    def forget(self) -> None:
+        """Leave the idle connections to the parent process they were inherited from."""
+        with self._lock:
+            for connection in self._idle:
+                connection.detach()
+            self._idle = []
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _pass_on(self, connection: PoolProxiedConnection | None) -> None:
+        with self._lock:
+            if self._waiting:
+                waiter = self._waiting.popleft()
+                waiter.connection = connection
+                waiter.has_turn.set()
+                return
+            self._turns += 1
+            if connection is not None:
+                self._idle.append(connection)
+
+    def _wait(self, waiter: _Waiter) -> PoolProxiedConnection | None:
+        if not waiter.has_turn.wait(self._patience):
+            with self._lock:
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                    raise DatabaseUnavailable
+        return waiter.connection
+
+    def _make(self) -> PoolProxiedConnection:
+        driver: Any = self._engine.dialect.dbapi
+        try:
+            return self._engine.raw_connection()
+        except driver.Error as error:
+            # Unlike connect(), this passes the driver's own errors through.
+            self._pass_on(None)
+            raise DatabaseUnavailable from error
+        except BaseException:
+            self._pass_on(None)
+            raise
