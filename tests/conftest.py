@@ -30,10 +30,13 @@ from tests.support.live import LiveService, eventually
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)
 
+# The fixtures of running services, with what sets their environment apart.
+LIVE: dict[str, dict[str, str]] = {"live": {}, "direct": {"TRUSTED_PROXIES": ""}}
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test on both databases, one marked `postgres` on PostgreSQL only."""
-    for fixture in ("database_url", "live"):
+    for fixture in ("database_url", *LIVE):
         if fixture in metafunc.fixturenames:
             only_postgres = metafunc.definition.get_closest_marker("postgres")
             databases = ["postgres"] if only_postgres else ["sqlite", "postgres"]
@@ -44,9 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one running service in one process of the suite."""
     for item in items:
         callspec = getattr(item, "callspec", None)
-        if callspec is not None and "live" in callspec.params:
-            item.add_marker(pytest.mark.live)
-            item.add_marker(pytest.mark.xdist_group(f"live-{callspec.params['live']}"))
+        for fixture in LIVE:
+            if callspec is not None and fixture in callspec.params:
+                item.add_marker(pytest.mark.live)
+                item.add_marker(pytest.mark.xdist_group(f"{fixture}-{callspec.params[fixture]}"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -118,25 +122,26 @@ def sqlite_template(server_folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def live_services(
     request: pytest.FixtureRequest, server_folder: Path, worker_name: str
-) -> Iterator[Callable[[str], LiveService]]:
-    """Start the real service per database, at its first use."""
-    running: dict[str, LiveService] = {}
+) -> Iterator[Callable[[str, str], LiveService]]:
+    """Start the real service per fixture and database, at its first use."""
+    running: dict[tuple[str, str], LiveService] = {}
 
-    def find(database: str) -> LiveService:
-        if database not in running:
-            folder = server_folder / f"live-{database}"
+    def find(kind: str, database: str) -> LiveService:
+        if (kind, database) not in running:
+            folder = server_folder / f"{kind}-{database}"
             folder.mkdir()
             redis_url = request.getfixturevalue("live_redis_server")
-            running[database] = LiveService(folder, copy(database, folder), redis_url)
-        return running[database]
+            url = copy(kind, database, folder)
+            running[kind, database] = LiveService(folder, url, redis_url, **LIVE[kind])
+        return running[kind, database]
 
-    def copy(database: str, folder: Path) -> str:
+    def copy(kind: str, database: str, folder: Path) -> str:
         if database == "sqlite":
             template = request.getfixturevalue("sqlite_template")
             return servers.copy_sqlite(template, folder / "gatehouse.db")
         template = request.getfixturevalue("postgres_template")
         cluster = request.getfixturevalue("postgres_server")
-        return cluster.create(f"gatehouse_live_{worker_name}", template)
+        return cluster.create(f"gatehouse_{kind}_{worker_name}", template)
 
     yield find
     for service in running.values():
@@ -152,10 +157,23 @@ def live_redis_server(worker_number: int) -> Iterator[str]:
 
 @pytest.fixture
 def live(
-    request: pytest.FixtureRequest, live_services: Callable[[str], LiveService]
+    request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
 ) -> LiveService:
-    """The real service with two workers, without accounts; runs on both databases, too."""
-    service = live_services(request.param)
+    """The real service with two workers, without accounts; runs on both databases, too.
+
+    It takes this machine for a proxy it trusts.
+    """
+    service = live_services("live", request.param)
+    service.reset()
+    return service
+
+
+@pytest.fixture
+def direct(
+    request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
+) -> LiveService:
+    """Like `live`, without a proxy: every client is just a client."""
+    service = live_services("direct", request.param)
     service.reset()
     return service
 

@@ -1,11 +1,13 @@
 """The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg2
 import pytest
 import sqlalchemy as sa
 
+from tests.support.api import ApiClient
 from tests.support.factories import audit_rows
 
 
@@ -118,6 +120,33 @@ def test_cut_connections_are_replaced(database, signed_in, user):
             answer.fails(503, "database.error")
     signed_in.stranger().login(user)
     signed_in.stranger().login(user).ok()
+
+
+@pytest.mark.postgres
+def test_cut_connections_cost_no_read(database, app, signed_in):
+    """However many of them the pool holds."""
+    clients = [signed_in.twin() for _ in range(6)]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for answer in pool.map(ApiClient.me, clients):
+            answer.ok()
+    for _ in range(3):
+        database.cut_connections()
+        for client in clients:
+            client.me().ok()
+            client.get("/auth/sessions").ok()
+
+
+@pytest.mark.postgres
+def test_cut_connections_cost_at_most_one_refresh_and_no_session(database, signed_in):
+    signed_in.refresh().ok()
+    database.cut_connections()
+    answer = signed_in.refresh()
+    if answer.status != 200:
+        answer.fails(503, "database.error")
+        assert answer.set_cookies == {}
+    signed_in.me().ok()
+    signed_in.refresh().ok()
+    signed_in.refresh().ok()
 
 
 @pytest.mark.postgres

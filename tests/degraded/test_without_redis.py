@@ -55,6 +55,22 @@ def test_failed_logins_are_limited_by_address(rt, api, user):
     assert answer.retry_after == 300
 
 
+def test_a_login_of_ones_own_gives_no_further_guesses_at_others(rt, api, user):
+    """Who guesses must not clear the count with an account of the same address."""
+    own = make_user(rt)
+    for _ in range(9):
+        fail(api, user, 1)
+        api.login(own).ok()
+    fail(api, user, 1)
+    api.login(own).fails(429, "rate_limited")
+    api.login(user).fails(429, "rate_limited")
+
+
+def test_logins_that_succeed_are_not_counted_at_all(api, user):
+    for _ in range(20):
+        api.login(user).ok()
+
+
 def test_the_local_limit_counts_addresses_apart_and_networks_together(api, user):
     fail(api, user, 5, address="2001:db8:1:2::1")
     fail(api, user, 5, address="2001:db8:1:2:3::1")

@@ -1,5 +1,8 @@
 """POST /auth/login (spec 01 §4; decisions A3, A4, A13, A14, E8)."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import sqlalchemy as sa
 
@@ -148,6 +151,26 @@ def test_a_password_typed_on_another_keyboard_is_the_same(rt, api, user):
     api.login(make_user(rt, password=decomposed), composed).ok()
 
 
+def test_a_password_that_grows_when_it_is_normalized_can_be_set_and_used(api, user):
+    """128 signs as typed count, however many NFKC makes of them."""
+    grown = "\ufdfa" * 128
+    api.login(user).ok()
+    body = {"current_password": user.password, "new_password": grown}
+    api.put("/auth/password", body).ok()
+    api.login(user, grown).ok()
+    api.login(user, "\ufdfa" * 127).fails(401, "auth.credentials_failed")
+    api.login(user, "\ufdfa" * 129).fails(401, "auth.credentials_failed")
+
+
+@pytest.mark.parametrize("sign", ["x", "\ufdfa"], ids=ascii)
+def test_a_password_of_129_signs_never_matches(rt, api, user, sign):
+    """Not even a hash of just that, which no rule of this service let in, nor of its beginning."""
+    long = sign * 129
+    for stored in (long, long[:128]):
+        change_user(rt, user, password_hash=rt.passwords.hash(stored))
+        api.login(user, long).fails(401, "auth.credentials_failed")
+
+
 def test_a_username_with_the_look_of_another_is_another(rt, api, user):
     make_user(rt, username="kim")
     api.login("k\u0131m", "a good long password").fails(401, "auth.credentials_failed")
@@ -235,6 +258,24 @@ def test_a_hash_with_old_parameters_is_renewed_at_login(rt, api, user):
     assert renewed.startswith("$argon2id$v=19$m=8,t=1,p=1$")
     api.login(user).ok()
     assert column_of(rt, user, "password_hash") == renewed
+
+
+def test_parallel_logins_with_a_hash_of_old_parameters_all_succeed(rt, app, user):
+    """Each writes the new hash; on PostgreSQL none may end in a deadlock."""
+    old = Passwords(Argon2Cost(memory_kib=16, passes=1, lanes=1), 1).hash(user.password)
+    clients = [ApiClient(app) for _ in range(4)]
+    barrier = Barrier(len(clients))
+
+    def log_in(client):
+        barrier.wait()
+        return client.login(user)
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for _ in range(10):
+            change_user(rt, user, password_hash=old)
+            for answer in pool.map(log_in, clients):
+                answer.ok()
+            assert column_of(rt, user, "password_hash").startswith("$argon2id$v=19$m=8,t=1,p=1$")
 
 
 def test_a_renewed_hash_ends_no_session(rt, signed_in, user):

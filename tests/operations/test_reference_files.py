@@ -76,3 +76,30 @@ def test_nothing_else_is_served(api, path):
 def test_a_trailing_slash_leads_to_the_page(api):
     answer = api.get(f"{DOCS}/")
     assert (answer.status, answer.headers["Location"]) == (308, "../docs")
+
+
+@pytest.mark.parametrize("path", ["/api/v1//docs", "//api/v1/docs", "/api//v1/docs/"])
+def test_a_doubled_slash_is_another_address_and_no_redirect(app, path):
+    """A redirect would name a host, which a proxy may know better."""
+    answer = app.test_client().get(f"http://localhost{path}")
+    assert answer.status_code == 404
+    assert "Location" not in answer.headers
+
+
+@pytest.mark.parametrize("header", ["If-Modified-Since", "If-Unmodified-Since", "If-Range"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Mon, 01 Jan 99999 00:00:00 GMT",
+        "Mon, 01 Jan 0000 00:00:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 +2359",
+        "Fri, 31 Dec 9999 23:59:59 -2359",
+        "Mon, 01 Jan 2026 00:00:00 +99999999999",
+        "Mon, 99 Jan 2026 99:99:99 GMT",
+        "-1",
+        "nonsense",
+    ],
+)
+def test_a_date_that_no_calendar_has_is_no_failure(api, header, date):
+    answer = api.get(f"{DOCS}/assets/page.css", headers={header: date}, described=False)
+    assert answer.status in {200, 304, 400, 412}

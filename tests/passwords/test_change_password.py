@@ -5,6 +5,14 @@ from threading import Barrier
 
 import pytest
 
+from app.administration import accounts
+from app.core.client import Client
+from app.login.errors import CredentialsFailed
+from app.passwords import service
+from app.sessions import service as sessions
+from app.sessions import upkeep
+from app.sessions.errors import TokenInvalid
+from app.users.models import Status
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,
@@ -205,3 +213,85 @@ def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
             }
     ApiClient(app).login(user, f"new password {winners[0]}").ok()
     assert len(audit_rows(rt, "user_change_password")) == 1
+
+
+# --- what happens while the passwords are computed ---------------------------------------------
+
+SET_BY_OPERATOR = "set by an operator"
+MEANWHILE = {
+    "all sessions revoked": lambda rt, name, _: accounts.revoke_sessions(rt, name),
+    "a change forced": lambda rt, name, _: accounts.require_password_change(
+        rt, name, required=True
+    ),
+    "account disabled": lambda rt, name, _: accounts.set_status(rt, name, Status.DISABLED),
+    "own session revoked": lambda rt, _, session_id: upkeep.revoke(rt, session_id),
+    "password set": lambda rt, name, _: accounts.set_password(rt, name, SET_BY_OPERATOR),
+}
+WITHOUT_HASHING = [event for event in MEANWHILE if event != "password set"]
+
+
+def change_late(rt, principal, current):
+    """Change the password for a request whose access check was a while ago."""
+    return service.change_password(
+        rt,
+        principal.account,
+        principal.session_id,
+        current_password=current,
+        new_password=NEW,
+        client=Client.of("127.0.0.1", None),
+    )
+
+
+@pytest.mark.parametrize("event", MEANWHILE)
+def test_a_change_overtaken_by_an_operator_is_refused_and_changes_nothing(
+    rt, signed_in, user, event
+):
+    """The account was read when the request came in; the operator was faster than Argon2."""
+    stale = sessions.authenticate(rt, signed_in.access_token)
+    MEANWHILE[event](rt, user.username, stale.session_id)
+    columns = ("password_hash", "must_change_password", "status", "session_version")
+    before = [column_of(rt, user, name) for name in columns]
+    with pytest.raises(TokenInvalid):
+        change_late(rt, stale, SET_BY_OPERATOR if event == "password set" else user.password)
+    assert [column_of(rt, user, name) for name in columns] == before
+    assert audit_rows(rt, "user_change_password") == []
+    assert sessions.list_sessions(rt, user.id, None) == []
+
+
+@pytest.mark.parametrize("event", WITHOUT_HASHING)
+def test_a_request_overtaken_while_it_hashes_is_answered_as_one_without_a_session(
+    rt, signed_in, user, event
+):
+    session_id = sessions.authenticate(rt, signed_in.access_token).session_id
+    real = rt.passwords._context
+
+    class Overtaken:
+        """The hashing library, during whose first new hash the operator acts."""
+
+        def __init__(self):
+            self.acted = False
+
+        def hash(self, password):
+            if not self.acted:
+                self.acted = True
+                MEANWHILE[event](rt, user.username, session_id)
+            return real.hash(password)
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+    rt.passwords._context = Overtaken()
+    answer = change(signed_in, user.password).fails(401, "auth.token_invalid")
+    assert answer.set_cookies == {}
+    assert not real.verify(NEW, column_of(rt, user, "password_hash"))
+    assert audit_rows(rt, "user_change_password") == []
+
+
+def test_a_forced_change_overtaken_by_a_generated_password_stays_forced(rt, api, user):
+    change_user(rt, user, must_change_password=True)
+    api.login(user).ok()
+    stale = sessions.authenticate(rt, api.access_token)
+    accounts.set_password(rt, user.username, None)
+    with pytest.raises(CredentialsFailed):
+        change_late(rt, stale, user.password)
+    assert column_of(rt, user, "must_change_password") is True

@@ -40,6 +40,21 @@ def test_a_listed_page_may_read_the_answer(api):
 
 
 @pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize("headers", [{}, {"Origin": PAGE}, {"Origin": ORIGIN}], ids=str)
+def test_what_a_cache_may_keep_is_kept_per_origin(api, headers):
+    """Else a cache would hand one page the answer marked for another, or for none."""
+    answer = api.get("/public/frontend-config", headers=headers)
+    answer.ok()
+    assert "public" in answer.headers["Cache-Control"]
+    assert {"Authorization", "Cookie", "Origin"} <= set(answer.headers["Vary"].split(", "))
+
+
+def test_while_cors_is_off_a_cache_need_not_tell_origins_apart(api):
+    answer = api.get("/public/frontend-config", headers={"Origin": PAGE})
+    assert answer.headers["Vary"] == "Authorization, Cookie"
+
+
+@pytest.mark.usefixtures("listed")
 def test_refusals_can_be_read_too(api):
     answer = api.me(headers={"Origin": PAGE}).fails(401, "auth.token_missing")
     assert answer.headers["Access-Control-Allow-Origin"] == PAGE

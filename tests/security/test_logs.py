@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import contextmanager
 
 import pytest
 
@@ -104,3 +105,44 @@ def test_a_configured_secret_is_not_logged(rt, api, user, lines):
     make_user(rt)
     api.login(user).ok()
     assert "the smtp password" not in lines()
+
+
+# --- lines that a request tries to forge -------------------------------------------------------
+
+
+@contextmanager
+def logging_to_standard_error(log_format):
+    """Log as the service does, for as long as the test does not look."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    logs.configure(log_format, "INFO")
+    try:
+        yield
+    finally:
+        root.handlers[:], root.level = handlers, level
+        root.setLevel(level)
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize(
+    "forged",
+    ["%0a", "%0d%0a", "%1b[2J", "%00", "%7f", "%c2%85", "%e2%80%a8", "%0b", "%0c", "%1c"],
+)
+def test_a_path_cannot_start_another_line_or_steer_a_terminal(api, capfd, log_format, forged):
+    line = "2026-03-02T09:30:00.000Z INFO gatehouse.access GET /forged 200"
+    with logging_to_standard_error(log_format):
+        api.get(f"/auth/{forged}{line}", described=False).fails(404, "endpoint.not_found")
+    written = capfd.readouterr().err
+    assert written.count("\n") == 1
+    [only] = written.splitlines()
+    assert only.isprintable()
+    assert "/forged" in only
+    assert " 404 " in only
+
+
+def test_a_message_with_line_breaks_stays_on_one_line(capfd):
+    with logging_to_standard_error("text"):
+        logging.getLogger("gatehouse.test").warning("one\ntwo\x1b[31m\u202ethree \ud800 caf\u00e9")
+    written = capfd.readouterr().err
+    assert written.count("\n") == 1
+    assert "one\\ntwo\\x1b[31m\\u202ethree \\ud800 caf\u00e9" in written

@@ -127,6 +127,39 @@ def test_list_shows_every_key(line):
     assert "branding_title" in line("config", "list").text
 
 
+# --- settings that contradict each other ------------------------------------------------------
+
+ANY_PAGE = ("cors_allowed_origins", '["*"]')
+WITH_CREDENTIALS = ("cors_allow_credentials", "true")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(ANY_PAGE, WITH_CREDENTIALS), (WITH_CREDENTIALS, ANY_PAGE)]
+)
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_every_page_with_credentials_is_refused_in_either_order(line, first, second, enabled):
+    line.json("config", "set", "cors_enabled", enabled)
+    line.json("config", "set", *first)
+    before = line.json("config", "get", second[0])
+    assert "cors_allowed_origins" in line.refuses("bad_request", "config", "set", *second)
+    assert line.json("config", "get", second[0]) == before
+
+
+def test_every_page_beside_a_single_one_is_refused(line):
+    mixed = '["*", "https://a.example"]'
+    line.refuses("bad_request", "config", "set", "cors_allowed_origins", mixed)
+    both = '{"cors_allowed_origins": ["*"], "cors_allow_credentials": true}'
+    line.refuses("bad_request", "config", "import", "-", stdin=both)
+    assert line.json("config", "get", "cors_allowed_origins")["value"] == []
+
+
+def test_a_contradiction_is_resolved_by_one_import(line):
+    line.json("config", "set", *ANY_PAGE)
+    both = '{"cors_allowed_origins": ["https://a.example"], "cors_allow_credentials": true}'
+    line.json("config", "import", "-", stdin=both)
+    assert line.json("config", "get", "cors_allow_credentials")["value"] == "true"
+
+
 # --- validate --------------------------------------------------------------------------------
 
 
@@ -146,6 +179,7 @@ def test_fresh_settings_are_valid(line, rt):
         ("mail_smtp_password", "in clear"),
         ("of_another_version", "1"),
         ("auth_email_code_login_enabled", "true"),
+        ("cors_allowed_origins", '["*", "https://a.example"]'),
     ],
 )
 def test_bad_row_is_found(line, rt, key, text):

@@ -130,6 +130,9 @@ def test_usernames_within_the_rule_are_kept_as_typed(api, username):
         ("  padded@example.com ", "padded@example.com"),
         ("first.last+tag@sub.example.com", "first.last+tag@sub.example.com"),
         ("a@bücher.example", "a@xn--bcher-kva.example"),
+        ("admin@files.test", "admin@files.test"),
+        ("admin@nas.local", "admin@nas.local"),
+        ("admin@box.home.arpa", "admin@box.home.arpa"),
     ],
 )
 def test_addresses_are_kept_in_lower_case(api, typed, stored):
@@ -201,6 +204,51 @@ def test_without_a_usable_origin_the_requests_own_address_counts(rt, api, origin
     headers = {"Origin": origin, "Host": "files.example.com:8080"}
     api.sign_up_admin(headers=headers).ok(201)
     assert learnt(rt)[0] == ("http://files.example.com:8080",)
+
+
+BAD_AUTHORITIES = [
+    "files.example:1234567890",
+    "files.example:65536",
+    "files.example:0",
+    "files.example:\u0663",
+    "[:::]",
+    "[:::]:80",
+    "[::1",
+    "[]",
+    "a b",
+    "a,b",
+    f"{'x' * 600}.example",
+]
+
+
+@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=lambda host: ascii(host)[:30])
+def test_an_unusable_host_does_not_keep_the_administrator_out(rt, api, host):
+    """The address stays unknown; nothing else is wrong."""
+    environ = {"HTTP_HOST": host.encode().decode("latin-1")}
+    answer = api.sign_up_admin(environ_overrides=environ)
+    answer.ok(201)
+    assert learnt(rt)[0] == ()
+    assert state(api) == "ready"
+
+
+@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=lambda host: ascii(host)[:30])
+def test_an_unusable_origin_leaves_the_requests_own_address(rt, api, host):
+    origin = f"https://{host}".encode().decode("latin-1")
+    headers = {"Host": "files.example.com:8080"}
+    api.sign_up_admin(headers=headers, environ_overrides={"HTTP_ORIGIN": origin}).ok(201)
+    assert learnt(rt)[0] == ("http://files.example.com:8080",)
+
+
+@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=lambda host: ascii(host)[:30])
+def test_an_unusable_host_or_origin_never_fails_a_later_request(api, user, host):
+    text = host.encode().decode("latin-1")
+    for environ in (
+        {"HTTP_HOST": text, "HTTP_ORIGIN": "http://localhost"},
+        {"HTTP_ORIGIN": f"https://{text}"},
+        {"HTTP_REFERER": f"https://{text}/page"},
+    ):
+        answer = api.login(user, environ_overrides=environ)
+        assert answer.status in {400, 403}, answer
 
 
 def test_the_requests_own_loopback_address_is_stored_as_localhost(rt, api):

@@ -218,6 +218,10 @@ class LiveClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def connect(self) -> None:
+        """Open the connection before the first request does."""
+        self._connection.connect()
+
     def close(self) -> None:
         self._connection.close()
 

@@ -1,0 +1,95 @@
+"""Redis takes connections but does not answer (decision A29): few requests find that out."""
+
+import os
+import signal
+
+import pytest
+
+from app.core import redis as redis_client
+from app.serving import valkey
+from tests.support import servers
+from tests.support.api import ApiClient
+from tests.support.factories import make_user
+
+
+@pytest.fixture
+def server():
+    """A Valkey of its own; the process that can be made to hang."""
+    with servers.short_folder() as folder:
+        process = valkey.start(folder, folder / "s", persist=False)
+        try:
+            valkey.wait_until_ready(process, folder / "s")
+            process.url = f"unix://{folder / 's'}"
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            valkey.stop(process)
+
+
+@pytest.fixture
+def redis(server):
+    return redis_client.connect_impatiently(server.url)
+
+
+@pytest.fixture
+def app(make_app, redis):
+    return make_app(redis=redis)
+
+
+@pytest.fixture
+def asked(redis, monkeypatch):
+    """One entry per call that went as far as the connection pool."""
+    calls = []
+    real = redis.connection_pool.get_connection
+
+    def get_connection(*arguments, **options):
+        calls.append(arguments)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(redis.connection_pool, "get_connection", get_connection)
+    return calls
+
+
+@pytest.fixture
+def signed_in(app, user):
+    client = ApiClient(app)
+    client.login(user).ok()
+    return client
+
+
+@pytest.fixture
+def hanging(signed_in, server):
+    os.kill(server.pid, signal.SIGSTOP)
+
+
+@pytest.mark.usefixtures("hanging")
+def test_one_request_a_second_waits_for_it_and_all_are_answered(signed_in, asked, clock):
+    for seconds in range(1, 4):
+        for _ in range(20):
+            signed_in.me().ok()
+        assert len(asked) == seconds
+        clock.advance(seconds=0.999)
+        signed_in.me().ok()
+        assert len(asked) == seconds
+        clock.advance(seconds=0.001)
+
+
+@pytest.mark.usefixtures("hanging")
+def test_what_one_request_found_out_holds_for_every_other_kind(rt, signed_in, asked):
+    other = make_user(rt)
+    signed_in.me().ok()
+    signed_in.refresh().ok()
+    signed_in.post("/auth/check").ok()
+    signed_in.stranger().login(other).ok()
+    signed_in.stranger().login(other, "not the password").fails(401, "auth.credentials_failed")
+    assert len(asked) == 1
+
+
+@pytest.mark.usefixtures("hanging")
+def test_it_is_used_again_once_it_answers(signed_in, server, asked, clock):
+    signed_in.me().ok()
+    os.kill(server.pid, signal.SIGCONT)
+    clock.advance(seconds=1)
+    for _ in range(5):
+        signed_in.me().ok()
+    assert len(asked) == 6
