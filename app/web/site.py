@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from app.core import live_settings
 
+LONGEST_AUTHORITY = 528
+
 _HOST = re.compile(r"[a-z0-9._-]+")
 
 
@@ -26,6 +28,8 @@ def normalized_origin(text: str) -> str:
 
 def is_authority(authority: str) -> bool:
     """Tell whether a lower-case text is `host` or `host:port`."""
+    if len(authority) > LONGEST_AUTHORITY:
+        return False
     host, separator, port = authority.rpartition(":")
     if not separator or authority.endswith("]"):
         host, port = authority, "1"

@@ -59,6 +59,8 @@ def free_port() -> int:
 class LiveService:
     """gunicorn on a migrated database; `rt` reaches the same database from the test."""
 
+    gunicorn_config = "gunicorn.conf.py"
+
     def __init__(self, folder: Path, database_url: str, redis_url: str, **environment: str) -> None:
         self.folder = folder
         self.port = free_port()
@@ -97,7 +99,7 @@ class LiveService:
     def _launch(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"],
+                [sys.executable, "-m", "gunicorn", "--config", self.gunicorn_config, "wsgi:app"],
                 cwd=servers.ROOT,
                 env=self._environ,
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,120 @@
+"""The addresses of database and Redis, as an operator may mistype them (`Config.from_env`)."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core.config import Config, ConfigError
+
+PASSWORD = "hunter2secret"
+
+
+def complaint(**variables):
+    """Return what the operator reads: one line."""
+    with pytest.raises(ConfigError) as caught:
+        Config.from_env({f"GATEHOUSE_{name}": value for name, value in variables.items()})
+    text = str(caught.value)
+    assert "\n" not in text
+    assert PASSWORD not in text
+    return text
+
+
+def config(**variables):
+    return Config.from_env({f"GATEHOUSE_{name}": value for name, value in variables.items()})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{PASSWORD}@db:notaport/name",
+        f"postgresql://me:{PASSWORD}@db:5432port/name",
+        f"postgresql//me:{PASSWORD}@db/name",
+        f"mysql://me:{PASSWORD}@db/name",
+        f"mysql+nodriver://me:{PASSWORD}@db/name",
+        f"://me:{PASSWORD}@db/name",
+        f"me:{PASSWORD}@db/name",
+        f"postgresql://me:{PASSWORD}@[::1/name",
+        "just some words",
+        "/var/lib/gatehouse.db",
+        "sqlite",
+    ],
+)
+def test_a_bad_database_url_is_one_line_without_its_password(url):
+    assert complaint(DATABASE_URL=url).startswith("GATEHOUSE_DATABASE_URL: ")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://:{PASSWORD}@cache:6379/0",
+        f"redis:/:{PASSWORD}@cache",
+        f"redis://:{PASSWORD}@cache:notaport/0",
+        f"redis://:{PASSWORD}@cache:99999/0",
+        f"redis://:{PASSWORD}@[::1/0",
+        f":{PASSWORD}@cache:6379",
+        "cache:6379",
+        "localhost",
+    ],
+)
+def test_a_bad_redis_url_is_one_line_without_its_password(url):
+    assert complaint(REDIS_URL=url).startswith("GATEHOUSE_REDIS_URL: ")
+
+
+def test_all_bad_addresses_are_named_at_once_a_line_each():
+    with pytest.raises(ConfigError) as caught:
+        config(DATABASE_URL="nonsense", REDIS_URL="nonsense", BIND="nonsense")
+    lines = str(caught.value).splitlines()
+    names = ["GATEHOUSE_BIND", "GATEHOUSE_DATABASE_URL", "GATEHOUSE_REDIS_URL"]
+    assert sorted(line.partition(":")[0] for line in lines) == names
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])
+def test_a_database_in_memory_is_refused(url):
+    assert "file" in complaint(DATABASE_URL=url)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///file::memory:?uri=true", "sqlite:///?mode=memory"])
+def test_a_database_in_memory_by_another_name_is_none(url):
+    """Either refused, or a file whose name happens to look like that."""
+    try:
+        url = config(DATABASE_URL=url).database_url
+    except ConfigError:
+        return
+    assert url.startswith("sqlite:////")
+    assert "?" not in url
+
+
+@pytest.mark.parametrize("path", ["data/my.db", "./my.db", "my.db"])
+def test_a_relative_database_file_is_found_from_everywhere(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = config(DATABASE_URL=f"sqlite:///{path}").database_url
+    monkeypatch.chdir("/")
+    file = Path(url.removeprefix("sqlite:///"))
+    assert file == (tmp_path / path)
+    assert file.is_absolute()
+
+
+def test_an_absolute_database_file_is_kept(tmp_path):
+    url = f"sqlite:///{tmp_path}/my.db"
+    assert config(DATABASE_URL=url).database_url == url
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg2"])
+def test_postgresql_is_reached_by_the_installed_driver_whatever_it_is_called(scheme):
+    rest = "me:p%40ss%2Fword@db.example:5433/gatehouse?sslmode=require"
+    url = config(DATABASE_URL=f"{scheme}://{rest}").database_url
+    assert url == f"postgresql+psycopg2://{rest}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://cache:6379/1",
+        f"redis://:{PASSWORD}@cache",
+        f"rediss://me:{PASSWORD}@cache:6380/0",
+        "unix:///run/valkey.sock?db=2",
+        "redis://[::1]:6379",
+    ],
+)
+def test_a_good_redis_url_is_kept_as_it_is(url):
+    assert config(REDIS_URL=url).redis_url == url
