@@ -56,7 +56,7 @@ def set_up(body: dict[str, Any]) -> ResponseReturnValue:
 def _origin_of_site() -> str | None:
     """Return what the browser says, or else the address the request came to (decision A12)."""
     try:
-        return site.normalized_origin(request.headers.get("Origin", ""))
+        return site.site_origin(request.headers.get("Origin", ""))
     except ValueError:
         pass
     try:

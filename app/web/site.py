@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from app.core import live_settings
 
-LONGEST_AUTHORITY = 528
+LONGEST_SITE_ORIGIN = 512
 
 _HOST = re.compile(r"[a-z0-9._-]+")
 
@@ -26,10 +26,18 @@ def normalized_origin(text: str) -> str:
     return bare
 
 
+def site_origin(text: str) -> str:
+    """Return an origin that may be an address of this site.
+
+    Raises: ValueError.
+    """
+    if len(text) > LONGEST_SITE_ORIGIN:
+        raise ValueError(f"must be at most {LONGEST_SITE_ORIGIN} characters long")
+    return normalized_origin(text)
+
+
 def is_authority(authority: str) -> bool:
     """Tell whether a lower-case text is `host` or `host:port`."""
-    if len(authority) > LONGEST_AUTHORITY:
-        return False
     host, separator, port = authority.rpartition(":")
     if not separator or authority.endswith("]"):
         host, port = authority, "1"
@@ -63,6 +71,6 @@ def storable_origin(origin: str) -> str:
     return f"{parts.scheme}://localhost" + (f":{parts.port}" if parts.port else "")
 
 
-PUBLIC_SITE_URL = live_settings.text_list("public_site_url", normalized_origin, in_order=True)
+PUBLIC_SITE_URL = live_settings.text_list("public_site_url", site_origin, in_order=True)
 STRICT_REQUEST_SOURCE = live_settings.boolean("auth_strict_request_source", default=False)
 COOKIE_SECURE = live_settings.boolean("auth_cookie_secure", default=True)
