@@ -1,8 +1,10 @@
 """Runs long computations in native threads, so that an event loop never waits for one."""
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -12,6 +14,9 @@ import gevent.threadpool
 from app.core.errors import Unavailable
 
 T = TypeVar("T")
+
+
+NICENESS = 5
 
 
 class Overloaded(Unavailable):
@@ -28,6 +33,7 @@ class NativePool:
     def __init__(self, size: int, most_waiting: int = 256) -> None:
         self._size = size
         self._places = threading.BoundedSemaphore(size + most_waiting)
+        self._polite: set[int] = set()
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return `function(*arguments)`, computed in a thread; its exceptions pass through.
@@ -37,10 +43,19 @@ class NativePool:
         if not self._places.acquire(blocking=False):
             raise Overloaded
         try:
-            result: T = self._apply(function, arguments)
+            result: T = self._apply(self._politely, (function, *arguments))
             return result
         finally:
             self._places.release()
+
+    def _politely(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Compute below the event loop's priority, so that short requests are not kept waiting."""
+        thread = threading.get_native_id()
+        if thread not in self._polite:
+            self._polite.add(thread)
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+        return function(*arguments)
 
     @cached_property
     def _apply(self) -> Callable[..., Any]:
