@@ -8,7 +8,6 @@ from app.core.db import Base
 SETUP = "setup"
 LOGIN_METHODS = "login_methods"
 STORAGE_TOPOLOGY = "storage_topology"
-ALL_LOCKS = (SETUP, LOGIN_METHODS, STORAGE_TOPOLOGY)
 
 
 class NamedLock(Base):

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-import string
 import uuid
 from dataclasses import dataclass
 
@@ -65,8 +64,3 @@ def digest(token: str) -> str:
     Only for tokens of 128 random bits or more; a short code needs a keyed hash (decision A27).
     """
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_hexadecimal(text: str, length: int) -> bool:
-    """Tell whether `text` is `length` hexadecimal digits."""
-    return len(text) == length and all(character in string.hexdigits for character in text)

@@ -80,11 +80,6 @@ def is_email_taken(session: Session, address: str, *, except_for: int | None = N
     )
 
 
-def any_user(reader: Reader) -> bool:
-    """Tell whether there is any account."""
-    return bool(reader.execute(select(exists(select(User.id)))).scalar())
-
-
 def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
     """Return status and session_version, which nobody changes until this transaction ends."""
     row = session.connection().execute(_LOCK_VERSION, {"user_id": user_id}).one_or_none()
