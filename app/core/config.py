@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
-from redis.connection import parse_url as parse_redis_url
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
@@ -254,6 +250,10 @@ def _database_url(raw: str) -> str:
 
     Complaints never repeat the value, which may hold a password.
     """
+    # Loaded only when a URL is given: the launcher reads this module, and its start is waited for.
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(raw)
     except (ArgumentError, ValueError):
@@ -269,6 +269,8 @@ def _database_url(raw: str) -> str:
 
 
 def _redis_url(raw: str) -> str:
+    from redis.connection import parse_url as parse_redis_url  # for the same reason
+
     try:
         parse_redis_url(raw)  # type: ignore[no-untyped-call]
     except ValueError:

@@ -139,7 +139,10 @@ class Database:
         Raises: DatabaseUnavailable when the connection is lost.
         """
         self._count_statement()
-        return self._compiled_for(prepared).rows(values)
+        try:
+            return self._compiled_for(prepared).rows(values)
+        except sqlite3.OperationalError as error:
+            raise DatabaseUnavailable from error
 
     def row(self, prepared: Prepared, *values: Any) -> Row | None:
         """Like `rows`, for a SELECT by a unique key; None without a row."""

@@ -55,13 +55,17 @@ class DriverPool:
         self._pass_on(connection)
 
     def drop(self, connection: PoolProxiedConnection, error: BaseException) -> None:
-        """Give back a connection that was lost; those that idle are lost as well."""
+        """Close a connection whose state is not known, and free its place."""
         connection.invalidate(error)
+        self._pass_on(None)
+
+    def drop_all(self, connection: PoolProxiedConnection, error: BaseException) -> None:
+        """Close a connection that was lost, and those that idle: they are lost as well."""
         with self._lock:
             idle, self._idle = self._idle, []
         for other in idle:
             other.invalidate(error)
-        self._pass_on(None)
+        self.drop(connection, error)
 
     def forget(self) -> None:
         """Leave the idle connections to the parent process they were inherited from."""

@@ -98,7 +98,7 @@ class Compiled:
             cursor.close()
         except self._driver_error as error:
             if self._dialect.is_disconnect(error, connection, None):
-                self._pool.drop(connection, error)
+                self._pool.drop_all(connection, error)
                 raise _ConnectionLost from error
             self._pool.put(connection)
             if isinstance(error, self._unavailable):
