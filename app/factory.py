@@ -1,7 +1,6 @@
 """Builds the application: the only module that knows every area."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Flask
@@ -10,32 +9,47 @@ from redis import Redis
 
 from app.administration import cli as administration
 from app.administration import housekeeping
+from app.contact_verification.views import bp as contact_verification
 from app.core import db, logs
 from app.core import redis as redis_client
+from app.core.breaker import Breaker
 from app.core.clock import Clock, SystemClock
-from app.core.config import Config
+from app.core.config import MIGRATIONS, Config
 from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
-from app.core.rate_limits import Breaker, FailedSecrets, RateLimits
+from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.invitations.views import bp as invitations
 from app.login.views import bp as login
 from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.passwords.views import bp as passwords
 from app.profile.views import bp as profile
+from app.registration.views import bp as registration
 from app.sessions import service as sessions_service
 from app.sessions.views import bp as sessions
+from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup.views import bp as setup
 from app.web import cors, errors, lifecycle, metrics, principal
 from app.web import runtime as web_runtime
 
-MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
-BLUEPRINTS = (operations, docs, setup, login, sessions, passwords, profile)
+BLUEPRINTS = (
+    operations,
+    docs,
+    setup,
+    registration,
+    invitations,
+    contact_verification,
+    login,
+    sessions,
+    passwords,
+    profile,
+)
 
 
 class SyncFlask(Flask):
@@ -86,9 +100,9 @@ def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> R
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
 
-    def load_settings() -> dict[str, str]:
+    def load_settings() -> Mapping[str, str]:
         with database.reading_apart() as connection:
-            return dict(settings.load(connection))
+            return settings_queries.list_texts(connection)
 
     return Runtime(
         config=config,

@@ -11,6 +11,8 @@ from app.administration.doctor_cli import doctor
 from app.administration.keys_cli import group as keys
 from app.administration.storage_cli import group as storage_group
 from app.administration.users_cli import group as users
+from app.invitations.cli import group as invitations
+from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
@@ -29,7 +31,19 @@ def prepare() -> Shown:
     return Shown({"prepared": True})
 
 
-COMMANDS = (prepare, doctor, cleanup, users, sessions, config, storage_group, keys, audit)
+COMMANDS = (
+    prepare,
+    doctor,
+    cleanup,
+    users,
+    invitations,
+    sessions,
+    config,
+    mail,
+    storage_group,
+    keys,
+    audit,
+)
 
 
 def install(app: Flask) -> None:

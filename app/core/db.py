@@ -6,7 +6,7 @@ here instead of in C: its own busy wait would stop the whole event loop of a gev
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from sqlalchemy import (
     create_engine,
     event,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -216,6 +217,12 @@ class Database:
                 if "locked" not in str(error) or self._clock.monotonic() > give_up_at:
                     raise DatabaseUnavailable from error
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
+
+
+def insert_or_update(session: Session, table: type[Base], values: Mapping[str, Any]) -> Any:
+    """Return an INSERT to which `.on_conflict_do_update(...)` can be added on either database."""
+    kinds = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+    return kinds[session.get_bind().dialect.name](table).values(**values)
 
 
 def _autocommit_engine(config: Config, **pool: Any) -> Engine:

@@ -1,6 +1,12 @@
-"""Rows that exist to be locked, for decisions about a whole table ("is there an admin?")."""
+"""Locks for decisions that no unique constraint can make.
 
-from sqlalchemy import String, select
+Named locks are rows, for decisions about a whole table ("is there an admin?"). A text is locked by
+itself, for decisions about one value that may stand in more than one column.
+"""
+
+import hashlib
+
+from sqlalchemy import String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from app.core.db import Base
@@ -24,3 +30,10 @@ def hold(session: Session, name: str) -> None:
     SQLite has one writer at a time anyway and ignores FOR UPDATE.
     """
     session.execute(select(NamedLock.name).where(NamedLock.name == name).with_for_update()).one()
+
+
+def hold_text(session: Session, text: str) -> None:
+    """Like `hold`, for any text; two texts share a lock once in 2^64 times, which only waits."""
+    if session.get_bind().dialect.name == "postgresql":
+        number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
+        session.execute(select(func.pg_advisory_xact_lock(number)))

@@ -36,6 +36,20 @@ class EmailExists(BadRequest):
     message = "This e-mail address is taken."
 
 
+class EmailBlocked(BadRequest):
+    """The local e-mail policy refuses this address or its domain."""
+
+    code = ErrorCode.AUTH_EMAIL_BLOCKED
+    message = "This e-mail address cannot be used here."
+
+
+class EmailNotAllowlisted(BadRequest):
+    """The local e-mail policy accepts others only."""
+
+    code = ErrorCode.AUTH_EMAIL_NOT_ALLOWLISTED
+    message = "This e-mail address cannot be used here."
+
+
 class IdentifierExists(BadRequest):
     """A simultaneous request took the username or the address."""
 

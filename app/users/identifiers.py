@@ -47,6 +47,11 @@ def email(typed: str) -> str:
         raise EmailInvalid from None
 
 
+def is_listed(address: str, entries: tuple[str, ...]) -> bool:
+    """Tell whether a normalised address, or exactly its domain, is among policy entries."""
+    return address in entries or address.rpartition("@")[2] in entries
+
+
 def identifier(typed: str) -> Identifier:
     """Return how to look up what was typed at a login; never fails, nonsense is just not found."""
     text = typed.strip()

@@ -120,6 +120,16 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
     )
 
 
+def drop_pending_email(session: Session, user_id: int) -> None:
+    """Forget the address an account is changing to."""
+    session.execute(
+        update(User)
+        .where(User.id == user_id, User.pending_email.is_not(None))
+        .values(pending_email=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
 def remove(session: Session, user_id: int) -> None:
     """Delete an account with everything that hangs on it."""
     statement = delete(User).where(User.id == user_id)

@@ -6,11 +6,16 @@ from datetime import datetime
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.core import locks
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
+from app.core.runtime import Runtime
+from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (
+    EmailBlocked,
     EmailExists,
+    EmailNotAllowlisted,
     IdentifierExists,
     PasswordInvalid,
     UsernameExists,
@@ -54,8 +59,7 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     username, email = identifiers.username(new.username), identifiers.email(new.email)
     if queries.is_username_taken(session, username):
         raise UsernameExists
-    if queries.is_email_taken(session, email):
-        raise EmailExists
+    claim_address(session, email)
     user = _row(new, username, email, now)
     session.add(user)
     try:
@@ -63,6 +67,37 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     except IntegrityError as error:
         raise _taken_meanwhile(error) from error
     return get(session, user.id)
+
+
+def claim_address(session: Session, address: str, *, user_id: int | None = None) -> None:
+    """Make sure that nobody else has this address, or changes to it, until the transaction ends.
+
+    Two columns hold addresses, so their unique constraints alone do not see each other.
+    Raises: EmailExists, unless it is `user_id` who has it.
+    """
+    locks.hold_text(session, f"address:{address}")
+    if queries.is_email_taken(session, address, except_for=user_id):
+        raise EmailExists
+
+
+def require_allowed_address(rt: Runtime, address: str) -> None:
+    """Apply the local e-mail policy to a normalised address; the blocklist wins (spec 01 §2.1).
+
+    Raises: EmailBlocked, EmailNotAllowlisted.
+    """
+    require_not_blocked(rt, address)
+    allowed = rt.settings.get(keys.EMAIL_ALLOWLIST)
+    if allowed and not identifiers.is_listed(address, allowed):
+        raise EmailNotAllowlisted
+
+
+def require_not_blocked(rt: Runtime, address: str) -> None:
+    """Apply the blocklist alone.
+
+    Raises: EmailBlocked.
+    """
+    if identifiers.is_listed(address, rt.settings.get(keys.EMAIL_BLOCKLIST)):
+        raise EmailBlocked
 
 
 def get(reader: queries.Reader, user_id: int) -> Account:

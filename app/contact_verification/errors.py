@@ -1,0 +1,18 @@
+"""Refusals of tokens from mails (spec 01 §4)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Gone
+
+
+class ContactVerificationInvalid(BadRequest):
+    """The token is unknown, used, replaced, for something else, or its account has changed."""
+
+    code = ErrorCode.AUTH_CONTACT_VERIFICATION_INVALID
+    message = "The link is not valid. Ask for a new one."
+
+
+class ContactVerificationExpired(Gone):
+    """The token's time is over."""
+
+    code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
+    message = "The link has expired. Ask for a new one."

@@ -1,0 +1,35 @@
+"""The tokens that prove an address (spec 01 §9; decision A27)."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.db import Base, UTCDateTime
+
+
+class Purpose(StrEnum):
+    """What a token may be used for."""
+
+    REGISTER_ACTIVATION = "register_activation"
+    CONTACT_CHANGE = "contact_change"
+    PASSWORD_RESET = "password_reset"
+
+
+class ContactToken(Base):
+    """The one token of an account and purpose; a newer one replaces it, using it deletes it.
+
+    `address` is the one it was sent to and proves.
+    """
+
+    __tablename__ = "contact_verification_tokens"
+
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    purpose: Mapped[str] = mapped_column(String(32), primary_key=True)
+    token_digest: Mapped[str] = mapped_column(String(64), unique=True)
+    address: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UTCDateTime)

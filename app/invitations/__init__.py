@@ -1,0 +1,1 @@
+"""Invitations: accounts made by whoever was invited by mail."""

@@ -1,0 +1,42 @@
+"""The outbox's table (spec 01 §9)."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index, Integer, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.db import Base, UTCDateTime
+
+
+class MailStatus(StrEnum):
+    """How far a mail is; the last two are final."""
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+class OutboxMail(Base):
+    """One mail to one address.
+
+    `payload` is the sealed JSON of the template's stored values, which may hold a token; it is
+    None once the mail is sent or given up. `due_at` is when to try (again): while SENDING, when
+    the attempt counts as lost. `lease` names the attempt that is under way.
+    """
+
+    __tablename__ = "mail_outbox"
+    __table_args__ = (Index("ix_mail_outbox_status_due_at", "status", "due_at"),)
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    template: Mapped[str] = mapped_column(String(64))
+    recipient: Mapped[str] = mapped_column(String(255))
+    payload: Mapped[str | None] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(String(16))
+    attempts: Mapped[int] = mapped_column(Integer)
+    lease: Mapped[str | None] = mapped_column(String(36))
+    last_error: Mapped[str | None] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    due_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
