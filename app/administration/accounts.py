@@ -22,7 +22,7 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
-from app.users import queries
+from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
 
@@ -82,7 +82,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
     with rt.transaction() as session:
         account = _held(session, who)
         is_forced = generated is not None
-        queries.set_columns(
+        users_queries.set_columns(
             session,
             account.id,
             rt.clock.now(),
@@ -193,7 +193,7 @@ def delete(rt: Runtime, who: str) -> Account:
         account = _held(session, who)
         if account.role == Role.ADMIN:
             raise AdministratorKept
-        queries.remove(session, account.id)
+        users_queries.remove(session, account.id)
         _record(rt, session, Action.ADMIN_FORCE_DELETE_USER, account, {"email": account.email})
     return account
 
@@ -219,14 +219,14 @@ def _require_open_for(session: Session, role: Role) -> None:
 def _held(session: Session, who: str) -> Account:
     """Return an account that nobody else changes until this transaction ends."""
     user_id = users.named(session, who).id
-    queries.lock(session, user_id)
+    users_queries.lock(session, user_id)
     return users.get(session, user_id)
 
 
 def _require_other_admin(session: Session, account: Account) -> None:
     if account.role != Role.ADMIN:
         return
-    if not queries.is_other_admin_active(session, account.id):
+    if not users_queries.is_other_admin_active(session, account.id):
         raise LastAdministrator
 
 
@@ -237,7 +237,7 @@ def _change(
     changed = {name: new for name, new in values.items() if getattr(account, name) != new}
     if not changed:
         return account
-    queries.set_columns(session, account.id, rt.clock.now(), **changed)
+    users_queries.set_columns(session, account.id, rt.clock.now(), **changed)
     if ends_sessions:
         sessions.revoke_all(rt, session, account.id)
     told = {name: _told(value) for name, value in changed.items()}

@@ -47,7 +47,8 @@ def password_hash(rt: Runtime) -> Finding:
     if seconds > LONGEST_HASH_SECONDS:
         return warn(f"A hash takes {seconds:.1f} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.")
     if cost.memory_kib * cost.passes < recommended.memory_kib * recommended.passes:
-        return warn("GATEHOUSE_ARGON2 is below 19456/2/1. Raise it, or leave it out.")
+        usual = f"{recommended.memory_kib}/{recommended.passes}/{recommended.lanes}"
+        return warn(f"GATEHOUSE_ARGON2 is below {usual}. Raise it, or leave it out.")
     return ok(f"A hash takes {1000 * seconds:.0f} ms.")
 
 

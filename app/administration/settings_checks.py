@@ -47,15 +47,15 @@ def cookies(rt: Runtime) -> Finding:
 
 
 def mail(rt: Runtime) -> Finding:
-    """Tell whether mail is either set up completely, or goes to files."""
+    """Tell whether an SMTP server is set completely, or not at all."""
     host = rt.settings.get(keys.MAIL_SMTP_HOST)
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
     if host and sender:
-        return ok(f"Sent through {host} as {sender}.")
+        return ok(f"SMTP server {host}, sender {sender}.")
     if host or sender:
         missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
-        return warn(f"{missing} is missing, so mail goes to files. Set it, or unset the other.")
-    return ok(f"No SMTP server is set: mail is written to {rt.config.mail_dir}.")
+        return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
+    return ok(f"No SMTP server is set; the folder for mail is {rt.config.mail_dir}.")
 
 
 def storage_route(rt: Runtime) -> Finding:

@@ -1,7 +1,6 @@
 """Checks of `flask doctor` on Redis and the database themselves."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from alembic.runtime.migration import MigrationContext
@@ -9,9 +8,9 @@ from alembic.script import ScriptDirectory
 from redis.exceptions import RedisError
 
 from app.administration.findings import Finding, fail, ok, warn
+from app.core.config import MIGRATIONS
 from app.core.runtime import Runtime
 
-MIGRATIONS = Path(__file__).parents[2] / "migrations"
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
 MOST_SKEW_SECONDS = 5.0

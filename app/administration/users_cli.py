@@ -3,7 +3,7 @@
 import click
 
 from app.administration import accounts
-from app.users import queries
+from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
 from app.users.responses import user_info
@@ -30,7 +30,7 @@ def list_users(limit: int | None) -> Shown:
     """List the accounts by id."""
     rt = runtime()
     with rt.reading() as connection:
-        found = queries.list_accounts(connection, limit)
+        found = users_queries.list_accounts(connection, limit)
     rows = [[a.id, a.username, a.email, a.role, a.status] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Shown([user_info(rt, account) for account in found], text)

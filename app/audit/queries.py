@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.orm import Session
 
 from app.audit.models import AuditEntry
+from app.core import bulk
 
 Reader = Connection | Session
+
+_INSERT = insert(AuditEntry).inline()
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,11 @@ class Filter:
     action: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+def add(session: Session, **columns: Any) -> None:
+    """Insert an entry."""
+    session.connection().execute(_INSERT, columns)
 
 
 def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
@@ -41,7 +49,4 @@ def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
 def delete_older(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` entries made before a moment; return how many."""
     outdated = select(AuditEntry.id).where(AuditEntry.created_at < before).limit(most)
-    statement = delete(AuditEntry).where(AuditEntry.id.in_(outdated))
-    result = session.execute(statement.execution_options(synchronize_session=False))
-    count: int = result.rowcount  # type: ignore[attr-defined]
-    return count
+    return bulk.count_changed(session, delete(AuditEntry).where(AuditEntry.id.in_(outdated)))

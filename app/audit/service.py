@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.audit import keys, queries
-from app.audit.models import Action, AuditEntry, EntityType
+from app.audit.models import Action, EntityType
+from app.core import bulk
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
 from app.core.runtime import Runtime
@@ -19,8 +19,6 @@ from app.core.runtime import Runtime
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 255
-_INSERT = insert(AuditEntry).inline()
-DELETED_AT_ONCE = 500
 
 
 def record(
@@ -42,19 +40,17 @@ def record(
     if not rt.settings.get(keys.ENABLED) or action not in rt.settings.get(keys.RECORDED_ACTIONS):
         return
     client = client or Client()
-    session.connection().execute(
-        _INSERT,
-        {
-            "user_id": user_id,
-            "action": action,
-            "entity_type": entity_type,
-            "entity_id": entity_id,
-            "entity_name": entity_name[:LONGEST_NAME] if entity_name else None,
-            "details": json.dumps(details, ensure_ascii=False) if details is not None else None,
-            "ip_address": client.address,
-            "user_agent": client.user_agent,
-            "created_at": rt.clock.now(),
-        },
+    queries.add(
+        session,
+        user_id=user_id,
+        action=action,
+        entity_type=entity_type,
+        entity_id=entity_id,
+        entity_name=entity_name[:LONGEST_NAME] if entity_name else None,
+        details=json.dumps(details, ensure_ascii=False) if details is not None else None,
+        ip_address=client.address,
+        user_agent=client.user_agent,
+        created_at=rt.clock.now(),
     )
 
 
@@ -70,16 +66,12 @@ def record_server_event(rt: Runtime, action: Action) -> None:
 def delete_outdated(rt: Runtime) -> int:
     """Delete entries past `audit_log_retention_days`; return how many.
 
-    0 days or less keep them for ever. Each batch is a transaction of its own.
+    0 days or less keep them for ever.
     """
     days = rt.settings.get(keys.RETENTION_DAYS)
     if days <= 0:
         return 0
-    deleted, before = 0, rt.clock.now() - timedelta(days=days)
-    while True:
-        with rt.transaction() as session:
-            batch = queries.delete_older(session, before, DELETED_AT_ONCE)
-        deleted += batch
-        if not batch:
-            return deleted
-        rt.clock.sleep(0)
+    before = rt.clock.now() - timedelta(days=days)
+    return bulk.delete_in_batches(
+        rt, lambda session, most: queries.delete_older(session, before, most)
+    )

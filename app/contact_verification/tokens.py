@@ -3,6 +3,7 @@
 Invariant: whoever changes a token holds its account's row, which is locked first.
 """
 
+import math
 from collections.abc import Collection
 from datetime import timedelta
 
@@ -17,7 +18,7 @@ from app.contact_verification.models import Purpose
 from app.contact_verification.queries import Found
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
-from app.users import queries as user_queries
+from app.users import queries as users_queries
 
 PREFIX = "cv_"
 
@@ -43,6 +44,15 @@ def issue(
     )
 
 
+def seconds_to_wait(
+    rt: Runtime, session: Session, user_id: int, purpose: Purpose, *, cooldown: timedelta
+) -> int:
+    """Return after how many seconds, at least 1, the last token is old enough to be replaced."""
+    created_at = queries.find_created_at(session, user_id, purpose)
+    left = created_at + cooldown - rt.clock.now() if created_at else timedelta()
+    return max(1, math.ceil(left.total_seconds()))
+
+
 def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> Found:
     """Use a token up and return what it stood for; its account is locked until the commit.
 
@@ -53,7 +63,7 @@ def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpo
     found = queries.find(session, name)
     if found is None or found.purpose not in purposes:
         raise ContactVerificationInvalid
-    user_queries.lock(session, found.user_id)
+    users_queries.lock(session, found.user_id)
     if not queries.take(session, name, purposes):
         raise ContactVerificationInvalid
     if found.expires_at <= rt.clock.now():
@@ -66,5 +76,5 @@ def void(session: Session, user_id: int) -> None:
 
     For whatever shuts out somebody who may have had the account: a new password, a new address.
     """
-    user_queries.drop_pending_email(session, user_id)
+    users_queries.drop_pending_email(session, user_id)
     queries.remove(session, user_id)

@@ -20,6 +20,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LONGEST_SOCKET_PATH = 100
 SHORTEST_SECRET = 32
 
+# Not configurable: this version's own.
+MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
+
 
 class ConfigError(Exception):
     """The environment cannot be used; the text has one line per bad variable."""
@@ -44,7 +47,7 @@ class Argon2Cost:
 
 @dataclass(frozen=True)
 class FailureLimit:
-    """How many failed secrets an account may have from one address (decision A11)."""
+    """How many failed secrets an account may have from one client network (decision A11)."""
 
     attempts: int = 10
     window_seconds: int = 300
@@ -95,30 +98,34 @@ class Config:
             database_url=database_url,
             redis_url=reader.redis_url(default_redis_url(instance)),
             embedded_redis=not reader.given("REDIS_URL"),
-            bind=reader.bind("127.0.0.1:8000"),
-            workers=reader.integer("WORKERS", 2, 1, 256),
+            bind=reader.bind(cls.bind),
+            workers=reader.integer("WORKERS", cls.workers, 1, 256),
             storage_bootstrap=reader.choice(
                 "STORAGE_BOOTSTRAP", "local" if embedded_database else "none", ("local", "none")
             ),
             trusted_proxies=reader.networks("TRUSTED_PROXIES"),
-            rate_limits=reader.switch("RATE_LIMITS", default=True),
+            rate_limits=reader.switch("RATE_LIMITS", default=cls.rate_limits),
             anonymous_bucket=reader.bucket("RATE_LIMIT_ANONYMOUS", cls.anonymous_bucket),
             session_bucket=reader.bucket("RATE_LIMIT_SESSION", cls.session_bucket),
             failure_limit=reader.failures("LOGIN_FAILURES", cls.failure_limit),
-            response_floor_ms=reader.integer("RESPONSE_FLOOR_MS", 350, 0, 10_000),
+            response_floor_ms=reader.integer("RESPONSE_FLOOR_MS", cls.response_floor_ms, 0, 10_000),
             argon2=reader.argon2("ARGON2", cls.argon2),
-            password_threads=reader.integer("PASSWORD_THREADS", 1, 1, 64),
-            database_pool=reader.integer("DATABASE_POOL", 10, 1, 200),
-            sse_per_user=reader.integer("SSE_PER_USER", 20, 1, 10_000),
-            sse_per_worker=reader.integer("SSE_PER_WORKER", 8000, 1, 100_000),
+            password_threads=reader.integer("PASSWORD_THREADS", cls.password_threads, 1, 64),
+            database_pool=reader.integer("DATABASE_POOL", cls.database_pool, 1, 200),
+            sse_per_user=reader.integer("SSE_PER_USER", cls.sse_per_user, 1, 10_000),
+            sse_per_worker=reader.integer("SSE_PER_WORKER", cls.sse_per_worker, 1, 100_000),
             avatar_dir=reader.folder("AVATAR_DIR", instance / "avatars"),
             mail_dir=reader.folder("MAIL_DIR", instance / "mail"),
-            external_auth_legacy_callback=reader.switch("EXTERNAL_AUTH_LEGACY_CALLBACK"),
-            allow_loopback_http=reader.switch("ALLOW_LOOPBACK_HTTP"),
+            external_auth_legacy_callback=reader.switch(
+                "EXTERNAL_AUTH_LEGACY_CALLBACK", default=cls.external_auth_legacy_callback
+            ),
+            allow_loopback_http=reader.switch(
+                "ALLOW_LOOPBACK_HTTP", default=cls.allow_loopback_http
+            ),
             secret_keys=reader.secret_keys("SECRET_KEYS"),
-            log_format=reader.choice("LOG_FORMAT", "text", ("text", "json")),
+            log_format=reader.choice("LOG_FORMAT", cls.log_format, ("text", "json")),
             log_level=reader.choice(
-                "LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+                "LOG_LEVEL", cls.log_level, ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
             ),
         )
         reader.refuse_if_bad()
@@ -176,7 +183,7 @@ class _Reader:
 
         return self._read(name, default, parse)
 
-    def switch(self, name: str, *, default: bool = False) -> bool:
+    def switch(self, name: str, *, default: bool) -> bool:
         def parse(raw: str) -> bool:
             known = {"1": True, "true": True, "yes": True, "on": True}
             known |= {"0": False, "false": False, "no": False, "off": False}

@@ -6,7 +6,7 @@ here instead of in C: its own busy wait would stop the whole event loop of a gev
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -34,7 +34,8 @@ from app.core.clock import Clock
 from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
-from app.core.prepared import Compiled, Prepared, Row
+from app.core.lookups import GatheredReads, Lookup
+from app.core.prepared import Compiled, Prepared, Row, Runner
 from app.core.tokens import random_fraction
 
 T = TypeVar("T")
@@ -101,16 +102,20 @@ class Database:
         app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _engine_options(config)
         extension.init_app(app)
+        # Its session per request, which this would close, is used by nobody.
+        app.teardown_appcontext_funcs.clear()
         with app.app_context():
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
         self._compiled: dict[Prepared, Compiled] = {}
+        self._gathered: dict[Lookup, GatheredReads] = {}
         self._count_statement: Callable[[], None] = lambda: None
         self.reader = _autocommit_engine(config, poolclass=QueuePool)
         self._apart = _autocommit_engine(config, poolclass=QueuePool, pool_size=1)
         self._direct = _autocommit_engine(config, poolclass=NullPool)
         self._drivers = DriverPool(self._direct, config.database_pool, POOL_PATIENCE_SECONDS)
+        self._runner = Runner(self._direct.dialect, self._drivers)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
             self._write_turn = threading.Lock()
@@ -141,7 +146,7 @@ class Database:
         """
         self._count_statement()
         try:
-            return self._compiled_for(prepared).rows(values)
+            return self._runner.rows(self._compiled_for(prepared), values)
         except sqlite3.OperationalError as error:
             raise DatabaseUnavailable from error
 
@@ -150,24 +155,48 @@ class Database:
         rows = self.rows(prepared, *values)
         return rows[0] if rows else None
 
+    def lookup(self, lookup: Lookup, key: str) -> Row | None:
+        """Return the row of a unique key; None without a row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        if self.is_sqlite:
+            return self.row(lookup.one, key)
+        reads = self._gathered.get(lookup)
+        if reads is None:
+            reads = self._gathered.setdefault(lookup, self._gathered_reads(lookup))
+        return reads.row(key)
+
     def change(self, prepared: Prepared, *values: Any) -> int:
         """Run a prepared statement that is a transaction by itself; return how many rows changed.
 
         Raises: DatabaseUnavailable.
         """
+        return self.change_together((prepared, values))
+
+    def change_together(self, *steps: tuple[Prepared, Row]) -> int:
+        """Run prepared statements as one transaction; return how many rows the last one changed.
+
+        On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
+        what depends on an earlier one says so in its own condition. Raises: DatabaseUnavailable.
+        """
         self._count_statement()
-        compiled = self._compiled_for(prepared)
+        compiled = [(self._compiled_for(prepared), values) for prepared, values in steps]
         if not self.is_sqlite:
-            return compiled.changed(values)
+            return self._runner.changed(compiled)
         with self._write_turn:
-            return self._patiently(lambda: compiled.changed(values))
+            return self._patiently(lambda: self._runner.changed(compiled))
+
+    def _gathered_reads(self, lookup: Lookup) -> GatheredReads:
+        def read_many(keys: Sequence[str]) -> Mapping[str, Row]:
+            return {row[-1]: row[:-1] for row in self.rows(lookup.many, list(keys))}
+
+        return GatheredReads(lambda key: self.row(lookup.one, key), read_many)
 
     def _compiled_for(self, prepared: Prepared) -> Compiled:
         compiled = self._compiled.get(prepared)
         if compiled is None:
-            compiled = self._compiled[prepared] = Compiled(
-                prepared, self._direct.dialect, self._drivers
-            )
+            compiled = self._compiled[prepared] = Compiled(prepared, self._direct.dialect)
         return compiled
 
     @contextmanager

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.core.breaker import Breaker
 from app.core.clock import Clock
-from app.core.rate_limits import Breaker
 
 GATHERING_SECONDS = 0.005
 STOP_SECONDS = 1.0

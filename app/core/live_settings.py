@@ -41,6 +41,15 @@ class Key(Generic[T]):
     is_sensitive: bool = False
     options: tuple[str, ...] = ()
 
+    def value_of(self, stored: str | None) -> T:
+        """Return the value in force, given the stored text; None when there is none."""
+        if stored is None:
+            return self.default
+        try:
+            return self.parse(stored)
+        except ValueError:
+            return self.default
+
 
 @dataclass(frozen=True)
 class _Snapshot:
@@ -65,7 +74,7 @@ class LiveSettings:
         """Return the value in force: what is stored, or the key's default."""
         snapshot = self._current()
         if key.name not in snapshot.parsed:
-            snapshot.parsed[key.name] = _value(key, snapshot.texts.get(key.name))
+            snapshot.parsed[key.name] = key.value_of(snapshot.texts.get(key.name))
         return cast("T", snapshot.parsed[key.name])
 
     def forget(self) -> None:
@@ -103,15 +112,6 @@ class LiveSettings:
         if last is not None and texts == last.texts:
             return _Snapshot(texts, loaded_at, last.parsed)
         return _Snapshot(texts, loaded_at)
-
-
-def _value(key: Key[T], text: str | None) -> T:
-    if text is None:
-        return key.default
-    try:
-        return key.parse(text)
-    except ValueError:
-        return key.default
 
 
 def boolean(name: str, *, default: bool) -> Key[bool]:

@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 128
+# What a request may carry: too long a password is refused as one, and not as a malformed body.
+LONGEST_TYPED_PASSWORD = 4096
 
 
 def is_acceptable(password: str) -> bool:

@@ -6,11 +6,11 @@ than running it.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Dialect, Select, Update
+from sqlalchemy import Dialect, Insert, Select, Update
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
@@ -20,7 +20,7 @@ from app.core.errors import DatabaseUnavailable
 _numbers = itertools.count(1)
 
 Row = tuple[Any, ...]
-AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Update
+AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
 Processor = Callable[[Any], Any]
 
 # SQLSTATEs of a statement that this connection does not know, or knows already: a pooler between
@@ -42,58 +42,90 @@ class _ConnectionLost(DatabaseUnavailable):
 
 
 class Compiled:
-    """The statement in the form one database runs, on connections in autocommit mode."""
+    """A statement in the form one database runs.
 
-    def __init__(self, prepared: Prepared, dialect: Dialect, pool: DriverPool) -> None:
+    `prepare` is what makes it known to a connection; empty where nothing does.
+    """
+
+    def __init__(self, prepared: Prepared, dialect: Dialect) -> None:
         compiled = prepared.statement.compile(dialect=dialect)
         types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in prepared.parameters}
-        self._dialect, self._pool = dialect, pool
-        self._name = prepared.name
-        self._text, self._prepare = str(compiled), ""
+        self.name = prepared.name
+        self.text, self.prepare = str(compiled), ""
         order = list(prepared.parameters)
         if dialect.name == "postgresql":
-            self._text, self._prepare = _prepared(self._text, prepared.name, types, dialect)
+            self.text, self.prepare = _prepared(self.text, prepared.name, types, dialect)
         else:
             order = list(compiled.positiontup or ())
         self._binders = [
             (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
             for p in order
         ]
-        driver: Any = dialect.dbapi
-        self._driver_error = driver.Error
-        # SQLite's errors of this kind are told apart, and waited for, by the caller.
-        is_sqlite = dialect.name == "sqlite"
-        self._unavailable = () if is_sqlite else (driver.OperationalError, driver.InterfaceError)
         self._processors = _result_processors(prepared.statement, dialect)
 
-    def rows(self, values: Row) -> list[Row]:
-        """Return every row.
+    def bound(self, values: Row) -> Row:
+        """Return the values as the driver takes them."""
+        return tuple(bind(values[index]) for index, bind in self._binders)
 
-        Raises: DatabaseUnavailable when the connection is lost.
-        """
-        try:
-            rows: list[Row] = self._on_cursor(values, lambda cursor: cursor.fetchall())
-        except _ConnectionLost:
-            # The database may have been restarted since the connection was made.
-            rows = self._on_cursor(values, lambda cursor: cursor.fetchall())
+    def processed(self, rows: list[Row]) -> list[Row]:
+        """Return what the driver fetched in the types of the columns."""
         if not self._processors:
             return rows
         return [self._processed(row) for row in rows]
 
-    def changed(self, values: Row) -> int:
-        """Run a statement that changes rows and return how many it did.
+    def _processed(self, row: Row) -> Row:
+        values = list(row)
+        for index, process in self._processors:
+            values[index] = process(values[index])
+        return tuple(values)
+
+
+Step = tuple[Compiled, Row]
+
+
+class Runner:
+    """Runs compiled statements on connections in autocommit mode."""
+
+    def __init__(self, dialect: Dialect, pool: DriverPool) -> None:
+        self._dialect, self._pool = dialect, pool
+        driver: Any = dialect.dbapi
+        self._driver_error = driver.Error
+        # SQLite's errors of this kind are told apart, and waited for, by the caller.
+        self._is_sqlite = dialect.name == "sqlite"
+        self._unavailable = (
+            () if self._is_sqlite else (driver.OperationalError, driver.InterfaceError)
+        )
+
+    def rows(self, compiled: Compiled, values: Row) -> list[Row]:
+        """Return every row.
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
-        count: int = self._on_cursor(values, lambda cursor: cursor.rowcount)
+        step = (compiled, compiled.bound(values))
+        try:
+            rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
+        except _ConnectionLost:
+            # The database may have been restarted since the connection was made.
+            rows = self._on_cursor([step], lambda cursor: cursor.fetchall())
+        return compiled.processed(rows)
+
+    def changed(self, steps: Sequence[tuple[Compiled, Row]]) -> int:
+        """Run statements as one transaction; return how many rows the last one changed.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        bound = [(compiled, compiled.bound(values)) for compiled, values in steps]
+        count: int = self._on_cursor(bound, lambda cursor: cursor.rowcount)
         return count
 
-    def _on_cursor(self, values: Row, outcome: Callable[[Any], Any]) -> Any:
-        bound = tuple(bind(values[index]) for index, bind in self._binders)
+    def _on_cursor(self, steps: Sequence[Step], outcome: Callable[[Any], Any]) -> Any:
         connection = self._pool.take()
         try:
             cursor = connection.cursor()
-            self._execute(connection, cursor, bound)
+            if self._is_sqlite:
+                _execute_on_sqlite(cursor, steps)
+            else:
+                self._execute(connection, cursor, steps)
             result = outcome(cursor)
             cursor.close()
         except self._driver_error as error:
@@ -111,33 +143,46 @@ class Compiled:
         self._pool.put(connection)
         return result
 
-    def _execute(self, connection: PoolProxiedConnection, cursor: Any, bound: Row) -> None:
-        if not self._prepare:
-            cursor.execute(self._text, bound)
-            return
-        if self._name not in connection.info:
-            self._prepare_on(connection, cursor)
+    def _execute(
+        self, connection: PoolProxiedConnection, cursor: Any, steps: Sequence[Step]
+    ) -> None:
+        """Send all statements in one message, which PostgreSQL runs as one transaction."""
+        text = ";".join(compiled.text for compiled, _ in steps)
+        bound = tuple(value for _, values in steps for value in values)
+        for compiled, _ in steps:
+            if compiled.name not in connection.info:
+                self._prepare(connection, cursor, compiled)
         try:
-            cursor.execute(self._text, bound)
+            cursor.execute(text, bound)
         except self._driver_error as error:
             if getattr(error, "pgcode", None) != UNKNOWN_STATEMENT:
                 raise
-            self._prepare_on(connection, cursor)
-            cursor.execute(self._text, bound)
+            for compiled, _ in steps:
+                self._prepare(connection, cursor, compiled)
+            cursor.execute(text, bound)
 
-    def _prepare_on(self, connection: PoolProxiedConnection, cursor: Any) -> None:
+    def _prepare(self, connection: PoolProxiedConnection, cursor: Any, compiled: Compiled) -> None:
         try:
-            cursor.execute(self._prepare)
+            cursor.execute(compiled.prepare)
         except self._driver_error as error:
             if getattr(error, "pgcode", None) != KNOWN_STATEMENT:
                 raise
-        connection.info[self._name] = True
+        connection.info[compiled.name] = True
 
-    def _processed(self, row: Row) -> Row:
-        values = list(row)
-        for index, process in self._processors:
-            values[index] = process(values[index])
-        return tuple(values)
+
+def _execute_on_sqlite(cursor: Any, steps: Sequence[Step]) -> None:
+    """Run the statements; several of them between BEGIN and COMMIT."""
+    if len(steps) == 1:
+        cursor.execute(steps[0][0].text, steps[0][1])
+        return
+    cursor.execute("BEGIN IMMEDIATE")
+    try:
+        for compiled, bound in steps:
+            cursor.execute(compiled.text, bound)
+        cursor.connection.commit()
+    except BaseException:
+        cursor.connection.rollback()
+        raise
 
 
 def _prepared(
@@ -147,14 +192,15 @@ def _prepared(
     for number, (parameter, kind) in enumerate(types.items(), start=1):
         mark = f"%({parameter})s"
         text = text.replace(f"{mark}::{kind.compile(dialect)}", mark).replace(mark, f"${number}")
-    kinds = ", ".join(kind.compile(dialect) for kind in types.values())
-    marks = ", ".join(["%s"] * len(types))
-    return f"EXECUTE {name} ({marks})", f"PREPARE {name} ({kinds}) AS {text}"
+    kinds = [kind.compile(dialect) for kind in types.values()]
+    # psycopg2 writes a list as ARRAY['a'], which unlike 'a' has a type of its own.
+    marks = ", ".join(f"%s::{kind}" if kind.endswith("[]") else "%s" for kind in kinds)
+    return f"EXECUTE {name} ({marks})", f"PREPARE {name} ({', '.join(kinds)}) AS {text}"
 
 
 def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[int, Processor]]:
     """Return what turns the driver's values into the columns' types, where anything does."""
-    if isinstance(statement, Update):
+    if isinstance(statement, Insert | Update):
         return []
     types = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
     processors = [kind.result_processor(dialect, None) for kind in types]

@@ -1,31 +1,24 @@
-"""Counting in Redis: request buckets per address, failed secrets per account and address.
+"""Counting in Redis: request buckets per network, failed secrets per account and network.
 
-Decision A11. Without Redis the buckets let everything pass, while failed secrets are counted per
-address in this process (decision A29).
+Decision A11; a network is an address, or the /64 of an IPv6 one. Without Redis the buckets let
+everything pass, while failed secrets are counted per network in this process (decision A29).
 """
 
-import logging
 import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from typing import TypeVar
 
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import RateLimited
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
-T = TypeVar("T")
-
-log = logging.getLogger(__name__)
-
-RETRY_SECONDS = 1.0
-MOST_LOCAL_ADDRESSES = 10_000
+MOST_LOCAL_NETWORKS = 10_000
 
 # The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
 # Answers 0, or how many milliseconds to wait.
@@ -50,42 +43,6 @@ redis.call('ZADD', KEYS[1], string.format('%.6f', now), ARGV[4])
 redis.call('PEXPIRE', KEYS[1], math.ceil(window * 1000))
 return 0
 """
-
-
-class RedisAway(RedisError):
-    """Redis did not answer a moment ago."""
-
-
-class Breaker:
-    """Remembers that Redis does not answer, so that not every request waits to find out.
-
-    While it is away one caller a second tries; the others are told at once.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._is_broken = False
-        self._next_try_at = -math.inf
-
-    def call(self, ask: Callable[[], T]) -> T:
-        """Return what Redis answers.
-
-        Raises: RedisError, after at most one time-out.
-        """
-        if self._is_broken:
-            now = self._clock.monotonic()
-            if now < self._next_try_at:
-                raise RedisAway
-            self._next_try_at = now + RETRY_SECONDS
-        try:
-            answer = ask()
-        except RedisError:
-            self._is_broken = True
-            self._next_try_at = self._clock.monotonic() + RETRY_SECONDS
-            log.warning("Redis does not answer; limits are kept in this process or not at all")
-            raise
-        self._is_broken = False
-        return answer
 
 
 class RateLimits:
@@ -189,7 +146,7 @@ class _LocalFailures:
             if len(times) >= self._limit.attempts:
                 return math.ceil((times[0] + self._limit.window_seconds - now) * 1000)
             times.append(now)
-            if len(self._times) > MOST_LOCAL_ADDRESSES:
+            if len(self._times) > MOST_LOCAL_NETWORKS:
                 self._times.popitem(last=False)
         return 0
 

@@ -8,6 +8,7 @@ from redis import Redis
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.db import Database
@@ -15,7 +16,7 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.passwords import Passwords
-from app.core.rate_limits import Breaker, FailedSecrets, RateLimits
+from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 

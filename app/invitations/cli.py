@@ -1,5 +1,52 @@
 """`flask invitations`: who was invited."""
 
-from app.web.cli import Commands
+import click
+
+from app.invitations import service
+from app.invitations.responses import admin_invitation
+from app.settings import keys
+from app.web.cli import Commands, Shown, details, table
+from app.web.runtime import runtime
 
 group = Commands("invitations", help="Accounts made by whoever was invited by mail.")
+
+
+@group.command("create")
+@click.argument("email")
+@click.option(
+    "--ttl",
+    "ttl_seconds",
+    metavar="SECS",
+    type=click.IntRange(1, keys.YEAR),
+    help="How long it is good; auth_user_invitation_ttl_secs by default.",
+)
+def create(email: str, ttl_seconds: int | None) -> Shown:
+    """Invite EMAIL by mail and print the link; earlier invitations of EMAIL are revoked."""
+    made = service.create(runtime(), email=email, ttl_seconds=ttl_seconds)
+    data = admin_invitation(made.invitation, mail_queued=True)
+    data |= {"invitation_url": made.url, "token": made.token}
+    shown = {
+        "id": data["id"],
+        "email": data["email"],
+        "expires_at": data["expires_at"],
+        "invitation_url": made.url,
+        "token": made.token,
+    }
+    return Shown(data, details(shown))
+
+
+@group.command("list")
+def list_invitations() -> Shown:
+    """List the invitations, the newest first."""
+    data = [admin_invitation(found) for found in service.list_invitations(runtime())]
+    rows = [[i["id"], i["email"], i["status"], i["created_at"], i["expires_at"]] for i in data]
+    return Shown(data, table(["ID", "E-MAIL", "STATUS", "CREATED", "EXPIRES"], rows))
+
+
+@group.command("revoke")
+@click.argument("invitation_id", metavar="ID")
+def revoke(invitation_id: str) -> Shown:
+    """Take an invitation back; its link fails from now on."""
+    revoked = service.revoke(runtime(), invitation_id)
+    text = f"the invitation of {revoked.email} was revoked"
+    return Shown(admin_invitation(revoked), text)

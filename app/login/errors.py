@@ -2,6 +2,9 @@
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, Unauthenticated
+from app.users.errors import PendingActivation
+
+__all__ = ["CredentialsFailed", "PasswordLoginDisabled", "PendingActivation"]
 
 
 class CredentialsFailed(Unauthenticated):
@@ -9,13 +12,6 @@ class CredentialsFailed(Unauthenticated):
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The identifier or the password is not correct."
-
-
-class PendingActivation(Forbidden):
-    """The password is right; the account waits for its activation."""
-
-    code = ErrorCode.AUTH_PENDING_ACTIVATION
-    message = "The account is not activated yet."
 
 
 class PasswordLoginDisabled(Forbidden):

@@ -2,11 +2,11 @@
 
 from marshmallow import Schema, fields
 
+from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.login.service import LoginStatus
 from app.web.schema import RequestSchema, text
 
 LONGEST_IDENTIFIER = 1024
-LONGEST_TYPED_PASSWORD = 4096
 
 
 class LoginSchema(RequestSchema):

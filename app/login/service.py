@@ -14,7 +14,8 @@ from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingAc
 from app.sessions import service as sessions
 from app.sessions.errors import AccountDisabled
 from app.settings import keys
-from app.users import identifiers, queries
+from app.users import identifiers
+from app.users import queries as users_queries
 from app.users.models import Account, Status
 
 
@@ -60,7 +61,7 @@ def log_in(rt: Runtime, *, identifier: str, password: str, client: Client) -> Lo
     if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
     who = identifiers.identifier(identifier)
-    found = queries.find_credentials(rt.database, who)
+    found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = attempts_key_of(account, who.key)
     rt.failed_secrets.reserve(attempts_key, client.network)
@@ -95,7 +96,7 @@ def complete_login(
         _require_unchanged(session, account)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
         if factor.old_hash and factor.new_hash:
-            queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
+            users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
         audit.record(
             rt,
             session,
@@ -121,6 +122,6 @@ def attempts_key_of(account: Account | None, typed_key: str) -> str:
 
 
 def _require_unchanged(session: Session, account: Account) -> None:
-    """Refuse if the account was disabled, or its password changed, since it was read."""
-    if queries.lock_version(session, account.id) != (account.status, account.session_version):
+    """Refuse if the account's status changed, or all its sessions were ended, since it was read."""
+    if users_queries.lock_version(session, account.id) != (account.status, account.session_version):
         raise CredentialsFailed

@@ -1,8 +1,7 @@
 """Bodies of the password endpoints."""
 
+from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.web.schema import RequestSchema, text
-
-LONGEST_TYPED_PASSWORD = 4096
 
 
 class ChangePasswordSchema(RequestSchema):

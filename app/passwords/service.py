@@ -10,7 +10,7 @@ from app.login.service import attempts_key_of
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
 from app.sessions.errors import TokenInvalid
-from app.users import queries
+from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account
 
@@ -31,7 +31,7 @@ def change_password(
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
     Source: spec 01 §7.7.
     """
-    old_hash = queries.find_password_hash(rt.database, account.id)
+    old_hash = users_queries.find_password_hash(rt.database, account.id)
     attempts_key = attempts_key_of(account, "")
     rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
@@ -50,10 +50,10 @@ def _replace(
     now = rt.clock.now()
     with rt.transaction() as session:
         seen = (account.status, account.session_version)
-        is_unchanged = queries.lock_version(session, account.id) == seen
+        is_unchanged = users_queries.lock_version(session, account.id) == seen
         if not is_unchanged or not sessions.is_live(rt, session, session_id):
             raise TokenInvalid
-        if not queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
+        if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a simultaneous change was faster
         sessions.revoke_all(rt, session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class RefreshTokenStale(Unauthenticated):
-    """A simultaneous refresh was faster; nothing is wrong."""
+    """A simultaneous refresh was faster, or a moment ahead within the grace period."""
 
     code = ErrorCode.AUTH_REFRESH_TOKEN_STALE
     message = "The refresh token was just exchanged by another request."

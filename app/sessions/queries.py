@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, String, bindparam, delete, func, select, update
+from sqlalchemy import Connection, String, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.core import bulk
 from app.core.client import Client
 from app.core.db import Database, UTCDateTime
+from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
@@ -16,14 +18,13 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 Reader = Connection | Session
 
 _SESSION_COLUMNS = (LoginSession.revoked_at, LoginSession.expires_at, LoginSession.is_limited)
-_ACCESS = Prepared(
+_ACCESS = Lookup(
     select(*_SESSION_COLUMNS, *ACCOUNT_COLUMNS)
     .join(User, User.id == LoginSession.user_id)
-    .outerjoin(UserProfile, UserProfile.user_id == User.id)
-    .where(LoginSession.id == bindparam("session_id")),
-    ("session_id",),
+    .outerjoin(UserProfile, UserProfile.user_id == User.id),
+    LoginSession.id,
 )
-_HOLDER = Prepared(
+_HOLDER = Lookup(
     select(
         LoginSession.id,
         LoginSession.user_id,
@@ -36,10 +37,8 @@ _HOLDER = Prepared(
         LoginSession.revoked_at,
         User.status,
         User.must_change_password,
-    )
-    .join(User, User.id == LoginSession.user_id)
-    .where(LoginSession.refresh_selector == bindparam("selector")),
-    ("selector",),
+    ).join(User, User.id == LoginSession.user_id),
+    LoginSession.refresh_selector,
 )
 _LIST = Prepared(
     select(
@@ -59,8 +58,7 @@ _LIST = Prepared(
     .order_by(LoginSession.last_seen_at.desc(), LoginSession.id),
     ("user_id", "now"),
 )
-
-
+_INSERT = insert(LoginSession)
 _ROTATE = Prepared(
     update(LoginSession)
     .where(
@@ -128,15 +126,20 @@ class Holder(NamedTuple):
     must_change_password: bool
 
 
+def add(session: Session, **columns: Any) -> None:
+    """Insert a session."""
+    session.connection().execute(_INSERT, columns)
+
+
 def find_access(database: Database, session_id: str) -> Access | None:
     """Return session and account in one indexed read (decision A7); None if there is no such."""
-    row = database.row(_ACCESS, session_id)
+    row = database.lookup(_ACCESS, session_id)
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
 def find_holder(database: Database, token: RefreshToken) -> Holder | None:
     """Return the session this token belongs or belonged to."""
-    row = database.row(_HOLDER, token.selector_digest)
+    row = database.lookup(_HOLDER, token.selector_digest)
     return Holder(*row) if row else None
 
 
@@ -211,19 +214,13 @@ def revoke_all(session: Session, user_id: int, now: datetime) -> int:
 def delete_expired(session: Session, now: datetime, most: int) -> int:
     """Delete up to `most` sessions whose tokens have all expired; return how many."""
     expired = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
-    return _row_count(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
+    return bulk.count_changed(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
 
 
 def _revoke(session: Session, now: datetime, *conditions: Any) -> int:
-    return _row_count(
+    return bulk.count_changed(
         session,
         update(LoginSession)
         .where(LoginSession.revoked_at.is_(None), *conditions)
         .values(revoked_at=now),
     )
-
-
-def _row_count(session: Session, statement: Any) -> int:
-    result = session.execute(statement.execution_options(synchronize_session=False))
-    count: int = result.rowcount  # type: ignore[attr-defined]
-    return count

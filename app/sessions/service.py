@@ -3,34 +3,28 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair, digest, random_uuid
-from app.sessions import access_token, queries, refresh_token, rotations
+from app.core.tokens import TokenPair, random_uuid
+from app.sessions import access_token, queries, refresh_token, replay, rotations
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
-    RefreshTokenReused,
-    RefreshTokenStale,
     SessionNotFound,
     SessionUserMismatch,
     TokenExpired,
     TokenInvalid,
 )
-from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.sessions.rotations import Arrival
 from app.settings import keys
-from app.users import queries as users
+from app.users import queries as users_queries
 from app.users.models import Account, Status
 from app.web.principal import Principal
-
-_INSERT = insert(LoginSession)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -64,20 +58,18 @@ def open_session(
     """Start a session and return its first token pair; costs the same however many there are."""
     now, session_id = rt.clock.now(), random_uuid()
     token = refresh_token.new(rt.keyring, _refresh_expiry(rt, now))
-    session.connection().execute(
-        _INSERT,
-        {
-            "id": session_id,
-            "user_id": user_id,
-            "refresh_selector": token.selector_digest,
-            "refresh_digest": token.digest,
-            "is_limited": is_limited,
-            "ip_address": client.address,
-            "user_agent": client.user_agent,
-            "created_at": now,
-            "last_seen_at": now,
-            "expires_at": token.expires_at,
-        },
+    queries.add(
+        session,
+        id=session_id,
+        user_id=user_id,
+        refresh_selector=token.selector_digest,
+        refresh_digest=token.digest,
+        is_limited=is_limited,
+        ip_address=client.address,
+        user_agent=client.user_agent,
+        created_at=now,
+        last_seen_at=now,
+        expires_at=token.expires_at,
     )
     return _pair(rt, session_id, user_id, token, now)
 
@@ -105,13 +97,13 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
     if holder.revoked_at is not None:
         raise TokenInvalid
     if not token.is_stored_as(holder.refresh_digest):
-        raise _judge_spent(rt, token, holder, client, arrived_at)
+        raise replay.judge_spent(rt, token, holder, client, arrived_at)
     _require_refreshable(rt, holder)
     now = rt.clock.now()
     expires_at = _refresh_expiry(rt, now)
     successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
     if not queries.rotate(rt.database, holder.session_id, token, successor, client, now):
-        raise _judge_lost_race(rt, token)
+        raise replay.judge_lost_race(rt, token)
     rotations.remember(rt, token.digest)
     return _pair(rt, holder.session_id, holder.user_id, successor, now)
 
@@ -120,9 +112,9 @@ def list_sessions(
     rt: Runtime, user_id: int, presented: str | None
 ) -> list[tuple[queries.Listed, bool]]:
     """Return the live sessions, each with whether the presented refresh token is its live one."""
-    current = digest(presented) if presented else None
+    token = refresh_token.parse(rt.keyring, presented) if presented else None
     rows = queries.list_live(rt.database, user_id, rt.clock.now())
-    return [(row, row.refresh_digest == current) for row in rows]
+    return [(row, token is not None and token.is_stored_as(row.refresh_digest)) for row in rows]
 
 
 def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | None = None) -> int:
@@ -137,7 +129,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
     if current.user_id != user_id:
         raise SessionUserMismatch
     with rt.transaction() as session:
-        users.lock_version(session, user_id)
+        users_queries.lock_version(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         audit.record(
             rt,
@@ -163,7 +155,7 @@ def revoke(
 
     Raises: SessionNotFound, also for another user's session.
     """
-    now, session_id = rt.clock.now(), _canonical_id(session_id)
+    now, session_id = rt.clock.now(), canonical_id(session_id)
     holder = _live_holder(rt, presented)
     with rt.transaction() as session:
         if queries.find_owner(session, session_id) != user_id:
@@ -214,66 +206,22 @@ def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
+def canonical_id(session_id: str) -> str:
+    """Return the id in the form the column holds.
+
+    Raises: SessionNotFound, since nonsense names no session (E9).
+    """
+    try:
+        return str(uuid.UUID(session_id))
+    except ValueError:
+        raise SessionNotFound from None
+
+
 def _require_refreshable(rt: Runtime, holder: queries.Holder) -> None:
     if holder.expires_at <= rt.clock.now():
         raise TokenExpired
     if holder.is_limited or is_change_forced(rt, holder):
         raise PasswordChangeRequired
-
-
-def _judge_lost_race(rt: Runtime, token: RefreshToken) -> Exception:
-    """Say why a token that was live a moment ago no longer is: never a replay."""
-    holder = queries.find_holder(rt.database, token)
-    if holder is not None and holder.status != Status.ACTIVE:
-        return AccountDisabled()
-    if holder is None or holder.revoked_at is not None:
-        return TokenInvalid()
-    return RefreshTokenStale()
-
-
-def _judge_spent(
-    rt: Runtime,
-    token: RefreshToken,
-    holder: queries.Holder,
-    client: Client,
-    arrived_at: datetime,
-) -> Exception:
-    """Tell an honest race from a replay, and end the user's sessions for a replay."""
-    if min(token.expires_at, holder.expires_at) <= rt.clock.now():
-        return TokenExpired()
-    spent_at = rotations.committed_at(rt, token.digest)
-    if spent_at is None and token.is_stored_as(holder.previous_digest):
-        spent_at = holder.last_seen_at
-    if spent_at is not None and (
-        arrived_at < spent_at or _is_within_grace(rt, holder, client, arrived_at - spent_at)
-    ):
-        return RefreshTokenStale()
-    _sound_alarm(rt, holder, client)
-    return RefreshTokenReused()
-
-
-def _is_within_grace(
-    rt: Runtime, holder: queries.Holder, client: Client, late_by: timedelta
-) -> bool:
-    grace = timedelta(seconds=rt.settings.get(keys.REUSE_GRACE_SECONDS))
-    same_browser = client.user_agent is not None and client.user_agent == holder.user_agent
-    return bool(grace) and same_browser and late_by <= grace
-
-
-def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
-    """End everything the user has, in a transaction of its own that the error cannot undo."""
-    with rt.transaction() as session:
-        removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
-        audit.record(
-            rt,
-            session,
-            Action.USER_REFRESH_TOKEN_REUSE_DETECTED,
-            EntityType.USER,
-            client=client,
-            user_id=holder.user_id,
-            entity_id=holder.user_id,
-            details={"session_id": holder.session_id, "removed": removed},
-        )
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
@@ -311,11 +259,3 @@ def _pair(
 
 def _refresh_expiry(rt: Runtime, now: datetime) -> datetime:
     return now + timedelta(seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS))
-
-
-def _canonical_id(session_id: str) -> str:
-    """Return the id in the form the column holds; nonsense is simply not found (E9)."""
-    try:
-        return str(uuid.UUID(session_id))
-    except ValueError:
-        raise SessionNotFound from None

@@ -1,14 +1,11 @@
 """What an operator, not the owner, does to sessions."""
 
-import uuid
-
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.core import bulk
 from app.core.runtime import Runtime
-from app.sessions import queries
+from app.sessions import queries, service
 from app.sessions.errors import SessionNotFound
-
-DELETED_AT_ONCE = 500
 
 
 def revoke(rt: Runtime, session_id: str) -> int:
@@ -16,10 +13,7 @@ def revoke(rt: Runtime, session_id: str) -> int:
 
     Raises: SessionNotFound.
     """
-    try:
-        session_id = str(uuid.UUID(session_id))
-    except ValueError:
-        raise SessionNotFound from None
+    session_id = service.canonical_id(session_id)
     with rt.transaction() as session:
         owner = queries.find_owner(session, session_id)
         if owner is None:
@@ -37,15 +31,8 @@ def revoke(rt: Runtime, session_id: str) -> int:
 
 
 def delete_expired(rt: Runtime) -> int:
-    """Delete sessions whose tokens have all expired; return how many.
-
-    Each batch is a transaction of its own, so that nobody waits long for the table.
-    """
-    deleted, now = 0, rt.clock.now()
-    while True:
-        with rt.transaction() as session:
-            batch = queries.delete_expired(session, now, DELETED_AT_ONCE)
-        deleted += batch
-        if not batch:
-            return deleted
-        rt.clock.sleep(0)
+    """Delete sessions whose tokens have all expired; return how many."""
+    now = rt.clock.now()
+    return bulk.delete_in_batches(
+        rt, lambda session, most: queries.delete_expired(session, now, most)
+    )

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
-from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
@@ -18,9 +17,8 @@ from app.core.pubsub import Listener
 from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
-from app.settings import keys
+from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingUnknown
-from app.settings.models import SystemConfig
 from app.web import cors
 
 T = TypeVar("T")
@@ -29,32 +27,6 @@ log = logging.getLogger(__name__)
 
 CORS_CONTRADICTION = "cors_allowed_origins: * stands alone and never with credentials"
 REDACTED = "***REDACTED***"
-
-
-def load(connection: Connection) -> Mapping[str, str]:
-    """Return every stored text by key."""
-    rows = connection.execute(select(SystemConfig.key, SystemConfig.value))
-    return {row.key: row.value for row in rows}
-
-
-def store(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert or replace one stored text; call `announce` after the commit."""
-    values = {"value": text, "updated_at": now}
-    changed = session.execute(
-        update(SystemConfig)
-        .where(SystemConfig.key == name)
-        .values(**values)
-        .returning(SystemConfig.id)
-    ).one_or_none()
-    if changed is None:
-        session.add(SystemConfig(key=name, **values))
-
-
-def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert one stored text unless the setting has one; the caller holds LOGIN_METHODS."""
-    stored = session.execute(select(SystemConfig.value).where(SystemConfig.key == name)).scalar()
-    if stored is None:
-        session.add(SystemConfig(key=name, value=text, updated_at=now))
 
 
 def announce(rt: Runtime) -> None:
@@ -100,8 +72,7 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> None:
     with rt.transaction() as session:
         locks.hold(session, locks.LOGIN_METHODS)
         for name, text in texts.items():
-            store(session, name, text, now)
-        session.flush()
+            queries.store(session, name, text, now)
         _enforce_cross_rules(rt, session, set(texts), now)
         for name, text in texts.items():
             _record(rt, session, Action.CONFIG_UPDATE, name, text)
@@ -117,8 +88,7 @@ def unset(rt: Runtime, name: str) -> None:
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.LOGIN_METHODS)
-        statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)
-        if session.execute(statement).one_or_none() is None:
+        if not queries.remove(session, name):
             return
         _enforce_cross_rules(rt, session, {name}, now)
         _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
@@ -144,30 +114,25 @@ def is_mail_complete(texts: Mapping[str, str]) -> bool:
 
 def lacks_mail(texts: Mapping[str, str]) -> bool:
     """Tell whether e-mail codes are switched on without a way to send them (spec 04 §6.2)."""
-    return in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_mail_complete(texts)
+    return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_mail_complete(texts)
 
 
 def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
     """Tell whether `*` is mixed with origins or allowed with credentials (spec 02 §4.6)."""
-    origins = in_force(cors.ALLOWED_ORIGINS, texts)
-    return not cors.is_consistent(origins, credentials=in_force(cors.ALLOW_CREDENTIALS, texts))
+    origins = _in_force(cors.ALLOWED_ORIGINS, texts)
+    return not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts))
 
 
 def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Tell whether these settings leave nobody a way to sign in (spec 04 §6.2)."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
-    if any(in_force(key, texts) for key in built_in):
+    if any(_in_force(key, texts) for key in built_in):
         return False
     return not any(check(session) for check in rt.other_login_methods)
 
 
-def in_force(key: Key[T], texts: Mapping[str, str]) -> T:
-    """Return what a switch stands at, given the stored texts."""
-    text = texts.get(key.name)
-    try:
-        return key.default if text is None else key.parse(text)
-    except ValueError:
-        return key.default
+def _in_force(key: Key[T], texts: Mapping[str, str]) -> T:
+    return key.value_of(texts.get(key.name))
 
 
 def _rendered(rt: Runtime, name: str, value: object) -> str:
@@ -187,14 +152,14 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
 
 def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: datetime) -> None:
     """Refuse, or repair, what single values cannot tell; sees the changed rows."""
-    texts = load(session.connection())
+    texts = queries.list_texts(session)
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
     if is_cors_contradictory(texts):
         raise SettingInvalid(CORS_CONTRADICTION)
     if lacks_mail(texts):
         if code_login in changed:
             raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")
-        store(session, code_login, "false", now)
+        queries.store(session, code_login, "false", now)
         _record(rt, session, Action.CONFIG_UPDATE, code_login, "false")
     if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name} and is_closed(
         rt, session, texts

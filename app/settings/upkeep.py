@@ -6,35 +6,41 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.live_settings import Key
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
-from app.settings import keys, service
-from app.settings.models import SystemConfig
+from app.settings import keys, queries, service
+from app.settings.queries import Stored
 from app.settings.service import REDACTED
 
 Wire = str | list[str]
 
-_STORED = select(SystemConfig.key, SystemConfig.value, SystemConfig.updated_at)
-
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting and what is stored for it; `text` is None while it was never set."""
+    """One setting and what is stored for it; None while it was never set."""
 
     key: Key[Any]
-    text: str | None
-    updated_at: datetime | None
+    stored: Stored | None
+
+    @property
+    def text(self) -> str | None:
+        """Return the stored text."""
+        return self.stored.text if self.stored else None
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """Return when it was set."""
+        return self.stored.updated_at if self.stored else None
 
     @property
     def value(self) -> Wire:
         """Return the value in force as it travels (spec 04 §6.1), a secret one redacted."""
         if self.key.is_sensitive:
             return REDACTED if self.text else ""
-        return _wire(self.key, _in_force(self.key, self.text))
+        return _wire(self.key, self.key.value_of(self.text))
 
     @property
     def default(self) -> Wire:
@@ -57,18 +63,14 @@ def find(rt: Runtime, name: str) -> Setting:
     """
     key = service.find_key(name)
     with rt.reading() as connection:
-        row = connection.execute(_STORED.where(SystemConfig.key == name)).one_or_none()
-    return Setting(key, *(row[1:] if row else (None, None)))
+        return Setting(key, queries.find(connection, name))
 
 
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every setting there is, by name."""
     with rt.reading() as connection:
-        rows = {row.key: row for row in connection.execute(_STORED)}
-    return [
-        Setting(key, *(rows[name][1:] if name in rows else (None, None)))
-        for name, key in sorted(keys.ALL.items())
-    ]
+        stored = queries.list_stored(connection)
+    return [Setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
 
 
 def export(rt: Runtime) -> dict[str, Wire]:
@@ -83,7 +85,7 @@ def export(rt: Runtime) -> dict[str, Wire]:
 def problems(rt: Runtime) -> list[Problem]:
     """Check every stored value by itself and all of them together."""
     with rt.transaction() as session:
-        texts = service.load(session.connection())
+        texts = queries.list_texts(session)
         return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
 
 
@@ -92,7 +94,7 @@ def reseal(rt: Runtime, session: Session) -> int:
 
     What cannot be decrypted is left alone: a key that comes back may still open it.
     """
-    changed, texts = 0, service.load(session.connection())
+    changed, texts = 0, queries.list_texts(session)
     for name in sorted(name for name, key in keys.ALL.items() if key.is_sensitive):
         sealed = texts.get(name)
         if not sealed or rt.secret_box.is_current(sealed):
@@ -101,7 +103,7 @@ def reseal(rt: Runtime, session: Session) -> int:
             clear = rt.secret_box.open(sealed, name)
         except SecretUnreadable:
             continue
-        service.store(session, name, rt.secret_box.seal(clear, name), rt.clock.now())
+        queries.store(session, name, rt.secret_box.seal(clear, name), rt.clock.now())
         changed += 1
     return changed
 
@@ -135,13 +137,6 @@ def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> 
         yield Problem("cors_allowed_origins", service.CORS_CONTRADICTION)
     if service.is_closed(rt, session, texts):
         yield Problem(keys.PASSWORD_LOGIN_ENABLED.name, "no way to sign in is left")
-
-
-def _in_force(key: Key[Any], text: str | None) -> Any:
-    try:
-        return key.default if text is None else key.parse(text)
-    except ValueError:
-        return key.default
 
 
 def _wire(key: Key[Any], value: Any) -> Wire:

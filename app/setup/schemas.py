@@ -9,7 +9,7 @@ LONGEST_INPUT = 1024
 
 
 class NewAccountSchema(RequestSchema):
-    """POST /auth/setup and POST /auth/register."""
+    """POST /auth/setup and /auth/register."""
 
     username = text(LONGEST_INPUT)
     email = text(LONGEST_INPUT)

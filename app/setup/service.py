@@ -13,11 +13,12 @@ from app.core import locks
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.settings import keys
+from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup import queries
 from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
 from app.setup.state import Facts, SetupState, state_of
-from app.storage_policies import queries as storage
+from app.storage_policies import queries as storage_queries
 from app.users import service as users
 from app.users.models import Account, Role
 from app.web import site
@@ -88,7 +89,7 @@ def create_first_admin(
             activated_at=now,
             email_verified_at=now,
             storage_quota=quota,
-            policy_group_id=storage.find_default_group_id(session),
+            policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)
         if origin is not None:
@@ -116,6 +117,6 @@ def _learn_address(session: Session, origin: str, now: datetime) -> None:
     """Keep what the first caller's address tells: the site's URL, and whether it is secure."""
     locks.hold(session, locks.LOGIN_METHODS)
     address = json.dumps([site.storable_origin(origin)])
-    settings.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)
+    settings_queries.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)
     if origin.startswith("https://"):
-        settings.store(session, site.COOKIE_SECURE.name, "true", now)
+        settings_queries.store(session, site.COOKIE_SECURE.name, "true", now)

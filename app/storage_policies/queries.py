@@ -1,11 +1,13 @@
 """Statements on policies and groups."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, exists, select
+from sqlalchemy import ColumnElement, Connection, exists, select, update
 from sqlalchemy.orm import Session
 
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
+from app.users.models import User
 
 Reader = Connection | Session
 
@@ -72,3 +74,12 @@ def find_groups(session: Session, *, group_id: int | None, name: str) -> list[St
         return [group]
     statement = select(StoragePolicyGroup).where(StoragePolicyGroup.name == name)
     return list(session.scalars(statement.order_by(StoragePolicyGroup.id)))
+
+
+def assign_everybody_without_group(session: Session, group_id: int, now: datetime) -> None:
+    """Assign every account that has no group."""
+    session.execute(
+        update(User)
+        .where(User.policy_group_id.is_(None))
+        .values(policy_group_id=group_id, updated_at=now)
+    )

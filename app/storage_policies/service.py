@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.core import locks
@@ -17,7 +16,6 @@ from app.storage_policies.models import (
     StoragePolicyGroup,
     StoragePolicyGroupItem,
 )
-from app.users.models import User
 
 DEFAULT_POLICY_NAME = "Local storage"
 DEFAULT_GROUP_NAME = "Default Policy Group"
@@ -50,11 +48,7 @@ def bootstrap(rt: Runtime) -> StorageRoute:
         group.is_enabled = True
         if not queries.has_items(session, group.id):
             session.add(_item(group, policy, now))
-        session.execute(
-            update(User)
-            .where(User.policy_group_id.is_(None))
-            .values(policy_group_id=group.id, updated_at=now)
-        )
+        queries.assign_everybody_without_group(session, group.id, now)
         return StorageRoute(policy.id, group.id)
 
 

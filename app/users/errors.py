@@ -1,7 +1,7 @@
-"""Refusals about names and addresses (spec 01 §2)."""
+"""Refusals about accounts, their names and addresses (spec 01 §2; decision A4)."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, NotFound
+from app.core.errors import BadRequest, Forbidden, NotFound
 
 
 class UsernameInvalid(BadRequest):
@@ -61,3 +61,10 @@ class UserNotFound(NotFound):
     """No account has this id, username or address."""
 
     message = "There is no such user."
+
+
+class PendingActivation(Forbidden):
+    """The account waits for its activation."""
+
+    code = ErrorCode.AUTH_PENDING_ACTIVATION
+    message = "The account is not activated yet."

@@ -110,7 +110,9 @@ def _refusal() -> Response:
 
 def _mark(response: Response) -> Response:
     """Let the page read the answer, where its origin is listed."""
-    if response.cache_control.public and runtime().settings.get(ENABLED):
+    if not runtime().settings.get(ENABLED):
+        return response
+    if response.cache_control.public:
         response.vary.add("Origin")  # what a cache keeps, it keeps for one origin only
     if not _is_active():
         return response

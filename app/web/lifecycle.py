@@ -46,9 +46,11 @@ class Lifecycle:
         request_fields.set({"request_id": request_id})
 
         def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
-            headers.extend(SECURITY_HEADERS)
+            given = {name for name, _ in headers}
+            # What an answer says itself is stricter: a link's token must not reach a Referer.
+            headers.extend(header for header in SECURITY_HEADERS if header[0] not in given)
             headers.append(("X-Request-ID", request_id))
-            if environ["PATH_INFO"].startswith(API_PREFIX) and not _has_cache_control(headers):
+            if environ["PATH_INFO"].startswith(API_PREFIX) and "Cache-Control" not in given:
                 headers.append(("Cache-Control", "no-store"))
             _tell(int(status[:3]), perf_counter() - began)
             return start_response(status, headers, *exc_info)  # type: ignore[arg-type]
@@ -59,10 +61,6 @@ class Lifecycle:
 def install(app: Flask, rt: Runtime) -> None:
     """Wrap every request of the application."""
     app.wsgi_app = Lifecycle(app.wsgi_app, rt)  # type: ignore[method-assign]
-
-
-def _has_cache_control(headers: list[tuple[str, str]]) -> bool:
-    return any(name == "Cache-Control" for name, _ in headers)
 
 
 def _tell(status: int, seconds: float) -> None:

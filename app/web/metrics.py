@@ -14,6 +14,8 @@ from prometheus_client import (
 )
 from werkzeug.routing import Rule
 
+from app.web.process_metrics import WorkerProcesses
+
 REQUESTS = Counter("http_requests_total", "Requests answered.", ["method", "route", "status"])
 DURATIONS = Histogram(
     "http_request_duration_seconds",
@@ -48,4 +50,5 @@ def exposition() -> Response:
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        registry.register(WorkerProcesses())
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -34,6 +34,7 @@ class Operation:
     media_type: str = "application/json"
     is_enveloped: bool = True
     is_conditional: bool = False
+    is_redirect: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
 
     def may_fail_with(self, *errors: type[AppError]) -> None:
@@ -77,6 +78,18 @@ def answers_raw(
         operation = operation_of(view)
         operation.media_type, operation.data, operation.status = media_type, data, status
         operation.is_enveloped, operation.is_conditional = False, is_conditional
+        operation.may_fail_with(*errors)
+        return view
+
+    return note
+
+
+def redirects(*, errors: tuple[type[AppError], ...] = ()) -> Callable[[V], V]:
+    """Describe a view that sends a browser on; its refusals are envelopes all the same."""
+
+    def note(view: V) -> V:
+        operation = operation_of(view)
+        operation.status, operation.is_enveloped, operation.is_redirect = 302, False, True
         operation.may_fail_with(*errors)
         return view
 

@@ -6,6 +6,7 @@ Invariant: a forwarding header counts only when the direct peer is a trusted pro
 import ipaddress
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from flask import request
 
@@ -102,6 +103,7 @@ def _rfc7239(directive: str) -> Iterator[str]:
                 yield value.strip('"')
 
 
+@lru_cache(maxsize=1024)
 def _address(hop: str) -> str | None:
     """Return the bare address of `1.2.3.4`, `1.2.3.4:80`, `::1` or `[::1]:80`; None for others."""
     bare = hop

@@ -117,6 +117,15 @@ def authenticated() -> Principal:
     return principal
 
 
+def is_signed_in() -> bool:
+    """Tell whether this request carries the access token of a live session."""
+    try:
+        authenticated()
+    except (Unauthenticated, AccountDisabled):
+        return False
+    return True
+
+
 def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
     """Pass the caller to the view as `principal`; refuse everybody else."""
 

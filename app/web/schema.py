@@ -17,6 +17,12 @@ class RequestSchema(Schema):
         unknown = EXCLUDE
 
 
+class MessageData(Schema):
+    """A sentence for people, the same whatever happened behind it."""
+
+    message = fields.String(required=True)
+
+
 class Text(fields.String):
     """A text that every store can hold: no NUL, no half of a surrogate pair."""
 

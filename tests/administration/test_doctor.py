@@ -9,7 +9,7 @@ from redis import Redis
 from app.administration import machine_checks
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
-from app.settings import service as settings
+from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import configure, make_user
@@ -102,13 +102,15 @@ def test_open_folder_is_a_warning_and_open_keys_are_a_failure(line, rt):
 
 @pytest.mark.usefixtures("healthy")
 def test_tables_of_another_version_are_a_failure(line, rt):
+    change = sa.text("UPDATE alembic_version SET version_num = :version")
+    with rt.transaction() as session:
+        current = session.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
+        session.execute(change, {"version": "9999"})
     try:
-        with rt.transaction() as session:
-            session.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
         code, checks = examined(line)
     finally:
         with rt.transaction() as session:
-            session.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+            session.execute(change, {"version": current})
     assert code == 1
     assert "flask prepare" in checks["migrations"]["message"]
     assert "settings" not in checks
@@ -117,7 +119,7 @@ def test_tables_of_another_version_are_a_failure(line, rt):
 @pytest.mark.usefixtures("healthy")
 def test_bad_setting_is_a_failure(line, rt):
     with rt.transaction() as session:
-        settings.store(session, "auth_access_token_ttl_secs", "soon", rt.clock.now())
+        settings_queries.store(session, "auth_access_token_ttl_secs", "soon", rt.clock.now())
     assert "auth_access_token_ttl_secs" in finds(line, "settings", "fail")
 
 

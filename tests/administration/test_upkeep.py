@@ -112,8 +112,7 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
 
 
 def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
-    monkeypatch.setattr("app.sessions.upkeep.DELETED_AT_ONCE", 2)
-    monkeypatch.setattr("app.audit.service.DELETED_AT_ONCE", 2)
+    monkeypatch.setattr("app.core.bulk.BATCH_ROWS", 2)
     for _ in range(5):
         api.login(user).ok()
     clock.advance(days=91)

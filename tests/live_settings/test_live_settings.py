@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.settings import keys
+from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.settings.models import SystemConfig
 from tests.support.api import ApiClient
@@ -19,7 +20,7 @@ def other(make_app):
 def store_behind_the_back(rt, name, text):
     """Write a row as a foreign hand would: unchecked, unannounced."""
     with rt.transaction() as session:
-        settings.store(session, name, text, rt.clock.now())
+        settings_queries.store(session, name, text, rt.clock.now())
 
 
 def lifetime(rt):

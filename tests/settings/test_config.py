@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.settings import keys
+from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.settings.models import SystemConfig
 from tests.support.factories import audit_rows, configure
@@ -17,7 +18,7 @@ def store(rt, **texts):
     """Put rows into the table behind the service's back."""
     with rt.transaction() as session:
         for name, text in texts.items():
-            settings.store(session, name, text, rt.clock.now())
+            settings_queries.store(session, name, text, rt.clock.now())
     rt.settings.forget()
 
 

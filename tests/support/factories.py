@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.audit.models import AuditEntry
 from app.core.runtime import Runtime
 from app.settings import service as settings
-from app.storage_policies import queries as storage
+from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users import service as users
 from app.users.models import Role, Status, User
@@ -57,7 +57,7 @@ def make_user(
             role=Role(role),
             activated_at=now if activated else None,
             email_verified_at=now if verified else None,
-            policy_group_id=storage.find_default_group_id(session),
+            policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)
         columns["status"] = status

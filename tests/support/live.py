@@ -24,6 +24,7 @@ from app.core.db import Base
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.serving.parent_death import before_exec
+from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.web import runtime as web_runtime
 from tests.support import servers
@@ -93,7 +94,7 @@ class LiveService:
         )
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
         with self.rt.reading() as connection:
-            self._first_settings = settings.load(connection)
+            self._first_settings = settings_queries.list_texts(connection)
         self._process = self._launch()
 
     def _launch(self) -> subprocess.Popen[bytes]:
@@ -165,7 +166,7 @@ class LiveService:
                 if table.name not in KEPT_TABLES:
                     session.execute(sa.delete(table))
             for name, text in self._first_settings.items():
-                settings.store(session, name, text, self.rt.clock.now())
+                settings_queries.store(session, name, text, self.rt.clock.now())
         settings.announce(self.rt)
 
     # --- clients -----------------------------------------------------------------------------

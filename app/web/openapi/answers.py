@@ -40,6 +40,10 @@ HEADERS: dict[str, JsonSchema] = {
         "description": "Names this version; sent back as If-None-Match it saves the transfer.",
         "schema": {"type": "string"},
     },
+    "Location": {
+        "description": "Where to go on; only a path while the site's address is not configured.",
+        "schema": {"type": "string", "format": "uri-reference"},
+    },
 }
 HEADERS_BY_STATUS = {
     HTTPStatus.UNAUTHORIZED: ["WWW-Authenticate"],
@@ -85,7 +89,7 @@ def responses(operation: Operation, refusals: Iterable[type[AppError]], data: An
     by_status: dict[HTTPStatus, list[type[AppError]]] = {}
     for error in refusals:
         by_status.setdefault(status_of(error), []).append(error)
-    if operation.access and operation.is_enveloped:
+    if operation.access and (operation.is_enveloped or operation.is_redirect):
         by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
     described: Answer = {str(operation.status): _success(operation, data)}
     if operation.is_conditional:
@@ -120,6 +124,8 @@ def envelope(code: JsonSchema, data: JsonSchema | None) -> JsonSchema:
 
 def _success(operation: Operation, data: JsonSchema | None) -> Answer:
     description = HTTPStatus(operation.status).phrase
+    if operation.is_redirect:
+        return _answer(description, ["Location"])
     if operation.is_enveloped:
         return _answer(description, schema=envelope({"const": ErrorCode.SUCCESS.value}, data))
     headers = ["ETag"] if operation.is_conditional else []

@@ -1,0 +1,52 @@
+"""Not waiting for a Redis that does not answer, where a request can go on without it."""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+from redis.exceptions import RedisError
+
+from app.core.clock import Clock
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+
+
+class RedisAway(RedisError):
+    """Redis did not answer a moment ago."""
+
+
+class Breaker:
+    """Remembers that Redis does not answer, so that not every request waits to find out.
+
+    While it is away one caller a second tries; the others are told at once.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._is_broken = False
+        self._next_try_at = -math.inf
+
+    def call(self, ask: Callable[[], T]) -> T:
+        """Return what Redis answers.
+
+        Raises: RedisError, after at most one time-out.
+        """
+        if self._is_broken:
+            now = self._clock.monotonic()
+            if now < self._next_try_at:
+                raise RedisAway
+            self._next_try_at = now + RETRY_SECONDS
+        try:
+            answer = ask()
+        except RedisError:
+            self._is_broken = True
+            self._next_try_at = self._clock.monotonic() + RETRY_SECONDS
+            log.warning("Redis does not answer; requests go on without it")
+            raise
+        self._is_broken = False
+        return answer

@@ -1,0 +1,74 @@
+"""Why a refresh token is no longer the live one: an honest race, or a replay (decisions A6, E7)."""
+
+from datetime import datetime, timedelta
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.sessions import queries, rotations
+from app.sessions.errors import (
+    AccountDisabled,
+    RefreshTokenReused,
+    RefreshTokenStale,
+    TokenExpired,
+    TokenInvalid,
+)
+from app.sessions.refresh_token import RefreshToken
+from app.settings import keys
+from app.users.models import Status
+
+
+def judge_lost_race(rt: Runtime, token: RefreshToken) -> Exception:
+    """Say why a token that was live a moment ago no longer is: never a replay."""
+    holder = queries.find_holder(rt.database, token)
+    if holder is not None and holder.status != Status.ACTIVE:
+        return AccountDisabled()
+    if holder is None or holder.revoked_at is not None:
+        return TokenInvalid()
+    return RefreshTokenStale()
+
+
+def judge_spent(
+    rt: Runtime,
+    token: RefreshToken,
+    holder: queries.Holder,
+    client: Client,
+    arrived_at: datetime,
+) -> Exception:
+    """Tell an honest race from a replay, and end the user's sessions for a replay."""
+    if min(token.expires_at, holder.expires_at) <= rt.clock.now():
+        return TokenExpired()
+    spent_at = rotations.committed_at(rt, token.digest)
+    if spent_at is None and token.is_stored_as(holder.previous_digest):
+        spent_at = holder.last_seen_at
+    if spent_at is not None and (
+        arrived_at < spent_at or _is_within_grace(rt, holder, client, arrived_at - spent_at)
+    ):
+        return RefreshTokenStale()
+    _sound_alarm(rt, holder, client)
+    return RefreshTokenReused()
+
+
+def _is_within_grace(
+    rt: Runtime, holder: queries.Holder, client: Client, late_by: timedelta
+) -> bool:
+    grace = timedelta(seconds=rt.settings.get(keys.REUSE_GRACE_SECONDS))
+    same_browser = client.user_agent is not None and client.user_agent == holder.user_agent
+    return bool(grace) and same_browser and late_by <= grace
+
+
+def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
+    """End everything the user has, in a transaction of its own that the error cannot undo."""
+    with rt.transaction() as session:
+        removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
+        audit.record(
+            rt,
+            session,
+            Action.USER_REFRESH_TOKEN_REUSE_DETECTED,
+            EntityType.USER,
+            client=client,
+            user_id=holder.user_id,
+            entity_id=holder.user_id,
+            details={"session_id": holder.session_id, "removed": removed},
+        )

@@ -1,0 +1,63 @@
+"""Statements on runtime settings."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.orm import Session
+
+from app.settings.models import SystemConfig
+
+Reader = Connection | Session
+
+
+class Stored(NamedTuple):
+    """What is stored for a setting that was ever set."""
+
+    text: str
+    updated_at: datetime
+
+
+def list_texts(reader: Reader) -> Mapping[str, str]:
+    """Return every stored text by key."""
+    rows = reader.execute(select(SystemConfig.key, SystemConfig.value))
+    return {row.key: row.value for row in rows}
+
+
+def list_stored(reader: Reader) -> dict[str, Stored]:
+    """Return everything that is stored, by key."""
+    rows = reader.execute(select(SystemConfig.key, SystemConfig.value, SystemConfig.updated_at))
+    return {row.key: Stored(row.value, row.updated_at) for row in rows}
+
+
+def find(reader: Reader, name: str) -> Stored | None:
+    """Return what is stored for one setting; None if it is not set."""
+    statement = select(SystemConfig.value, SystemConfig.updated_at).where(SystemConfig.key == name)
+    row = reader.execute(statement).one_or_none()
+    return Stored(*row) if row else None
+
+
+def store(session: Session, name: str, text: str, now: datetime) -> None:
+    """Insert or replace one stored text; call `service.announce` after the commit."""
+    values = {"value": text, "updated_at": now}
+    changed = session.execute(
+        update(SystemConfig)
+        .where(SystemConfig.key == name)
+        .values(**values)
+        .returning(SystemConfig.id)
+    ).one_or_none()
+    if changed is None:
+        session.add(SystemConfig(key=name, **values))
+
+
+def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
+    """Insert one stored text unless the setting has one; the caller holds LOGIN_METHODS."""
+    if find(session, name) is None:
+        session.add(SystemConfig(key=name, value=text, updated_at=now))
+
+
+def remove(session: Session, name: str) -> bool:
+    """Delete a stored text; False if there was none."""
+    statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)
+    return session.execute(statement).one_or_none() is not None
