@@ -5,15 +5,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select
 from sqlalchemy.orm import Session
 
 from app.audit.models import AuditEntry
 from app.core import bulk
+from app.core.prepared import Prepared
 
 Reader = Connection | Session
 
 _INSERT = insert(AuditEntry).inline()
+ENTRY_COLUMNS = (
+    "user_id",
+    "action",
+    "entity_type",
+    "entity_id",
+    "entity_name",
+    "details",
+    "ip_address",
+    "user_agent",
+    "created_at",
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,16 @@ class Filter:
     action: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
+    """Return the statement that inserts an entry where a condition holds.
+
+    It takes the values of ENTRY_COLUMNS, then those of the condition's parameters.
+    """
+    values = [bindparam(name, type_=AuditEntry.__table__.c[name].type) for name in ENTRY_COLUMNS]
+    statement = insert(AuditEntry).from_select(ENTRY_COLUMNS, select(*values).where(condition))
+    return Prepared(statement, (*ENTRY_COLUMNS, *parameters))
 
 
 def add(session: Session, **columns: Any) -> None:

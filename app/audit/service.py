@@ -37,21 +37,46 @@ def record(
 
     `client` is None for the command line. `details` must hold no secret.
     """
-    if not rt.settings.get(keys.ENABLED) or action not in rt.settings.get(keys.RECORDED_ACTIONS):
-        return
-    client = client or Client()
-    queries.add(
-        session,
+    columns = entry(
+        rt,
+        action,
+        entity_type,
+        client=client,
         user_id=user_id,
-        action=action,
-        entity_type=entity_type,
         entity_id=entity_id,
-        entity_name=entity_name[:LONGEST_NAME] if entity_name else None,
-        details=json.dumps(details, ensure_ascii=False) if details is not None else None,
-        ip_address=client.address,
-        user_agent=client.user_agent,
-        created_at=rt.clock.now(),
+        entity_name=entity_name,
+        details=details,
     )
+    if columns is not None:
+        queries.add(session, **columns)
+
+
+def entry(
+    rt: Runtime,
+    action: Action,
+    entity_type: EntityType,
+    *,
+    client: Client | None = None,
+    user_id: int = 0,
+    entity_id: int | None = None,
+    entity_name: str | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> dict[str, Any] | None:
+    """Return the columns of an entry, for `record` or `add_if`; None if it is not recorded."""
+    if not rt.settings.get(keys.ENABLED) or action not in rt.settings.get(keys.RECORDED_ACTIONS):
+        return None
+    client = client or Client()
+    return {
+        "user_id": user_id,
+        "action": action,
+        "entity_type": entity_type,
+        "entity_id": entity_id,
+        "entity_name": entity_name[:LONGEST_NAME] if entity_name else None,
+        "details": json.dumps(details, ensure_ascii=False) if details is not None else None,
+        "ip_address": client.address,
+        "user_agent": client.user_agent,
+        "created_at": rt.clock.now(),
+    }
 
 
 def record_server_event(rt: Runtime, action: Action) -> None:

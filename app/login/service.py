@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy.orm import Session
-
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
@@ -92,21 +90,21 @@ def complete_login(
     if account.activated_at is None:
         raise PendingActivation
     is_limited = sessions.is_change_forced(rt, account)
-    with rt.transaction() as session:
-        _require_unchanged(session, account)
-        pair = sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
-        if factor.old_hash and factor.new_hash:
+    entry = audit.entry(
+        rt,
+        factor.action,
+        factor.entity_type,
+        client=client,
+        user_id=account.id,
+        entity_name=factor.entity_name,
+        details={"mfa_required": False, "password_change_required": is_limited},
+    )
+    pair = sessions.open_if_unchanged(rt, account, client, is_limited=is_limited, entry=entry)
+    if pair is None:
+        raise CredentialsFailed
+    if factor.old_hash and factor.new_hash:
+        with rt.transaction() as session:
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
-        audit.record(
-            rt,
-            session,
-            factor.action,
-            factor.entity_type,
-            client=client,
-            user_id=account.id,
-            entity_name=factor.entity_name,
-            details={"mfa_required": False, "password_change_required": is_limited},
-        )
     if factor.attempts_key is not None:
         rt.failed_secrets.clear(factor.attempts_key, client.network)
     status = LoginStatus.PASSWORD_CHANGE_REQUIRED if is_limited else LoginStatus.AUTHENTICATED
@@ -119,9 +117,3 @@ def attempts_key_of(account: Account | None, typed_key: str) -> str:
     Unknown identifiers are counted alike, so the limit tells nothing either (decision E20).
     """
     return f"user:{account.id}" if account else f"name:{typed_key}"
-
-
-def _require_unchanged(session: Session, account: Account) -> None:
-    """Refuse if the account's status changed, or all its sessions were ended, since it was read."""
-    if users_queries.lock_version(session, account.id) != (account.status, account.session_version):
-        raise CredentialsFailed

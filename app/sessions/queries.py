@@ -1,11 +1,23 @@
 """Statements on sessions."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, String, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    String,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
+from app.audit import queries as audit_queries
 from app.core import bulk
 from app.core.client import Client
 from app.core.db import Database, UTCDateTime
@@ -89,6 +101,37 @@ _ROTATE = Prepared(
 )
 
 
+_COLUMNS = (
+    "id",
+    "user_id",
+    "refresh_selector",
+    "refresh_digest",
+    "is_limited",
+    "ip_address",
+    "user_agent",
+    "created_at",
+    "last_seen_at",
+    "expires_at",
+)
+_ADD_IF_UNCHANGED = Prepared(
+    insert(LoginSession).from_select(
+        _COLUMNS,
+        select(*(bindparam(c, type_=LoginSession.__table__.c[c].type) for c in _COLUMNS))
+        .where(
+            User.id == bindparam("user_id"),
+            User.status == bindparam("status"),
+            User.session_version == bindparam("session_version"),
+        )
+        # Not FOR SHARE: it would let a change of the account through that is just being made.
+        .with_for_update(key_share=True, of=User),
+    ),
+    (*_COLUMNS, "status", "session_version"),
+)
+_RECORD_IF_ADDED = audit_queries.add_if(
+    exists(select(LoginSession.id).where(LoginSession.id == bindparam("session_id"))), "session_id"
+)
+
+
 class Listed(NamedTuple):
     """One entry of the session list."""
 
@@ -129,6 +172,24 @@ class Holder(NamedTuple):
 def add(session: Session, **columns: Any) -> None:
     """Insert a session."""
     session.connection().execute(_INSERT, columns)
+
+
+def add_if_unchanged(
+    database: Database,
+    account: Account,
+    columns: Mapping[str, Any],
+    entry: Mapping[str, Any] | None,
+) -> bool:
+    """Insert a session, with its audit entry, unless the account has changed since it was read.
+
+    `entry` is None where nothing is recorded. False: status or session_version is another.
+    """
+    values = tuple(columns[name] for name in _COLUMNS)
+    steps = [(_ADD_IF_UNCHANGED, (*values, account.status, account.session_version))]
+    if entry is not None:
+        told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
+        steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))
+    return database.change_together(*steps) == 1
 
 
 def find_access(database: Database, session_id: str) -> Access | None:

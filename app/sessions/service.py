@@ -1,7 +1,9 @@
 """Use cases of sessions: the access check, opening, rotating, listing, ending."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -55,23 +57,28 @@ def is_change_forced(rt: Runtime, account: Account | queries.Holder) -> bool:
 def open_session(
     rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
 ) -> TokenPair:
-    """Start a session and return its first token pair; costs the same however many there are."""
-    now, session_id = rt.clock.now(), random_uuid()
-    token = refresh_token.new(rt.keyring, _refresh_expiry(rt, now))
-    queries.add(
-        session,
-        id=session_id,
-        user_id=user_id,
-        refresh_selector=token.selector_digest,
-        refresh_digest=token.digest,
-        is_limited=is_limited,
-        ip_address=client.address,
-        user_agent=client.user_agent,
-        created_at=now,
-        last_seen_at=now,
-        expires_at=token.expires_at,
-    )
-    return _pair(rt, session_id, user_id, token, now)
+    """Start a session within a larger change and return its first token pair."""
+    columns, pair = _new_session(rt, user_id, client, is_limited=is_limited)
+    queries.add(session, **columns)
+    return pair
+
+
+def open_if_unchanged(
+    rt: Runtime,
+    account: Account,
+    client: Client,
+    *,
+    is_limited: bool,
+    entry: Mapping[str, Any] | None,
+) -> TokenPair | None:
+    """Start a session for an account as it was read, and record `entry` with it.
+
+    None if the account was disabled or its sessions were ended since: a login that was under way
+    must not outlive that. Costs the same however many sessions the account has.
+    """
+    columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
+    is_open = queries.add_if_unchanged(rt.database, account, columns, entry)
+    return pair if is_open else None
 
 
 def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> TokenPair:
@@ -242,6 +249,27 @@ def _live_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
     if token is None or holder is None or not token.is_stored_as(holder.refresh_digest):
         return None
     return holder
+
+
+def _new_session(
+    rt: Runtime, user_id: int, client: Client, *, is_limited: bool
+) -> tuple[dict[str, Any], TokenPair]:
+    """Return a session's columns and its first token pair."""
+    now, session_id = rt.clock.now(), random_uuid()
+    token = refresh_token.new(rt.keyring, _refresh_expiry(rt, now))
+    columns = {
+        "id": session_id,
+        "user_id": user_id,
+        "refresh_selector": token.selector_digest,
+        "refresh_digest": token.digest,
+        "is_limited": is_limited,
+        "ip_address": client.address,
+        "user_agent": client.user_agent,
+        "created_at": now,
+        "last_seen_at": now,
+        "expires_at": token.expires_at,
+    }
+    return columns, _pair(rt, session_id, user_id, token, now)
 
 
 def _pair(

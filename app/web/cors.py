@@ -110,9 +110,7 @@ def _refusal() -> Response:
 
 def _mark(response: Response) -> Response:
     """Let the page read the answer, where its origin is listed."""
-    if not runtime().settings.get(ENABLED):
-        return response
-    if response.cache_control.public:
+    if "public" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
         response.vary.add("Origin")  # what a cache keeps, it keeps for one origin only
     if not _is_active():
         return response

@@ -1,6 +1,7 @@
 """The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg2
@@ -149,16 +150,27 @@ def test_cut_connections_cost_at_most_one_refresh_and_no_session(database, signe
     signed_in.refresh().ok()
 
 
+@contextmanager
+def connection_cut_at(rt, event):
+    """Have PostgreSQL end the connection of whoever makes it come to `event`."""
+    with rt.transaction() as session:
+        session.execute(
+            sa.text(
+                "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS"
+                " 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'"
+            )
+        )
+        session.execute(sa.text(f"CREATE TRIGGER cut BEFORE {event} EXECUTE FUNCTION cut()"))
+    yield
+    with rt.transaction() as session:
+        session.execute(sa.text("DROP FUNCTION cut CASCADE"))
+
+
 @pytest.mark.postgres
 def test_a_cut_in_the_middle_of_a_login_leaves_nothing_behind(database, rt, api, user):
-    def cut(connection, cursor, statement, *_):
-        if statement.startswith("INSERT INTO audit_log"):
-            database.cut_connections()
-
-    sa.event.listen(rt.database.engine, "before_cursor_execute", cut)
-    answer = api.login(user).fails(503, "database.error")
+    with connection_cut_at(rt, "INSERT ON audit_log"):
+        answer = api.login(user).fails(503, "database.error")
     assert answer.set_cookies == {}
-    sa.event.remove(rt.database.engine, "before_cursor_execute", cut)
     rt.database.close()  # whatever else was cut
     assert audit_rows(rt, "user_login") == []
     api.login(user).ok()
