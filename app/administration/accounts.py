@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.contact_verification import tokens
 from app.core import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
@@ -75,7 +76,7 @@ def create(
 def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
     """Replace the password and end every session; a generated one must be changed at once.
 
-    Raises: UserNotFound, PasswordInvalid.
+    Links mailed before are void. Raises: UserNotFound, PasswordInvalid.
     """
     chosen, generated = _chosen(password)
     password_hash = rt.passwords.hash(chosen)
@@ -90,6 +91,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
             must_change_password=is_forced,
         )
         sessions.revoke_all(rt, session, account.id)
+        tokens.void(session, account.id)
         told = {"must_change_password": is_forced}
         _record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, told)
         return Provisioned(users.get(session, account.id), generated)
@@ -138,6 +140,8 @@ def verify_email(rt: Runtime, who: str) -> Account:
     """
     with rt.transaction() as session:
         account, now = _held(session, who), rt.clock.now()
+        if account.activated_at is None:
+            tokens.void(session, account.id)  # the mail with the activation link is of no more use
         return _change(
             rt,
             session,

@@ -16,3 +16,15 @@ class ContactVerificationExpired(Gone):
 
     code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
     message = "The link has expired. Ask for a new one."
+
+
+class EmailUnchanged(BadRequest):
+    """The new address is the account's own."""
+
+    message = "This is the account's e-mail address already."
+
+
+class NoPendingChange(BadRequest):
+    """No change of the address was asked for, or it is over."""
+
+    message = "No change of the e-mail address is pending."

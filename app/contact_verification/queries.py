@@ -61,6 +61,12 @@ def find(reader: Reader, digest: str) -> Found | None:
     return Found(row[0], Purpose(row[1]), *row[2:]) if row else None
 
 
+def find_created_at(reader: Reader, user_id: int, purpose: Purpose) -> datetime | None:
+    """Return when the account's token for this purpose was issued; None if there is none."""
+    its_row = ContactToken.user_id == user_id, ContactToken.purpose == purpose
+    return reader.execute(select(ContactToken.created_at).where(*its_row)).scalar()
+
+
 def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
     """Use a token up; of simultaneous calls, being one statement, exactly one is told True."""
     statement = (

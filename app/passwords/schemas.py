@@ -1,6 +1,7 @@
 """Bodies of the password endpoints."""
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.setup.schemas import LONGEST_INPUT
 from app.web.schema import RequestSchema, text
 
 
@@ -8,4 +9,17 @@ class ChangePasswordSchema(RequestSchema):
     """PUT /auth/password."""
 
     current_password = text(LONGEST_TYPED_PASSWORD)
+    new_password = text(LONGEST_TYPED_PASSWORD)
+
+
+class RequestResetSchema(RequestSchema):
+    """POST /auth/password/reset/request."""
+
+    email = text(LONGEST_INPUT)
+
+
+class ConfirmResetSchema(RequestSchema):
+    """POST /auth/password/reset/confirm."""
+
+    token = text(LONGEST_INPUT)
     new_password = text(LONGEST_TYPED_PASSWORD)

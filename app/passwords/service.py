@@ -1,18 +1,36 @@
-"""Use cases of passwords."""
+"""Use cases of passwords: changing one's own, and replacing a forgotten one by mail."""
+
+from datetime import timedelta
+
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.contact_verification import queries as tokens_queries
+from app.contact_verification import tokens
+from app.contact_verification.errors import (
+    ContactVerificationExpired,
+    ContactVerificationInvalid,
+)
+from app.contact_verification.models import Purpose
+from app.contact_verification.queries import Found
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair
-from app.login.errors import CredentialsFailed
+from app.core.tokens import TokenPair, digest
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.login.service import attempts_key_of
+from app.mail import service as mail
+from app.mail.templates import Template
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
-from app.sessions.errors import TokenInvalid
+from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.settings import keys
+from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.models import Account
+from app.users.identifiers import Identifier
+from app.users.models import Account, Status
 
 
 def change_password(
@@ -27,7 +45,8 @@ def change_password(
     """Replace the password, end every session and open a new, unrestricted one.
 
     `session_id` is the caller's own; if it ends, or the account changes, while the passwords are
-    computed, nothing is changed. Guesses at the current password count like failed logins.
+    computed, nothing is changed. Guesses at the current password count like failed logins. Links
+    mailed before are void.
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
     Source: spec 01 §7.7.
     """
@@ -44,6 +63,71 @@ def change_password(
     return _replace(rt, account, session_id, old_hash, new_hash, client)
 
 
+def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
+    """Mail a link to set a new password to an active, activated account of this address.
+
+    Nothing tells whether there is one, nor whether it was written to a moment ago.
+    Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
+    """
+    _require_passwords_in_use(rt)
+    who = Identifier(identifiers.email(email), is_email=True)
+    with rt.reading() as connection:
+        found = users_queries.find_by_identifier(connection, who)
+    if found is None or not _is_open(found):
+        return
+    life = timedelta(seconds=rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS))
+    cooldown = timedelta(seconds=rt.settings.get(keys.RESET_COOLDOWN_SECONDS))
+    with rt.transaction() as session:
+        users_queries.lock(session, found.id)
+        account = users_queries.find_account(session, found.id)
+        if account is None or not _is_open(account) or account.email != found.email:
+            return  # it was deleted, disabled or changed meanwhile
+        purpose, address = Purpose.PASSWORD_RESET, account.email
+        token = tokens.issue(
+            rt, session, account.id, purpose, address, life=life, cooldown=cooldown
+        )
+        if token is not None:
+            told = {"username": account.username, "token": token}
+            mail.queue(rt, session, Template.PASSWORD_RESET, address, **told)
+        _record(rt, session, Action.USER_REQUEST_PASSWORD_RESET, account, client)
+
+
+def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client) -> None:
+    """Set a new password, which may be the old one, and shut out whoever had the account.
+
+    Every session ends and every other link is void; the address, being read, counts as verified.
+    Second factors stay. The count of failed logins stays, too: to clear it would give whoever
+    reads the mailbox endless guesses at the second factor.
+    Raises: PasswordLoginDisabled, PasswordInvalid, ContactVerificationInvalid,
+    ContactVerificationExpired, AccountDisabled; the first in this order.
+    Source: spec 01 §4; decisions E3, E20.
+    """
+    _require_passwords_in_use(rt)
+    users.require_acceptable(new_password)
+    with rt.reading() as connection:
+        _require_redeemable(rt, connection, token)
+    # Only a good token is worth a hash, which must not be computed inside the transaction.
+    new_hash = rt.passwords.hash(new_password)
+    with rt.transaction() as session:
+        found = tokens.redeem(rt, session, token, [Purpose.PASSWORD_RESET])
+        account = users.get(session, found.user_id)
+        _require_unchanged(account, found)
+        now = rt.clock.now()
+        users_queries.set_columns(
+            session,
+            account.id,
+            now,
+            password_hash=new_hash,
+            must_change_password=False,
+            email_verified_at=account.email_verified_at or now,
+        )
+        sessions.revoke_all(rt, session, account.id)
+        tokens.void(session, account.id)
+        notice = Template.PASSWORD_RESET_NOTICE
+        mail.queue(rt, session, notice, account.email, username=account.username)
+        _record(rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client)
+
+
 def _replace(
     rt: Runtime, account: Account, session_id: str, old_hash: str, new_hash: str, client: Client
 ) -> TokenPair:
@@ -56,15 +140,56 @@ def _replace(
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a simultaneous change was faster
         sessions.revoke_all(rt, session, account.id)
+        tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
-        audit.record(
-            rt,
-            session,
-            Action.USER_CHANGE_PASSWORD,
-            EntityType.USER,
-            client=client,
-            user_id=account.id,
-            entity_id=account.id,
-            entity_name=account.username,
-        )
+        _record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
+
+
+def _require_passwords_in_use(rt: Runtime) -> None:
+    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
+        raise PasswordLoginDisabled
+
+
+def _is_open(account: Account) -> bool:
+    """Tell whether the account may have its password reset (decision E3)."""
+    return account.status == Status.ACTIVE and account.activated_at is not None
+
+
+def _require_redeemable(rt: Runtime, connection: Connection, token: str) -> None:
+    """Check a token without using it up; what is decided here is decided again when it is.
+
+    Raises: ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled.
+    """
+    found = tokens_queries.find(connection, digest(token))
+    if found is None or found.purpose is not Purpose.PASSWORD_RESET:
+        raise ContactVerificationInvalid
+    if found.expires_at <= rt.clock.now():
+        raise ContactVerificationExpired
+    account = users_queries.find_account(connection, found.user_id)
+    if account is None:
+        raise ContactVerificationInvalid  # it was deleted this moment
+    _require_unchanged(account, found)
+
+
+def _require_unchanged(account: Account, found: Found) -> None:
+    """Refuse the link of an account that is closed, or not at this address any more."""
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.activated_at is None or account.email != found.address:
+        raise ContactVerificationInvalid
+
+
+def _record(
+    rt: Runtime, session: Session, action: Action, account: Account, client: Client
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.USER,
+        client=client,
+        user_id=account.id,
+        entity_id=account.id,
+        entity_name=account.username,
+    )

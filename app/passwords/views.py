@@ -1,23 +1,34 @@
-"""PUT /auth/password."""
+"""PUT /auth/password, and /auth/password/reset."""
 
 from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.login.errors import CredentialsFailed
+from app.contact_verification.errors import (
+    ContactVerificationExpired,
+    ContactVerificationInvalid,
+)
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.passwords import service
 from app.passwords.errors import PasswordUnchanged
-from app.passwords.schemas import ChangePasswordSchema
+from app.passwords.schemas import ChangePasswordSchema, ConfirmResetSchema, RequestResetSchema
+from app.sessions.errors import AccountDisabled
 from app.sessions.schemas import RefreshedData
-from app.users.errors import PasswordInvalid
+from app.users.errors import EmailInvalid, PasswordInvalid
 from app.web import cookies
+from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers
+from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.principal import Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
+from app.web.schema import MessageData
+
+REQUESTED = "If an account has this e-mail address, a link to set a new password is on its way."
+CONFIRMED = "The password was changed. Sign in with the new one."
 
 bp = Blueprint("passwords", __name__, url_prefix="/api/v1/auth")
 
@@ -32,3 +43,33 @@ def change_password(principal: Principal, body: dict[str, Any]) -> ResponseRetur
         runtime(), principal.account, principal.session_id, **body, client=client()
     )
     return cookies.write(ok({"expires_in": pair.access_seconds}), pair)
+
+
+@bp.post("/password/reset/request")
+@minimum_duration
+@anonymous_route(source_check=True)
+@json_body(RequestResetSchema)
+@answers(MessageData(), errors=(PasswordLoginDisabled, EmailInvalid))
+def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
+    """Send a link to set a new password; the answer never tells whether there is an account."""
+    service.request_reset(runtime(), **body, client=client())
+    return ok({"message": REQUESTED})
+
+
+@bp.post("/password/reset/confirm")
+@anonymous_route(source_check=True)
+@json_body(ConfirmResetSchema)
+@answers(
+    MessageData(),
+    errors=(
+        PasswordLoginDisabled,
+        PasswordInvalid,
+        ContactVerificationInvalid,
+        ContactVerificationExpired,
+        AccountDisabled,
+    ),
+)
+def confirm_reset(body: dict[str, Any]) -> ResponseReturnValue:
+    """Set a new password by the link of a mail; every session ends and nobody is signed in."""
+    service.confirm_reset(runtime(), **body, client=client())
+    return ok({"message": CONFIRMED})

@@ -71,10 +71,10 @@ def is_username_taken(session: Session, name: str) -> bool:
     return _any(session, User.username_key == username_key(name))
 
 
-def is_email_taken(session: Session, address: str, *, except_for: int | None = None) -> bool:
+def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
     """Tell whether another account has this address or is changing to it."""
     return _any(
-        session,
+        reader,
         or_(User.email == address, User.pending_email == address),
         *([User.id != except_for] if except_for is not None else []),
     )
@@ -151,5 +151,5 @@ def _column(who: Identifier) -> Any:
     return User.email if who.is_email else User.username_key
 
 
-def _any(session: Session, *conditions: Any) -> bool:
-    return bool(session.execute(select(exists(select(User.id).where(*conditions)))).scalar())
+def _any(reader: Reader, *conditions: Any) -> bool:
+    return bool(reader.execute(select(exists(select(User.id).where(*conditions)))).scalar())

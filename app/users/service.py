@@ -75,9 +75,14 @@ def claim_address(session: Session, address: str, *, user_id: int | None = None)
     Two columns hold addresses, so their unique constraints alone do not see each other.
     Raises: EmailExists, unless it is `user_id` who has it.
     """
-    locks.hold_text(session, f"address:{address}")
+    hold_address(session, address)
     if queries.is_email_taken(session, address, except_for=user_id):
         raise EmailExists
+
+
+def hold_address(session: Session, address: str) -> None:
+    """Keep everybody else from claiming this address until the transaction ends."""
+    locks.hold_text(session, f"address:{address}")
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:

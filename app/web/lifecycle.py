@@ -4,6 +4,7 @@ A WSGI layer around Flask, because it runs for every request and costs a third o
 costs in Flask's hooks.
 """
 
+import re
 from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
 )
 API_PREFIX = "/api/v1/"
+# What is as long as a token may be one, in a path that was mistyped or is the frontend's.
+TOKEN_LIKE = re.compile(r"[\w-]{40,}")
 
 
 class Lifecycle:
@@ -71,4 +74,6 @@ def _tell(status: int, seconds: float) -> None:
     # The line has the route's pattern where a part of the path is itself a secret.
     if rule is not None and "token" in rule.arguments:
         path = rule.rule
+    elif rule is None:
+        path = TOKEN_LIKE.sub("...", path)
     access_log.write(method, path, status, seconds, peer.client_address())

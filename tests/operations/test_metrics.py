@@ -79,6 +79,16 @@ def test_a_dead_worker_is_told_no_longer_and_its_successor_is(live):
     assert told == set(live.workers())
 
 
+def test_a_file_that_a_killed_worker_left_empty_hides_nothing(live):
+    empty = live.folder / "instance" / "metrics" / "counter_999999999.db"
+    empty.touch()
+    try:
+        with live.client() as client:
+            assert "http_requests_total" in scraped(client)
+    finally:
+        empty.unlink()
+
+
 def test_a_single_process_tells_of_itself_without_a_label(api):
     [(labels, value)] = scraped(api)["process_start_time_seconds"].items()
     assert not labels

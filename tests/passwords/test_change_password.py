@@ -12,6 +12,7 @@ from app.passwords import service
 from app.sessions import service as sessions
 from app.sessions import upkeep
 from app.sessions.errors import TokenInvalid
+from app.users import queries as users_queries
 from app.users.models import Status
 from tests.support.api import ApiClient
 from tests.support.factories import (
@@ -285,6 +286,22 @@ def test_a_request_overtaken_while_it_hashes_is_answered_as_one_without_a_sessio
     assert answer.set_cookies == {}
     assert not real.verify(NEW, column_of(rt, user, "password_hash"))
     assert audit_rows(rt, "user_change_password") == []
+
+
+def test_a_change_overtaken_by_a_login_that_hashes_anew_is_refused(rt, signed_in, user):
+    """The hash that was checked is not there any more, and only that one may be replaced."""
+    stored = column_of(rt, user, "password_hash")
+    real = rt.passwords.hash
+
+    def overtaken(password):
+        with rt.transaction() as session:
+            users_queries.replace_hash(session, user.id, stored, real(user.password))
+        return real(password)
+
+    rt.passwords.hash = overtaken
+    change(signed_in, user.password).fails(401, "auth.credentials_failed")
+    signed_in.me().ok()
+    signed_in.stranger().login(user).ok()
 
 
 def test_a_forced_change_overtaken_by_a_generated_password_stays_forced(rt, api, user):

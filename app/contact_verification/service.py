@@ -1,0 +1,272 @@
+"""Use cases of addresses: following the link of a mail, and changing one's own address."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.contact_verification import tokens
+from app.contact_verification.errors import (
+    ContactVerificationExpired,
+    ContactVerificationInvalid,
+    EmailUnchanged,
+    NoPendingChange,
+)
+from app.contact_verification.models import Purpose
+from app.contact_verification.queries import Found
+from app.core.client import Client
+from app.core.config import Bucket
+from app.core.errors import RateLimited
+from app.core.runtime import Runtime
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.sessions import service as sessions
+from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.settings import keys
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.errors import PendingActivation
+from app.users.models import Account, Status
+from app.web.principal import Principal
+
+CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
+# A signed-in account chooses whom this service writes to, so it may not do so without end.
+CHANGE_MAILS = Bucket(per_second=10 / 3600, burst=10)
+
+
+class Outcome(StrEnum):
+    """What came of a link, as the frontend's pages know it."""
+
+    MISSING = "missing"
+    INVALID = "invalid"
+    EXPIRED = "expired"
+    ACTIVATED = "register-activated"
+    EMAIL_CHANGED = "email-changed"
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What came of a link; `new_email` only where the address changed."""
+
+    outcome: Outcome
+    new_email: str | None = None
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """How long a token of a change lives, and how old it gets before it is replaced."""
+
+    life: timedelta
+    cooldown: timedelta
+
+
+def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
+    """Use up the link of an activation or of a change of address.
+
+    A token that cannot be used is an outcome, not an error. Raises, and keeps the token:
+    AccountDisabled; EmailExists when somebody else got the new address meanwhile.
+    Source: spec 01 §4; decision A3.
+    """
+    token = token.strip()
+    if not token:
+        return Confirmed(Outcome.MISSING)
+    try:
+        return _confirm(rt, token, client)
+    except ContactVerificationInvalid:
+        return Confirmed(Outcome.INVALID)
+    except ContactVerificationExpired:
+        return Confirmed(Outcome.EXPIRED)
+
+
+def request_change(rt: Runtime, principal: Principal, *, new_email: str, client: Client) -> Account:
+    """Ask a new address, by a mail to it, whether it is the account's owner's.
+
+    Until its link is followed nothing changes; another address takes its place at once.
+    Raises: EmailInvalid, PendingActivation, EmailUnchanged, EmailBlocked, EmailNotAllowlisted,
+    EmailExists, RateLimited; AccountDisabled and TokenInvalid when that happened meanwhile.
+    Source: spec 01 §7.8.
+    """
+    address = identifiers.email(new_email)
+    _require_changeable(principal.account, address)
+    users.require_allowed_address(rt, address)
+    terms = _terms(rt)
+    with rt.transaction() as session:
+        account = _held(rt, session, principal)
+        _require_changeable(account, address)
+        users.claim_address(session, address, user_id=account.id)
+        if not _send_confirmation(rt, session, account, address, terms):
+            raise RateLimited(retry_after=_seconds_to_wait(rt, session, account, terms))
+        now = rt.clock.now()
+        users_queries.set_columns(session, account.id, now, pending_email=address)
+        told = {"new_email": address}
+        _record(rt, session, Action.USER_REQUEST_EMAIL_CHANGE, account, client, told)
+        return users.get(session, account.id)
+
+
+def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
+    """Send the mail to the new address once more; a moment after the last one nothing happens.
+
+    Raises: NoPendingChange, PendingActivation, EmailBlocked, EmailExists, RateLimited;
+    AccountDisabled and TokenInvalid when that happened meanwhile. Source: spec 01 §7.9.
+    """
+    address = _pending_address(principal.account)
+    _require_activated(principal.account)
+    users.require_not_blocked(rt, address)
+    terms = _terms(rt)
+    with rt.transaction() as session:
+        account = _held(rt, session, principal)
+        if _pending_address(account) != address:
+            return  # another address took its place a moment ago, with a mail of its own
+        users.claim_address(session, address, user_id=account.id)
+        if _send_confirmation(rt, session, account, address, terms):
+            _record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
+
+
+def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
+    with rt.transaction() as session:
+        found = tokens.redeem(rt, session, token, CONFIRMABLE)
+        account = users.get(session, found.user_id)
+        if account.status != Status.ACTIVE:
+            raise AccountDisabled
+        if found.purpose is Purpose.REGISTER_ACTIVATION:
+            return _activate(rt, session, account, found, client)
+        return _change_address(rt, session, account, found, client)
+
+
+def _activate(
+    rt: Runtime, session: Session, account: Account, found: Found, client: Client
+) -> Confirmed:
+    if found.address != account.email:
+        raise ContactVerificationInvalid
+    now = rt.clock.now()
+    users_queries.set_columns(
+        session,
+        account.id,
+        now,
+        activated_at=account.activated_at or now,
+        email_verified_at=account.email_verified_at or now,
+    )
+    _record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
+    return Confirmed(Outcome.ACTIVATED)
+
+
+def _change_address(
+    rt: Runtime, session: Session, account: Account, found: Found, client: Client
+) -> Confirmed:
+    """Make the pending address the account's own; every other link of the account is void."""
+    if found.address != account.pending_email:
+        raise ContactVerificationInvalid
+    users.claim_address(session, found.address, user_id=account.id)
+    tokens.void(session, account.id)
+    now = rt.clock.now()
+    users_queries.set_columns(session, account.id, now, email=found.address, email_verified_at=now)
+    told = {"previous_email": account.email, "new_email": found.address}
+    mail.queue(
+        rt,
+        session,
+        Template.CONTACT_CHANGE_NOTICE,
+        account.email,
+        username=account.username,
+        **told,
+    )
+    _record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, told)
+    return Confirmed(Outcome.EMAIL_CHANGED, found.address)
+
+
+def _held(rt: Runtime, session: Session, principal: Principal) -> Account:
+    """Return the caller's account as it is now, which nobody changes until the commit.
+
+    Raises: AccountDisabled, TokenInvalid: the access check was a moment ago.
+    """
+    users_queries.lock(session, principal.user_id)
+    account = users_queries.find_account(session, principal.user_id)
+    if account is not None and account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account is None or not sessions.is_live(rt, session, principal.session_id):
+        raise TokenInvalid
+    return account
+
+
+def _require_changeable(account: Account, address: str) -> None:
+    _require_activated(account)
+    if address == account.email:
+        raise EmailUnchanged
+
+
+def _require_activated(account: Account) -> None:
+    if account.activated_at is None:
+        raise PendingActivation
+
+
+def _pending_address(account: Account) -> str:
+    if account.pending_email is None:
+        raise NoPendingChange
+    return account.pending_email
+
+
+def _terms(rt: Runtime) -> _Terms:
+    return _Terms(
+        life=timedelta(seconds=rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS)),
+        cooldown=timedelta(seconds=rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)),
+    )
+
+
+def _send_confirmation(
+    rt: Runtime, session: Session, account: Account, address: str, terms: _Terms
+) -> bool:
+    """Write the mail with a new token; False while the last one to this address is too young.
+
+    Raises: RateLimited when the account had too many mails sent.
+    """
+    token = tokens.issue(
+        rt,
+        session,
+        account.id,
+        Purpose.CONTACT_CHANGE,
+        address,
+        life=terms.life,
+        cooldown=terms.cooldown,
+    )
+    if token is None:
+        return False
+    if rt.config.rate_limits:  # asked last, so that only mails which really leave are counted
+        rt.rate_limits.take("change-mails", CHANGE_MAILS, str(account.id))
+    mail.queue(
+        rt,
+        session,
+        Template.CONTACT_CHANGE_CONFIRMATION,
+        address,
+        username=account.username,
+        token=token,
+    )
+    return True
+
+
+def _seconds_to_wait(rt: Runtime, session: Session, account: Account, terms: _Terms) -> int:
+    purpose = Purpose.CONTACT_CHANGE
+    return tokens.seconds_to_wait(rt, session, account.id, purpose, cooldown=terms.cooldown)
+
+
+def _record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    account: Account,
+    client: Client,
+    details: dict[str, str] | None = None,
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.USER,
+        client=client,
+        user_id=account.id,
+        entity_id=account.id,
+        entity_name=account.username,
+        details=details,
+    )

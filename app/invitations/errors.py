@@ -1,0 +1,38 @@
+"""Refusals of invitations (spec, States; 01 §4 and §8)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, NotFound
+
+
+class InvitationInvalid(BadRequest):
+    """No invitation has this token."""
+
+    code = ErrorCode.AUTH_INVITATION_INVALID
+    message = "The invitation is not valid."
+
+
+class InvitationAccepted(BadRequest):
+    """Its account has been made."""
+
+    code = ErrorCode.AUTH_INVITATION_ACCEPTED
+    message = "The invitation was accepted already."
+
+
+class InvitationExpired(BadRequest):
+    """Its time is over."""
+
+    code = ErrorCode.AUTH_INVITATION_EXPIRED
+    message = "The invitation has expired."
+
+
+class InvitationRevoked(BadRequest):
+    """It was taken back, or replaced by a newer one for the same address."""
+
+    code = ErrorCode.AUTH_INVITATION_REVOKED
+    message = "The invitation was revoked."
+
+
+class InvitationNotFound(NotFound):
+    """No invitation has this id."""
+
+    message = "There is no such invitation."

@@ -1,0 +1,133 @@
+"""Statements on invitations."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.orm import Session
+
+from app.core import bulk
+from app.invitations.models import Invitation, InvitationStatus
+
+Reader = Connection | Session
+
+
+class Found(NamedTuple):
+    """A stored invitation, in the order of its columns."""
+
+    id: int
+    email: str
+    status: InvitationStatus
+    invited_by: int | None
+    accepted_user_id: int | None
+    expires_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    accepted_at: datetime | None
+    revoked_at: datetime | None
+
+    def status_at(self, now: datetime) -> InvitationStatus:
+        """Return the status, which is EXPIRED as soon as a pending one's time is over."""
+        is_overdue = self.status is InvitationStatus.PENDING and self.expires_at <= now
+        return InvitationStatus.EXPIRED if is_overdue else self.status
+
+
+_FOUND = select(*(getattr(Invitation, name) for name in Found._fields))
+
+
+def find_by_token(reader: Reader, digest: str) -> Found | None:
+    """Return the invitation whose token has this digest; None if there is none."""
+    return _one(reader, Invitation.token_digest == digest)
+
+
+def find(reader: Reader, invitation_id: int) -> Found | None:
+    """Return the invitation; None if there is none."""
+    return _one(reader, Invitation.id == invitation_id)
+
+
+def list_newest_first(reader: Reader) -> list[Found]:
+    """Return every invitation."""
+    newest_first = Invitation.created_at.desc(), Invitation.id.desc()
+    return [_found(row) for row in reader.execute(_FOUND.order_by(*newest_first))]
+
+
+def add(
+    session: Session, email: str, token_digest: str, created_at: datetime, expires_at: datetime
+) -> int:
+    """Insert a pending invitation by the command line; return its id."""
+    row = Invitation(
+        email=email,
+        token_digest=token_digest,
+        status=InvitationStatus.PENDING,
+        expires_at=expires_at,
+        created_at=created_at,
+        updated_at=created_at,
+    )
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+def accept(session: Session, invitation_id: int, now: datetime) -> bool:
+    """Use an open invitation up; False if it is not open.
+
+    One statement, as is `revoke`: of all simultaneous calls of both, one is told True.
+    """
+    its_row = Invitation.id == invitation_id
+    accepted = InvitationStatus.ACCEPTED
+    return _close(session, now, its_row, _is_in_time(now), status=accepted, accepted_at=now) == 1
+
+
+def set_accepted_user(session: Session, invitation_id: int, user_id: int) -> None:
+    """Note the account that was made of an accepted invitation."""
+    session.execute(
+        update(Invitation)
+        .where(Invitation.id == invitation_id)
+        .values(accepted_user_id=user_id)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def revoke(session: Session, invitation_id: int, now: datetime) -> bool:
+    """Take an open invitation back; False if it is not open."""
+    its_row = Invitation.id == invitation_id
+    revoked = InvitationStatus.REVOKED
+    return _close(session, now, its_row, _is_in_time(now), status=revoked, revoked_at=now) == 1
+
+
+def expire(session: Session, invitation_id: int, now: datetime) -> None:
+    """Note that an invitation expired, if it did."""
+    _expire(session, now, Invitation.id == invitation_id)
+
+
+def close_pending(session: Session, email: str, now: datetime) -> None:
+    """Leave an address without a pending invitation: overdue ones expire, others are revoked."""
+    its_rows = Invitation.email == email
+    _expire(session, now, its_rows)
+    _close(session, now, its_rows, status=InvitationStatus.REVOKED, revoked_at=now)
+
+
+def _expire(session: Session, now: datetime, which: Any) -> None:
+    is_overdue = Invitation.expires_at <= now
+    _close(session, now, which, is_overdue, status=InvitationStatus.EXPIRED)
+
+
+def _close(session: Session, now: datetime, *conditions: Any, **values: Any) -> int:
+    """Change pending invitations for good; return how many."""
+    pending = Invitation.status == InvitationStatus.PENDING
+    statement = update(Invitation).where(pending, *conditions).values(updated_at=now, **values)
+    return bulk.count_changed(session, statement)
+
+
+def _is_in_time(now: datetime) -> Any:
+    return Invitation.expires_at > now
+
+
+def _one(reader: Reader, condition: Any) -> Found | None:
+    row = reader.execute(_FOUND.where(condition)).one_or_none()
+    return _found(row) if row else None
+
+
+def _found(row: Any) -> Found:
+    found = Found(*row)
+    return found._replace(status=InvitationStatus(found.status))

@@ -1,0 +1,21 @@
+"""Bodies and payloads of invitations."""
+
+from marshmallow import Schema, fields
+
+from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.setup.schemas import LONGEST_INPUT
+from app.web.schema import RequestSchema, text
+
+
+class AcceptInvitationSchema(RequestSchema):
+    """POST /auth/invitations/{token}/accept."""
+
+    username = text(LONGEST_INPUT)
+    password = text(LONGEST_TYPED_PASSWORD)
+
+
+class InvitationData(Schema):
+    """Who is invited, and until when."""
+
+    email = fields.String(required=True)
+    expires_at = fields.DateTime(required=True)

@@ -1,0 +1,229 @@
+"""Use cases of invitations.
+
+Invariant: an invitation leaves PENDING once and for good. Whoever needs an address and its
+invitations takes the address first, so that nobody waits for each other.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.errors import AppError
+from app.core.ids import typed_id
+from app.core.runtime import Runtime
+from app.core.tokens import digest, random_token
+from app.invitations import queries
+from app.invitations.errors import (
+    InvitationAccepted,
+    InvitationExpired,
+    InvitationInvalid,
+    InvitationNotFound,
+    InvitationRevoked,
+)
+from app.invitations.models import InvitationStatus
+from app.invitations.queries import Found
+from app.login.errors import PasswordLoginDisabled
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.settings import keys
+from app.setup import service as setup
+from app.storage_policies import queries as storage_queries
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.errors import EmailExists
+from app.users.models import Account
+
+# The frontend's page; the token is the rest of its path.
+PAGE = "/invite/"
+
+REFUSALS: dict[InvitationStatus, type[AppError]] = {
+    InvitationStatus.ACCEPTED: InvitationAccepted,
+    InvitationStatus.EXPIRED: InvitationExpired,
+    InvitationStatus.REVOKED: InvitationRevoked,
+}
+
+
+@dataclass(frozen=True)
+class Created:
+    """A new invitation with its token, which is told once and kept nowhere, and its link."""
+
+    invitation: Found
+    token: str
+    url: str
+
+
+def look_up(rt: Runtime, token: str) -> Found:
+    """Return the open invitation of a token.
+
+    Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
+    Source: spec 01 §4.
+    """
+    now = rt.clock.now()
+    with rt.reading() as connection:
+        found = queries.find_by_token(connection, digest(token.strip()))
+    if found is None:
+        raise InvitationInvalid
+    status = found.status_at(now)
+    if status is not found.status:
+        with rt.transaction() as session:
+            queries.expire(session, found.id, now)
+    if status is not InvitationStatus.PENDING:
+        raise REFUSALS[status]
+    return found
+
+
+def accept(rt: Runtime, token: str, *, username: str, password: str, client: Client) -> Account:
+    """Make an activated, verified account of the invited address; any refusal keeps it open.
+
+    Of simultaneous calls for one token exactly one succeeds. Raises: PasswordLoginDisabled, what
+    `look_up` raises, EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid,
+    SystemNotInitialized, UsernameInvalid, UsernameExists, IdentifierExists; the first in this
+    order. Source: spec, States; 01 §4.
+    """
+    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
+        raise PasswordLoginDisabled
+    invitation = look_up(rt, token)
+    users.require_allowed_address(rt, invitation.email)
+    _require_free_address(rt, token, invitation)
+    users.require_acceptable(password)
+    with rt.reading() as connection:
+        setup.require_ready(connection)
+    identifiers.username(username)
+    password_hash = rt.passwords.hash(password)
+    quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        users.hold_address(session, invitation.email)
+        if queries.accept(session, invitation.id, now):
+            setup.require_ready(session)
+            new = users.NewUser(
+                username=username,
+                email=invitation.email,
+                password_hash=password_hash,
+                activated_at=now,
+                email_verified_at=now,
+                storage_quota=quota,
+                policy_group_id=storage_queries.find_default_group_id(session),
+            )
+            return _create_account(rt, session, invitation, new, client)
+        refusal = _why_closed(session, invitation.id, now)
+    raise refusal
+
+
+def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Created:
+    """Invite an address by mail; earlier invitations of it are revoked.
+
+    `ttl_seconds` None takes the configured life. Raises: EmailInvalid, EmailBlocked,
+    EmailNotAllowlisted, EmailExists. Source: spec 01 §8; decision E11.
+    """
+    address = identifiers.email(email)
+    users.require_allowed_address(rt, address)
+    seconds = ttl_seconds or rt.settings.get(keys.INVITATION_TTL_SECONDS)
+    token = random_token()
+    url = mail.site_link(rt, f"{PAGE}{token}")
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        users.claim_address(session, address)
+        queries.close_pending(session, address, now)
+        expires_at = now + timedelta(seconds=seconds)
+        invitation_id = queries.add(session, address, digest(token), now, expires_at)
+        mail.queue(
+            rt,
+            session,
+            Template.USER_INVITATION,
+            address,
+            email=address,
+            invitation_url=url,
+            expires_in=mail.life_in_words(seconds),
+        )
+        invitation = _get(session, invitation_id)
+        _record(rt, session, Action.ADMIN_CREATE_INVITATION, invitation)
+    return Created(invitation, token, url)
+
+
+def revoke(rt: Runtime, typed: str) -> Found:
+    """Take an open invitation back.
+
+    Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
+    Source: spec 01 §8.
+    """
+    invitation_id, now = typed_id(typed), rt.clock.now()
+    if invitation_id is None:
+        raise InvitationNotFound
+    with rt.transaction() as session:
+        if queries.revoke(session, invitation_id, now):
+            invitation = _get(session, invitation_id)
+            _record(rt, session, Action.ADMIN_REVOKE_INVITATION, invitation)
+            return invitation
+        refusal = _why_closed(session, invitation_id, now)
+    raise refusal
+
+
+def list_invitations(rt: Runtime) -> list[Found]:
+    """Return every invitation, the newest first; overdue ones count as expired."""
+    now = rt.clock.now()
+    with rt.reading() as connection:
+        found = queries.list_newest_first(connection)
+    return [invitation._replace(status=invitation.status_at(now)) for invitation in found]
+
+
+def _require_free_address(rt: Runtime, token: str, invitation: Found) -> None:
+    """Refuse an address that somebody got meanwhile.
+
+    Raises: EmailExists; InvitationAccepted if the invitation itself was accepted this moment.
+    """
+    with rt.reading() as connection:
+        is_taken = users_queries.is_email_taken(connection, invitation.email)
+    if is_taken:
+        look_up(rt, token)
+        raise EmailExists
+
+
+def _create_account(
+    rt: Runtime, session: Session, invitation: Found, new: users.NewUser, client: Client
+) -> Account:
+    account = users.create(session, new, rt.clock.now())
+    queries.set_accepted_user(session, invitation.id, account.id)
+    audit.record(
+        rt,
+        session,
+        Action.USER_REGISTER,
+        EntityType.USER,
+        client=client,
+        user_id=account.id,
+        entity_id=account.id,
+        entity_name=account.username,
+    )
+    return account
+
+
+def _why_closed(session: Session, invitation_id: int, now: datetime) -> type[AppError]:
+    """Return why an invitation is not open, and note it if its time is over.
+
+    Raises: InvitationNotFound.
+    """
+    queries.expire(session, invitation_id, now)
+    return REFUSALS[_get(session, invitation_id).status]
+
+
+def _get(session: Session, invitation_id: int) -> Found:
+    found = queries.find(session, invitation_id)
+    if found is None:
+        raise InvitationNotFound
+    return found
+
+
+def _record(rt: Runtime, session: Session, action: Action, invitation: Found) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.INVITATION,
+        entity_id=invitation.id,
+        entity_name=invitation.email,
+    )

@@ -1,0 +1,286 @@
+"""`flask invitations` (spec 01 §8; decision E11)."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.invitations.models import Invitation
+from app.mail.models import OutboxMail
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    configure,
+    count,
+    delete_all_users,
+    make_user,
+    moment,
+    remove_storage_route,
+)
+from tests.support.mailbox import html_of, text_of
+
+ADMIN_INVITATION = {
+    "id",
+    "email",
+    "status",
+    "invited_by",
+    "accepted_user_id",
+    "expires_at",
+    "created_at",
+    "updated_at",
+    "accepted_at",
+    "revoked_at",
+    "mail_queued",
+}
+CREATE = ("invitations", "create", "Guest@Example.com")
+SITE = "https://files.example.com"
+
+
+# --- create ----------------------------------------------------------------------------------
+
+
+def test_create_prints_the_invitation_with_link_and_token(line, clock):
+    made = line.json(*CREATE)
+    assert set(made) == ADMIN_INVITATION | {"invitation_url", "token"}
+    assert (made["email"], made["status"]) == ("guest@example.com", "pending")
+    assert moment(made["created_at"]) == moment(made["updated_at"]) == clock.now()
+    assert (moment(made["expires_at"]) - clock.now()).total_seconds() == 259_200
+    assert made["mail_queued"] is True
+    for name in ("invited_by", "accepted_user_id", "accepted_at", "revoked_at"):
+        assert made[name] is None, name
+    assert made["invitation_url"] == f"/invite/{made['token']}"
+
+
+def test_the_link_is_the_sites(rt, line):
+    configure(rt, public_site_url=[SITE, "https://other.example.com"])
+    made = line.json(*CREATE)
+    assert made["invitation_url"] == f"{SITE}/invite/{made['token']}"
+
+
+def test_create_prints_link_and_token_for_people(rt, line):
+    configure(rt, public_site_url=[SITE])
+    fields = dict(text.split(maxsplit=1) for text in line(*CREATE).text.splitlines())
+    assert fields["invitation_url"] == f"{SITE}/invite/{fields['token']}"
+    assert fields["email"] == "guest@example.com"
+
+
+def test_the_invited_gets_a_mail_and_may_follow_it(rt, line, api, mailbox):
+    configure(rt, public_site_url=[SITE])
+    made = line.json(*CREATE)
+    message = mailbox.only()
+    assert message["To"] == "guest@example.com"
+    assert mailbox.link(message) == made["invitation_url"]
+    assert "3 days" in text_of(message)
+    path = urlsplit(mailbox.link(message)).path.replace("/invite", "/auth/invitations")
+    assert api.get(path).ok()["email"] == "guest@example.com"
+    body = {"username": "guest", "password": "a good long password"}
+    api.post(f"{path}/accept", body).ok(201)
+    api.login("guest", body["password"]).ok()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [("86400", "1 day"), ("7200", "2 hours"), ("90", "2 minutes"), ("1", "1 second")],
+)
+def test_its_life_can_be_chosen(line, mailbox, seconds, words):
+    made = line.json(*CREATE, "--ttl", seconds)
+    life = moment(made["expires_at"]) - moment(made["created_at"])
+    assert life.total_seconds() == int(seconds)
+    assert words in text_of(mailbox.only())
+
+
+def test_its_life_comes_from_the_setting(rt, line):
+    configure(rt, auth_user_invitation_ttl_secs=1234)
+    made = line.json(*CREATE)
+    life = moment(made["expires_at"]) - moment(made["created_at"])
+    assert life.total_seconds() == 1234
+
+
+def test_an_earlier_one_is_revoked(line, clock):
+    first = line.json(*CREATE)
+    clock.advance(minutes=1)
+    second = line.json("invitations", "create", " GUEST@example.com ")
+    listed = {entry["id"]: entry for entry in line.json("invitations", "list")}
+    assert listed[first["id"]]["status"] == "revoked"
+    assert moment(listed[first["id"]]["revoked_at"]) == clock.now()
+    assert listed[second["id"]]["status"] == "pending"
+    assert first["token"] != second["token"]
+
+
+def test_an_earlier_one_that_is_overdue_is_expired(line, clock):
+    first = line.json(*CREATE)
+    clock.advance(days=4)
+    line.json(*CREATE)
+    listed = {entry["id"]: entry for entry in line.json("invitations", "list")}
+    assert listed[first["id"]]["status"] == "expired"
+    assert listed[first["id"]]["revoked_at"] is None
+
+
+def test_other_addresses_keep_theirs(line):
+    line.json(*CREATE)
+    line.json("invitations", "create", "other@example.com")
+    assert [i["status"] for i in line.json("invitations", "list")] == ["pending"] * 2
+
+
+@pytest.mark.parametrize(
+    "email", ["nobody", "", "a@b", "guest@example.com\nBcc: x@example.com", "\udcff@example.com"]
+)
+def test_what_is_no_address_is_refused(rt, line, email):
+    line.refuses("bad_request", "invitations", "create", email)
+    assert count(rt, Invitation) == count(rt, OutboxMail) == 0
+
+
+def test_the_email_policy_applies(rt, line):
+    configure(rt, auth_local_email_allowlist=["elsewhere.example"])
+    line.refuses("auth.email_not_allowlisted", *CREATE)
+    configure(rt, auth_local_email_blocklist=["guest@example.com"])
+    line.refuses("auth.email_blocked", *CREATE)
+    line.refuses("bad_request", "invitations", "create", "nobody")
+    assert count(rt, Invitation) == 0
+
+
+@pytest.mark.parametrize("column", ["email", "pending_email"])
+def test_a_taken_address_is_not_invited(rt, line, column):
+    change_user(rt, make_user(rt), **{column: "guest@example.com"})
+    line.refuses("auth.email_exists", *CREATE)
+    configure(rt, auth_local_email_blocklist=["example.com"])
+    line.refuses("auth.email_blocked", *CREATE)
+    assert count(rt, Invitation) == count(rt, OutboxMail) == 0
+
+
+def test_it_may_be_created_before_the_installation_is_ready(rt, line):
+    remove_storage_route(rt)
+    delete_all_users(rt)
+    line.json(*CREATE)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["invitations", "create"],
+        [*CREATE, "--ttl", "0"],
+        [*CREATE, "--ttl", "-1"],
+        [*CREATE, "--ttl", "31536001"],
+        [*CREATE, "--ttl", "soon"],
+        ["invitations", "revoke"],
+        ["invitations", "list", "--nonsense"],
+    ],
+)
+def test_bad_usage_exits_2(rt, line, arguments):
+    assert line(*arguments).exit_code == 2
+    assert line(*arguments, "--json").exit_code == 2
+    assert count(rt, Invitation) == 0
+
+
+def test_marks_of_an_address_stay_text_in_the_mail(line, mailbox):
+    line.json("invitations", "create", "a&b{{x}}'q@example.com")
+    message = mailbox.only()
+    assert message["To"].addresses[0].addr_spec == "a&b{{x}}'q@example.com"
+    assert "a&b{{x}}" not in html_of(message)
+    assert "a&amp;b{{x}}" in html_of(message)
+
+
+# --- list ------------------------------------------------------------------------------------
+
+
+def test_list_is_an_array_the_newest_first(line, clock):
+    assert line.json("invitations", "list") == []
+    for number in range(3):
+        line.json("invitations", "create", f"guest{number}@example.com")
+        clock.advance(seconds=number)  # the first two are of the same moment
+    listed = line.json("invitations", "list")
+    assert [entry["email"][:6] for entry in listed] == ["guest2", "guest1", "guest0"]
+    assert all(set(entry) == ADMIN_INVITATION for entry in listed)
+    assert {entry["mail_queued"] for entry in listed} == {False}
+
+
+def test_list_shows_overdue_ones_as_expired_and_writes_nothing(rt, line, clock):
+    made = line.json(*CREATE, "--ttl", "60")
+    clock.advance(seconds=60)
+    [entry] = line.json("invitations", "list")
+    assert (entry["status"], entry["updated_at"]) == ("expired", made["updated_at"])
+    assert count(rt, Invitation, Invitation.status == "pending") == 1
+
+
+def test_list_prints_a_table(line):
+    assert line("invitations", "list").text == ""
+    made = line.json(*CREATE)
+    titles, row = line("invitations", "list").text.splitlines()
+    assert titles.split() == ["ID", "E-MAIL", "STATUS", "CREATED", "EXPIRES"]
+    assert row.split() == [
+        str(made["id"]),
+        "guest@example.com",
+        "pending",
+        made["created_at"],
+        made["expires_at"],
+    ]
+    assert made["token"] not in row
+
+
+def test_an_accepted_one_names_its_account(line, guest, rt):
+    account = guest.accept().ok(201)
+    [entry] = line.json("invitations", "list")
+    assert (entry["status"], entry["accepted_user_id"]) == ("accepted", account["id"])
+    assert entry["accepted_at"] is not None
+    line.json("users", "delete", "guest")
+    [entry] = line.json("invitations", "list")
+    assert (entry["status"], entry["accepted_user_id"]) == ("accepted", None)
+
+
+# --- revoke ----------------------------------------------------------------------------------
+
+
+def test_revoke_prints_the_invitation(line, clock):
+    made = line.json(*CREATE)
+    clock.advance(minutes=1)
+    revoked = line.json("invitations", "revoke", str(made["id"]))
+    assert set(revoked) == ADMIN_INVITATION
+    assert (revoked["status"], revoked["mail_queued"]) == ("revoked", False)
+    assert moment(revoked["revoked_at"]) == moment(revoked["updated_at"]) == clock.now()
+
+
+def test_revoke_says_so(line):
+    made = line.json(*CREATE)
+    text = line("invitations", "revoke", str(made["id"])).text
+    assert text == "the invitation of guest@example.com was revoked"
+
+
+def test_what_is_closed_is_not_revoked(line, invite, clock):
+    revoked, accepted, overdue = (invite(f"guest{n}@example.com") for n in range(3))
+    line.json("invitations", "revoke", str(revoked.invitation_id))
+    accepted.accept().ok(201)
+    clock.advance(days=3)
+    for guest, code in ((revoked, "revoked"), (accepted, "accepted"), (overdue, "expired")):
+        command = ("invitations", "revoke", str(guest.invitation_id))
+        line.refuses(f"auth.invitation_{code}", *command)
+    listed = [entry["status"] for entry in line.json("invitations", "list")]
+    assert listed == ["expired", "accepted", "revoked"]
+
+
+@pytest.mark.parametrize("typed", ["4711", "0", "x", "", "9" * 30, "guest@example.com", "1.0"])
+def test_an_unknown_one_is_not_found(line, guest, typed):
+    line.refuses("not_found", "invitations", "revoke", typed)
+    complaint = line("invitations", "revoke", typed).complains()
+    assert complaint == "Error: There is no such invitation."
+
+
+def test_revoke_of_an_overdue_one_notes_its_end(rt, line, guest, clock):
+    clock.advance(days=3)
+    line.refuses("auth.invitation_expired", "invitations", "revoke", str(guest.invitation_id))
+    assert count(rt, Invitation, Invitation.status == "expired") == 1
+
+
+# --- the audit log -----------------------------------------------------------------------------
+
+
+def test_creation_and_revocation_are_recorded_without_the_token(rt, line):
+    made = line.json(*CREATE)
+    line.json("invitations", "revoke", str(made["id"]))
+    line.refuses("auth.invitation_revoked", "invitations", "revoke", str(made["id"]))
+    line.refuses("bad_request", "invitations", "create", "nobody")
+    rows = [row for row in audit_rows(rt) if row.entity_type == "invitation"]
+    actions = [row.action for row in rows]
+    assert actions == ["admin_create_invitation", "admin_revoke_invitation"]
+    for row in rows:
+        assert (row.user_id, row.entity_id) == (0, made["id"])
+        assert row.entity_name == "guest@example.com"
+        assert made["token"] not in str(row)

@@ -1,0 +1,142 @@
+"""GET /auth/invitations/{token} (spec, States; 01 §4)."""
+
+import logging
+
+import pytest
+
+from app.invitations import queries, service
+from tests.support.factories import change_user, configure, make_user, moment, remove_storage_route
+
+
+def stored(rt, guest):
+    with rt.reading() as connection:
+        return queries.find(connection, guest.invitation_id)
+
+
+def test_an_open_invitation_tells_address_and_end(guest, clock):
+    told = guest.look().ok()
+    assert set(told) == {"email", "expires_at"}
+    assert told["email"] == "guest@example.com"
+    assert (moment(told["expires_at"]) - clock.now()).total_seconds() == 259_200
+
+
+def test_looking_changes_nothing(rt, guest, clock):
+    before = stored(rt, guest)
+    clock.advance(hours=1)
+    guest.look().ok()
+    assert stored(rt, guest) == before
+
+
+def test_the_token_is_trimmed(guest):
+    guest.look(f"  {guest.token}\n").ok()
+
+
+@pytest.mark.parametrize("token", ["x", " ", "\t\n", "%", "x" * 43, "é", "\x00", "' OR 1=1 --"])
+def test_an_unknown_token_is_invalid(guest, token):
+    guest.look(token).fails(400, "auth.invitation_invalid")
+
+
+def test_neither_the_stored_digest_nor_another_case_is_the_token(rt, guest):
+    guest.look(guest.token.swapcase()).fails(400, "auth.invitation_invalid")
+    guest.look(service.digest(guest.token)).fails(400, "auth.invitation_invalid")
+
+
+def test_an_accepted_one_says_so(guest):
+    guest.accept().ok(201)
+    guest.look().fails(400, "auth.invitation_accepted")
+
+
+def test_a_revoked_one_says_so(rt, guest):
+    service.revoke(rt, str(guest.invitation_id))
+    guest.look().fails(400, "auth.invitation_revoked")
+
+
+def test_a_replaced_one_is_revoked(guest, invite):
+    newer = invite("GUEST@example.com")
+    guest.look().fails(400, "auth.invitation_revoked")
+    newer.look().ok()
+
+
+def test_the_last_moment_is_open_and_the_next_is_not(rt, invite, clock):
+    guest = invite(ttl_seconds=100)
+    clock.advance(seconds=99.9)
+    guest.look().ok()
+    clock.advance(seconds=0.1)
+    assert stored(rt, guest).status == "pending"
+    guest.look().fails(400, "auth.invitation_expired")
+    row = stored(rt, guest)
+    assert (row.status, row.updated_at) == ("expired", clock.now())
+    guest.look().fails(400, "auth.invitation_expired")
+
+
+@pytest.mark.parametrize("end", ["accepted", "revoked"])
+def test_what_ended_before_does_not_expire(rt, guest, clock, end):
+    if end == "accepted":
+        guest.accept().ok(201)
+    else:
+        service.revoke(rt, str(guest.invitation_id))
+    clock.advance(days=10)
+    guest.look().fails(400, f"auth.invitation_{end}")
+
+
+def test_no_switch_and_no_state_hides_it(rt, guest):
+    configure(
+        rt,
+        auth_password_login_enabled=False,
+        auth_allow_user_registration=False,
+        auth_local_email_blocklist=["example.com"],
+    )
+    remove_storage_route(rt)
+    guest.look().ok()
+
+
+def test_it_tells_nothing_about_accounts(rt, guest):
+    before = guest.look().ok()
+    user = make_user(rt)
+    change_user(rt, user, pending_email="guest@example.com")
+    assert guest.look().ok() == before
+
+
+def test_it_needs_no_session_and_gives_none(guest):
+    answer = guest.look()
+    answer.ok()
+    assert answer.set_cookies == {}
+
+
+def test_another_site_may_link_to_it(guest):
+    guest.client.get(guest.path(), headers={"Sec-Fetch-Site": "cross-site"}).ok()
+
+
+# --- the log ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "suffix"),
+    [
+        ("GET", ""),
+        ("HEAD", ""),
+        ("OPTIONS", ""),
+        ("POST", "/accept"),
+        ("PUT", ""),
+        ("GET", "/accept"),
+        ("GET", "/"),
+        ("POST", "/accept/"),
+        ("POST", "/Accept"),
+    ],
+)
+def test_no_request_leaves_the_token_in_the_log(guest, caplog, method, suffix):
+    caplog.set_level(logging.DEBUG)
+    guest.client.call(method, guest.path() + suffix, described=False)
+    lines = [record.getMessage() for record in caplog.records if record.name == "gatehouse.access"]
+    assert len(lines) == 1
+    assert "/invitations/" in lines[0]
+    assert all(guest.token not in repr(record.__dict__) for record in caplog.records)
+
+
+def test_the_page_of_a_mail_leaves_no_token_in_the_log_where_no_frontend_serves_it(
+    app, guest, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    assert app.test_client().get(f"/invite/{guest.token}").status_code == 404
+    assert "/invite/" in caplog.text
+    assert guest.token not in caplog.text

@@ -1,0 +1,336 @@
+"""POST /auth/register (spec 01 §4; decisions A5, A13, A14, A24, E1)."""
+
+from datetime import timedelta
+
+import pytest
+
+from app.contact_verification.models import ContactToken
+from app.mail.models import OutboxMail
+from app.users.models import User
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    configure,
+    count,
+    delete_all_users,
+    make_user,
+    moment,
+    remove_storage_route,
+)
+
+PASSWORD = "correct horse battery"
+SMTP = {"mail_smtp_host": "smtp.example.com", "mail_from_address": "files@example.com"}
+# Each breaks one rule, in the order in which the rules are applied.
+BLOCKED = {"email": "ada@blocked.example"}
+SHORT = {"password": "short"}
+NAMELESS = {"username": "a"}
+TAKEN_NAME = {"username": "Taken"}
+
+
+def addressee(message):
+    [address] = message["To"].addresses
+    return address.addr_spec
+
+
+@pytest.fixture(autouse=True)
+def ready(rt):
+    """An administrator, without whom nobody can register."""
+    return make_user(rt, username="root", role="admin")
+
+
+def register(client, username="Ada", email="Ada@Example.com", password=PASSWORD, **options):
+    body = {"username": username, "email": email, "password": password}
+    return client.post("/auth/register", body, **options)
+
+
+def row_of(rt, username):
+    with rt.transaction() as session:
+        return session.query(User).filter_by(username=username).one()
+
+
+def test_an_account_is_made_and_answered(api, ready, clock):
+    account = register(api).ok(201)
+    now = account["created_at"]
+    assert moment(now) == clock.now()
+    assert account == {
+        "id": account["id"],
+        "username": "Ada",
+        "email": "ada@example.com",
+        "email_verified": False,
+        "pending_email": None,
+        "role": "user",
+        "status": "active",
+        "must_change_password": False,
+        "policy_group_id": account["policy_group_id"],
+        "created_at": now,
+        "updated_at": now,
+        "storage_used": 0,
+        "storage_quota": 0,
+        "profile": {
+            "display_name": None,
+            "avatar": {"source": "none", "url_512": None, "url_1024": None, "version": 0},
+        },
+    }
+    assert isinstance(account["policy_group_id"], int)
+
+
+def test_registering_signs_nobody_in(api):
+    answer = register(api)
+    assert answer.status == 201
+    assert answer.set_cookies == {}
+
+
+def test_nobody_makes_an_administrator_of_themselves(rt, api):
+    body = {"username": "ada", "email": "ada@example.com", "password": PASSWORD, "role": "admin"}
+    assert api.post("/auth/register", body).ok(201)["role"] == "user"
+    assert row_of(rt, "ada").role == "user"
+
+
+def test_the_default_quota_is_given(rt, api):
+    configure(rt, default_storage_quota=5_000_000_000_000)
+    assert register(api).ok(201)["storage_quota"] == 5_000_000_000_000
+
+
+def test_a_registration_is_audited(rt, api):
+    account = register(api, headers={"User-Agent": "curl/8"}).ok(201)
+    [entry] = audit_rows(rt, "user_register")
+    assert (entry.user_id, entry.entity_type, entry.entity_id) == (
+        account["id"],
+        "user",
+        account["id"],
+    )
+    assert (entry.entity_name, entry.ip_address, entry.user_agent) == ("Ada", "127.0.0.1", "curl/8")
+    assert PASSWORD not in str(entry)
+
+
+@pytest.mark.parametrize("changes", [{}, SHORT], ids=["success", "refusal"])
+def test_a_registration_takes_its_time(api, clock, changes):
+    register(api, **changes)
+    assert 0.35 <= clock.slept[-1] <= 0.475
+
+
+def test_another_sites_page_cannot_register(rt, api):
+    answer = register(api, headers={"Origin": "https://elsewhere.example"})
+    answer.fails(403, "auth.request_origin_untrusted")
+    assert count(rt, User) == 1
+
+
+def test_this_sites_page_can(browser):
+    register(browser).ok(201)
+
+
+@pytest.mark.parametrize("field", ["username", "email", "password"])
+def test_every_field_is_needed(api, field):
+    body = {"username": "ada", "email": "ada@example.com", "password": PASSWORD}
+    del body[field]
+    answer = api.post("/auth/register", body).fails(400, "bad_request")
+    assert field in answer.json["msg"]
+
+
+# --- is activation needed? (decision A5) -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("switch", "mail", "is_needed"),
+    [
+        ("auto", {}, False),
+        ("auto", {"mail_smtp_host": "smtp.example.com"}, False),
+        ("auto", {"mail_from_address": "files@example.com"}, False),
+        ("auto", SMTP, True),
+        ("true", {}, True),
+        ("true", SMTP, True),
+        ("false", {}, False),
+        ("false", SMTP, False),
+    ],
+)
+def test_whether_activation_is_needed(rt, api, clock, switch, mail, is_needed):
+    configure(rt, auth_register_activation_enabled=switch, **mail)
+    assert register(api).ok(201)["email_verified"] is False
+    row = row_of(rt, "Ada")
+    assert row.activated_at == (None if is_needed else clock.now())
+    assert row.email_verified_at is None
+    assert count(rt, OutboxMail) == count(rt, ContactToken) == int(is_needed)
+
+
+def test_without_activation_one_can_sign_in_at_once(api, mailbox):
+    register(api).ok(201)
+    assert mailbox.read() == []
+    assert api.login("ada", PASSWORD).ok()["status"] == "authenticated"
+    assert api.me().ok()["email_verified"] is False
+
+
+def test_with_activation_one_signs_in_after_following_the_link(rt, api, mailbox):
+    configure(rt, auth_register_activation_enabled="true")
+    register(api).ok(201)
+    api.login("ada", PASSWORD).fails(403, "auth.pending_activation")
+    api.login("ada", "not the password").fails(401, "auth.credentials_failed")
+    message = mailbox.only()
+    assert addressee(message) == "ada@example.com"
+    link = mailbox.link(message)
+    assert link.startswith("/api/v1/auth/contact-verification/confirm?token=cv_")
+    assert api.get(link).headers["Location"] == "/login?contact_verification=register-activated"
+    api.login("ada", PASSWORD).ok()
+    assert api.me().ok()["email_verified"] is True
+
+
+def test_the_tokens_life_is_configured(rt, api, clock):
+    configure(rt, auth_register_activation_enabled="true", auth_register_activation_ttl_secs=120)
+    register(api).ok(201)
+    with rt.transaction() as session:
+        token = session.query(ContactToken).one()
+    assert token.expires_at == clock.now() + timedelta(seconds=120)
+    assert (token.purpose, token.address) == ("register_activation", "ada@example.com")
+
+
+def test_a_mail_server_out_of_order_keeps_nobody_from_registering(rt, api):
+    configure(rt, **SMTP | {"mail_smtp_host": "127.0.0.1", "mail_smtp_port": 1})
+    register(api).ok(201)
+    assert count(rt, OutboxMail) == 1
+
+
+# --- refusals in their order -------------------------------------------------------------------
+
+
+def close(rt, **switches):
+    configure(rt, auth_local_email_blocklist=["blocked.example"], **switches)
+
+
+def test_without_an_administrator_nobody_registers(rt, api):
+    delete_all_users(rt)
+    register(api).fails(400, "validation.system_not_initialized")
+
+
+def test_without_a_storage_route_nobody_registers(rt, api):
+    remove_storage_route(rt)
+    register(api).fails(400, "validation.system_not_initialized")
+    assert count(rt, User) == 1
+
+
+def test_an_administrator_without_a_group_keeps_registration_closed(rt, api, ready):
+    change_user(rt, ready, policy_group_id=None)
+    register(api).fails(400, "validation.system_not_initialized")
+
+
+def test_the_set_up_state_is_looked_at_first(rt, api):
+    close(rt, auth_password_login_enabled=False, auth_allow_user_registration=False)
+    remove_storage_route(rt)
+    answer = register(api, **BLOCKED | SHORT | NAMELESS)
+    answer.fails(400, "validation.system_not_initialized")
+
+
+def test_the_password_switch_comes_second(rt, api):
+    close(rt, auth_password_login_enabled=False, auth_allow_user_registration=False)
+    register(api, **BLOCKED | SHORT | NAMELESS).fails(403, "auth.password_login_disabled")
+    assert count(rt, User) == 1
+
+
+def test_the_registration_switch_comes_third(rt, api):
+    close(rt, auth_allow_user_registration=False)
+    register(api, **BLOCKED | SHORT | NAMELESS).fails(403, "auth.registration_disabled")
+    assert count(rt, User) == 1
+
+
+def test_the_address_policy_comes_fourth(rt, api):
+    close(rt)
+    register(api, **BLOCKED | SHORT | NAMELESS).fails(400, "auth.email_blocked")
+
+
+def test_then_the_password_the_username_and_the_address(rt, api):
+    make_user(rt, username="taken", email="taken@example.com")
+    answer = register(api, "a", "no address", "short").fails(400, "bad_request")
+    assert "password" in answer.json["msg"]
+    answer = register(api, "a", "no address").fails(400, "bad_request")
+    assert "username" in answer.json["msg"]
+    answer = register(api, "Taken", "no address").fails(400, "bad_request")
+    assert "address" in answer.json["msg"]
+    register(api, "Taken", "taken@example.com").fails(400, "auth.username_exists")
+    register(api, "free", "taken@example.com").fails(400, "auth.email_exists")
+    register(api, "free", "free@example.com").ok(201)
+
+
+@pytest.mark.parametrize("username", ["TAKEN", "taken", " Taken "])
+def test_a_username_is_taken_in_any_case(rt, api, username):
+    make_user(rt, username="Taken")
+    register(api, username).fails(400, "auth.username_exists")
+
+
+@pytest.mark.parametrize("email", ["ROOT@example.com", " root@EXAMPLE.com ", "root@example.com"])
+def test_an_address_is_taken_in_any_case(api, email):
+    register(api, email=email).fails(400, "auth.email_exists")
+
+
+def test_an_address_somebody_changes_to_is_taken(rt, api, ready):
+    change_user(rt, ready, pending_email="ada@example.com")
+    register(api).fails(400, "auth.email_exists")
+
+
+def test_a_refusal_leaves_nothing_behind(rt, api):
+    configure(rt, auth_register_activation_enabled="true")
+    register(api, email="root@example.com").fails(400, "auth.email_exists")
+    assert count(rt, User) == 1
+    assert count(rt, OutboxMail) == count(rt, ContactToken) == 0
+    assert audit_rows(rt, "user_register") == []
+
+
+@pytest.mark.parametrize(
+    ("email", "code"),
+    [
+        ("ada@allowed.example", None),
+        ("ADA@Allowed.Example", None),
+        ("one@exact.example", None),
+        ("two@exact.example", "auth.email_not_allowlisted"),
+        ("ada@sub.allowed.example", "auth.email_not_allowlisted"),
+        ("spam@allowed.example", "auth.email_blocked"),
+        ("ada@bücher.example", None),
+        ("no address", "bad_request"),
+    ],
+)
+def test_the_address_policy(rt, api, email, code):
+    configure(
+        rt,
+        auth_local_email_allowlist=[
+            "allowed.example",
+            "one@exact.example",
+            "xn--bcher-kva.example",
+        ],
+        auth_local_email_blocklist=["spam@allowed.example"],
+    )
+    answer = register(api, email=email)
+    if code is None:
+        answer.ok(201)
+    else:
+        answer.fails(400, code)
+
+
+INJECTIONS = [
+    {"username": "ada\r\nBcc: eve@example.com"},
+    {"username": "<b>ada</b>"},
+    {"username": "{{token}}"},
+    {"username": "ada' OR '1'='1"},
+    {"username": "ada\x00"},
+    {"username": "ada\u202e"},
+    {"email": "ada@example.com\r\nBcc: eve@example.com"},
+    {"email": "ada@example.com, eve@example.com"},
+    {"email": "Ada <ada@example.com>"},
+    {"email": '"<script>"@example.com'},
+    {"email": "<ada@example.com>"},
+    {"email": "ada@example.com\x00"},
+    {"email": "ada@exam\u2028ple.com"},
+]
+
+
+@pytest.mark.parametrize("changes", INJECTIONS, ids=lambda changes: ascii(changes)[:50])
+def test_what_could_be_read_as_more_than_a_name_is_refused(rt, api, mailbox, changes):
+    configure(rt, auth_register_activation_enabled="true")
+    register(api, **changes).fails(400, "bad_request")
+    assert mailbox.read() == []
+
+
+@pytest.mark.parametrize("local", ["ada'--", "{{token}}", "ada&b", "%0d%0abcc=x", "a/b", "$id`ls`"])
+def test_addresses_full_of_signs_reach_the_mail_as_they_are(rt, api, mailbox, local):
+    configure(rt, auth_register_activation_enabled="true")
+    account = register(api, email=f"{local}@example.com").ok(201)
+    message = mailbox.only()
+    assert addressee(message) == account["email"]
+    assert account["email"] == f"{local}@example.com".lower()
+    assert message["Bcc"] is None
