@@ -34,7 +34,7 @@ from app.core.clock import Clock
 from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
-from app.core.lookups import GatheredReads, Lookup
+from app.core.lookups import GatheredReads, Key, Lookup
 from app.core.prepared import Compiled, Prepared, Row, Runner
 from app.core.tokens import random_fraction
 
@@ -155,17 +155,25 @@ class Database:
         rows = self.rows(prepared, *values)
         return rows[0] if rows else None
 
-    def lookup(self, lookup: Lookup, key: str) -> Row | None:
+    def lookup(self, lookup: Lookup, key: Key) -> Row | None:
         """Return the row of a unique key; None without a row.
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
+        rows = self.lookup_all(lookup, key)
+        return rows[0] if rows else None
+
+    def lookup_all(self, lookup: Lookup, key: Key) -> list[Row]:
+        """Return the rows of a key, in no order.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
         if self.is_sqlite:
-            return self.row(lookup.one, key)
+            return self.rows(lookup.one, key)
         reads = self._gathered.get(lookup)
         if reads is None:
             reads = self._gathered.setdefault(lookup, self._gathered_reads(lookup))
-        return reads.row(key)
+        return reads.rows(key)
 
     def change(self, prepared: Prepared, *values: Any) -> int:
         """Run a prepared statement that is a transaction by itself; return how many rows changed.
@@ -188,10 +196,13 @@ class Database:
             return self._patiently(lambda: self._runner.changed(compiled))
 
     def _gathered_reads(self, lookup: Lookup) -> GatheredReads:
-        def read_many(keys: Sequence[str]) -> Mapping[str, Row]:
-            return {row[-1]: row[:-1] for row in self.rows(lookup.many, list(keys))}
+        def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
+            found: dict[Key, list[Row]] = {}
+            for row in self.rows(lookup.many, list(keys)):
+                found.setdefault(row[-1], []).append(row[:-1])
+            return found
 
-        return GatheredReads(lambda key: self.row(lookup.one, key), read_many)
+        return GatheredReads(lambda key: self.rows(lookup.one, key), read_many)
 
     def _compiled_for(self, prepared: Prepared) -> Compiled:
         compiled = self._compiled.get(prepared)

@@ -1,4 +1,4 @@
-"""Rows by a unique key, for reads that nearly every request makes.
+"""Rows by a key, for reads that nearly every request makes.
 
 On PostgreSQL the round trip costs several times what the read does. So while one such read is under
 way, those that come meanwhile are gathered and then read by one statement. Each is still read after
@@ -8,20 +8,23 @@ it was asked for, and nobody waits when nobody else reads.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ARRAY, Select, any_, bindparam
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core.prepared import Prepared, Row
 
+T = TypeVar("T")
+Key = str | int
+
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """A SELECT whose rows are found by `key`, a column that is unique among them."""
+    """A SELECT whose rows are found by the column `key`."""
 
     statement: Select[*tuple[Any, ...]]
-    key: InstrumentedAttribute[str]
+    key: InstrumentedAttribute[Any]
     one: Prepared = field(init=False)
     many: Prepared = field(init=False)
 
@@ -34,11 +37,11 @@ class Lookup:
 
 
 class _Call:
-    """One caller's wish; `rows` is None as long as nobody has read for it."""
+    """One caller's wish; `found` is None as long as nobody has read for it."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: Key) -> None:
         self.key = key
-        self.rows: Mapping[str, Row] | None = None
+        self.found: Mapping[Key, list[Row]] | None = None
         self.leads = False
         self.turn = threading.Event()
 
@@ -48,8 +51,8 @@ class GatheredReads:
 
     def __init__(
         self,
-        read_one: Callable[[str], Row | None],
-        read_many: Callable[[Sequence[str]], Mapping[str, Row]],
+        read_one: Callable[[Key], list[Row]],
+        read_many: Callable[[Sequence[Key]], Mapping[Key, list[Row]]],
     ) -> None:
         self._read_one = read_one
         self._read_many = read_many
@@ -57,8 +60,8 @@ class GatheredReads:
         self._waiting: list[_Call] = []
         self._is_reading = False
 
-    def row(self, key: str) -> Row | None:
-        """Return the row of this key; None if there is none."""
+    def rows(self, key: Key) -> list[Row]:
+        """Return the rows of this key."""
         with self._lock:
             is_first, self._is_reading = not self._is_reading, True
             if not is_first:
@@ -70,9 +73,9 @@ class GatheredReads:
         if call.leads:
             self._read_then_pass_on(self._read_waiting)
         # Nobody's failure is another's: who got nothing reads for itself.
-        return self._read_one(key) if call.rows is None else call.rows.get(key)
+        return self._read_one(key) if call.found is None else call.found.get(key, [])
 
-    def _read_then_pass_on(self, read: Callable[[], Row | None]) -> Row | None:
+    def _read_then_pass_on(self, read: Callable[[], T]) -> T:
         try:
             return read()
         finally:
@@ -87,9 +90,9 @@ class GatheredReads:
         with self._lock:
             calls, self._waiting = self._waiting, []
         try:
-            rows = self._read_many([call.key for call in calls])
+            found = self._read_many([call.key for call in calls])
             for call in calls:
-                call.rows = rows
+                call.found = found
         finally:
             for call in calls[1:]:
                 call.turn.set()

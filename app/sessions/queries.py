@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -52,7 +53,7 @@ _HOLDER = Lookup(
     ).join(User, User.id == LoginSession.user_id),
     LoginSession.refresh_selector,
 )
-_LIST = Prepared(
+_LIST = Lookup(
     select(
         LoginSession.id,
         LoginSession.refresh_digest,
@@ -61,14 +62,8 @@ _LIST = Prepared(
         LoginSession.created_at,
         LoginSession.last_seen_at,
         LoginSession.expires_at,
-    )
-    .where(
-        LoginSession.user_id == bindparam("user_id"),
-        LoginSession.revoked_at.is_(None),
-        LoginSession.expires_at > bindparam("now"),
-    )
-    .order_by(LoginSession.last_seen_at.desc(), LoginSession.id),
-    ("user_id", "now"),
+    ).where(LoginSession.revoked_at.is_(None)),
+    LoginSession.user_id,
 )
 _INSERT = insert(LoginSession)
 _ROTATE = Prepared(
@@ -222,7 +217,9 @@ def rotate(
 
 def list_live(database: Database, user_id: int, now: datetime) -> list[Listed]:
     """Return the user's live sessions, the one seen last first."""
-    return [Listed(*row) for row in database.rows(_LIST, user_id, now)]
+    found = (Listed(*row) for row in database.lookup_all(_LIST, user_id))
+    live = sorted((row for row in found if row.expires_at > now), key=attrgetter("id"))
+    return sorted(live, key=attrgetter("last_seen_at"), reverse=True)
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:
