@@ -1,0 +1,1 @@
+"""Second factors: TOTP, recovery codes and e-mail codes, and managing them."""

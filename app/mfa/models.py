@@ -1,0 +1,49 @@
+"""The tables of second factors (spec 02 §1; decisions A15, A27)."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.db import Base, Id, UTCDateTime
+
+
+class MfaMethod(StrEnum):
+    """How a second factor is proven; only TOTP is kept as a factor of its own."""
+
+    TOTP = "totp"
+    RECOVERY_CODE = "recovery_code"
+    EMAIL_CODE = "email_code"
+
+
+class MfaFactor(Base):
+    """One enabled factor; an account has at most one of each method.
+
+    `secret` is sealed for the row `mfa_factor:<user_id>`. The two steps are the newest TOTP time
+    steps that were accepted, one for each purpose; None while none was.
+    """
+
+    __tablename__ = "mfa_factors"
+    __table_args__ = (UniqueConstraint("user_id", "method"),)
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    method: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(String(128))
+    secret: Mapped[str] = mapped_column(Text)
+    last_login_step: Mapped[int | None] = mapped_column(BigInteger)
+    last_management_step: Mapped[int | None] = mapped_column(BigInteger)
+    enabled_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    last_used_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+
+class MfaRecoveryCode(Base):
+    """One recovery code. `code_hash` is `<key id>:<HMAC-SHA256>` over account and code."""
+
+    __tablename__ = "mfa_recovery_codes"
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    code_hash: Mapped[str] = mapped_column(String(128))
+    used_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
