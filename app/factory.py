@@ -18,6 +18,7 @@ from app.core.config import MIGRATIONS, Config
 from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
+from app.core.mailer import Mailer
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.runtime import Runtime
@@ -25,6 +26,8 @@ from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.invitations.views import bp as invitations
 from app.login.views import bp as login
+from app.mail import dispatcher
+from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.passwords.views import bp as passwords
@@ -45,6 +48,7 @@ BLUEPRINTS = (
     registration,
     invitations,
     contact_verification,
+    mfa,
     login,
     sessions,
     passwords,
@@ -60,8 +64,14 @@ class SyncFlask(Flask):
         return func
 
 
-def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | None = None) -> Flask:
-    """Return the WSGI application; a test may hand in its own clock and Redis client.
+def create_app(
+    config: Config,
+    *,
+    clock: Clock | None = None,
+    redis: Redis | None = None,
+    mailer: Mailer | None = None,
+) -> Flask:
+    """Return the WSGI application; a test may hand in its own clock, Redis client and mailer.
 
     Raises: ConfigError when the key file cannot be used.
     """
@@ -70,7 +80,7 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
     # A redirect to the tidy address would repeat whatever Host the caller named.
     app.url_map.merge_slashes = False
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
-    rt = _runtime(app, config, clock or SystemClock(), redis)
+    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer())
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
     principal.install(app, sessions_service.authenticate)
@@ -85,14 +95,18 @@ def create_app(config: Config, *, clock: Clock | None = None, redis: Redis | Non
         [
             lambda: settings.listen(rt),
             lambda: housekeeping.start(rt),
+            lambda: dispatcher.start(rt),
             rt.deferred_writes.start,
         ]
     )
     return app
 
 
-def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> Runtime:
+def _runtime(
+    app: Flask, config: Config, clock: Clock, redis: Redis | None, mailer: Mailer
+) -> Runtime:
     config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mailer.context = app.app_context  # Flask-Mail announces every mail to the application
     database = db.Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
@@ -119,4 +133,5 @@ def _runtime(app: Flask, config: Config, clock: Clock, redis: Redis | None) -> R
         deferred_writes=DeferredWrites(impatient, breaker, clock),
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
+        mailer=mailer,
     )

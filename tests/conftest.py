@@ -18,14 +18,17 @@ from redis import Redis
 pytest.register_assert_rewrite("tests.support.api", "tests.support.openapi", "tests.support.live")
 
 from app.core.config import Bucket
+from app.core.mailer import Mailer
 from app.core.runtime import Runtime
 from app.factory import create_app
+from app.mail import dispatcher
 from app.web import runtime as web_runtime
 from tests.support import factories, servers
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
 from tests.support.live import LiveService, eventually
+from tests.support.mailbox import Mailbox
 
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)
@@ -215,15 +218,21 @@ def make_app(
 ) -> Iterator[Callable[..., Flask]]:
     """Build applications on this test's database and Redis.
 
-    Keywords replace configuration values; `clock` and `redis` go to `create_app`.
+    Keywords replace configuration values; `clock`, `redis` and `mailer` go to `create_app`.
     """
     built: list[Flask] = []
     instance = tmp_path / "instance"
 
-    def make(*, clock: Any = clock, redis: Redis | None = None, **overrides: Any) -> Flask:
+    def make(
+        *,
+        clock: Any = clock,
+        redis: Redis | None = None,
+        mailer: Mailer | None = None,
+        **overrides: Any,
+    ) -> Flask:
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
-        app = create_app(config, clock=clock, redis=redis)
+        app = create_app(config, clock=clock, redis=redis, mailer=mailer)
         built.append(app)
         return app
 
@@ -241,6 +250,12 @@ def app(make_app: Callable[..., Flask]) -> Flask:
 def rt(app: Flask) -> Runtime:
     """What the application was built with."""
     return app.extensions[web_runtime.EXTENSION]
+
+
+@pytest.fixture
+def mailbox(rt: Runtime) -> Mailbox:
+    """The mails of the application, which has no SMTP server."""
+    return Mailbox(rt.config.mail_dir, deliver=lambda: dispatcher.drain(rt))
 
 
 @pytest.fixture

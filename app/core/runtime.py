@@ -15,6 +15,7 @@ from app.core.db import Database
 from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
+from app.core.mailer import Mailer
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
@@ -39,6 +40,7 @@ class Runtime:
     deferred_writes: DeferredWrites
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
+    mailer: Mailer
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)

@@ -1,6 +1,89 @@
 """`flask mail`: the outbox, and whether mail leaves at all."""
 
-from app.mail import models  # noqa: F401
-from app.web.cli import Commands
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from app.core import email_address
+from app.core.errors import BadRequest
+from app.mail import service, upkeep
+from app.mail.models import MailStatus
+from app.mail.templates import Template
+from app.web.cli import Commands, Shown, details, table
+from app.web.runtime import runtime
+from app.web.schema import timestamp
 
 group = Commands("mail", help="The outbox, and whether mail leaves at all.")
+
+COLUMNS = ("created_at", "template", "recipient", "status", "attempts", "due_at", "last_error")
+
+
+@group.command("test")
+@click.argument("address")
+def send_test(address: str) -> Shown:
+    """Send a test mail at once, and say what the SMTP server answers."""
+    try:
+        recipient = email_address.normalized(address)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    service.send_test(runtime(), recipient)
+    return Shown({"sent_to": recipient}, f"the SMTP server took a mail to {recipient}")
+
+
+@group.command("outbox")
+@click.option("--status", type=click.Choice([status.value for status in MailStatus]))
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+def outbox(status: str | None, limit: int) -> Shown:
+    """List mails, the newest first, and how far they are."""
+    data = [_entry(mail) for mail in upkeep.list_newest(runtime(), status, limit)]
+    titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
+    return Shown(data, table(titles, [[entry[name] for name in COLUMNS] for entry in data]))
+
+
+@group.command("flush")
+def flush() -> Shown:
+    """Try every waiting mail now."""
+    flushed = upkeep.flush(runtime())
+    text = f"{flushed.sent} sent, {flushed.failed} given up, {flushed.waiting} still waiting"
+    return Shown(asdict(flushed), text)
+
+
+@group.command("preview")
+@click.argument("template", type=click.Choice([template.value for template in Template]))
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
+@click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
+def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
+    """Show a mail with sample values, as it would be sent now."""
+    shown = upkeep.preview(runtime(), Template(template))
+    rendered = shown.rendered
+    part = rendered.text if as_text else rendered.html
+    data = {
+        "template": template,
+        "subject": rendered.subject,
+        "html": rendered.html,
+        "text": rendered.text,
+        "unknown_placeholders": shown.unknown,
+    }
+    if shown.unknown:
+        click.echo(f"Unknown placeholders: {', '.join(shown.unknown)}", err=True)
+    if output is None:
+        return Shown(data, part)
+    output.write_text(part, encoding="utf-8")
+    return Shown(data, details({"subject": rendered.subject, "file": output}))
+
+
+def _entry(mail: Any) -> dict[str, Any]:
+    is_open = mail.finished_at is None
+    return {
+        "id": mail.id,
+        "template": mail.template,
+        "recipient": mail.recipient,
+        "status": mail.status,
+        "attempts": mail.attempts,
+        "last_error": mail.last_error,
+        "created_at": timestamp(mail.created_at),
+        "due_at": timestamp(mail.due_at) if is_open else None,
+        "finished_at": timestamp(mail.finished_at),
+    }

@@ -1,5 +1,6 @@
 """Which mails there are, and what each is told (spec 01 §9)."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -14,3 +15,84 @@ class Template(StrEnum):
     EXTERNAL_AUTH_EMAIL_VERIFICATION = "external_auth_email_verification"
     LOGIN_EMAIL_CODE = "login_email_code"
     USER_INVITATION = "user_invitation"
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a stored `token` becomes: the variable's name, and the path the token is added to."""
+
+    variable: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """A template's default subject and the variables it knows.
+
+    `secrets` are those variables that let their reader in, so that no log may hold them.
+    `names_recipient`: the recipient is addressed by the username (spec 02 §1.3).
+    """
+
+    subject: str
+    variables: tuple[str, ...]
+    link: Link | None = None
+    secrets: tuple[str, ...] = ()
+    names_recipient: bool = False
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """Return what a mail is queued with, `site_name` included."""
+        if self.link is None:
+            return frozenset(self.variables)
+        return frozenset(self.variables) - {self.link.variable} | {"token"}
+
+
+VERIFY = "/api/v1/auth/contact-verification/confirm?token="
+VERIFY_EXTERNAL = "/api/v1/auth/external-auth/email-verification/confirm?token="
+RESET = "/reset-password?token="
+
+DESCRIPTIONS: dict[Template, Description] = {
+    Template.REGISTER_ACTIVATION: Description(
+        "{{site_name}}: activate your account",
+        ("username", "verification_url", "site_name"),
+        Link("verification_url", VERIFY),
+        ("verification_url",),
+    ),
+    Template.CONTACT_CHANGE_CONFIRMATION: Description(
+        "{{site_name}}: confirm your new e-mail address",
+        ("username", "verification_url", "site_name"),
+        Link("verification_url", VERIFY),
+        ("verification_url",),
+    ),
+    Template.CONTACT_CHANGE_NOTICE: Description(
+        "{{site_name}}: your e-mail address was changed",
+        ("username", "previous_email", "new_email", "site_name"),
+    ),
+    Template.PASSWORD_RESET: Description(
+        "{{site_name}}: reset your password",
+        ("username", "reset_url", "site_name"),
+        Link("reset_url", RESET),
+        ("reset_url",),
+    ),
+    Template.PASSWORD_RESET_NOTICE: Description(
+        "{{site_name}}: your password was changed",
+        ("username", "site_name"),
+    ),
+    Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: Description(
+        "{{site_name}}: confirm your e-mail address",
+        ("email", "verification_url", "provider_name", "site_name", "expires_in"),
+        Link("verification_url", VERIFY_EXTERNAL),
+        ("verification_url",),
+    ),
+    Template.LOGIN_EMAIL_CODE: Description(
+        "{{site_name}}: your sign-in code",
+        ("username", "code", "site_name", "expires_in"),
+        secrets=("code",),
+        names_recipient=True,
+    ),
+    Template.USER_INVITATION: Description(
+        "You are invited to {{site_name}}",
+        ("email", "invitation_url", "site_name", "expires_in"),
+        secrets=("invitation_url",),
+    ),
+}

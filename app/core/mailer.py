@@ -1,0 +1,286 @@
+"""How a mail leaves: over SMTP by Flask-Mail, or as a file.
+
+Invariant: where TLS is asked for, neither a password nor a mail is sent before the server has
+proven its name with a valid certificate (decision E18). Flask-Mail by itself checks none, and waits
+for ever.
+"""
+
+import math
+import os
+import smtplib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import flask_mail
+
+from app.core.letter import Letter
+from app.core.smtp_errors import Undeliverable, undeliverable
+
+IMPLICIT_TLS_PORT = 465
+FAREWELL_SECONDS = 1.0
+WATCH_STEPS = 20  # how often a running attempt is looked at
+
+
+@dataclass(frozen=True)
+class SmtpServer:
+    """Where mail is handed in; an empty `username` means without AUTH."""
+
+    host: str
+    port: int
+    username: str = ""
+    password: str = field(default="", repr=False)
+    uses_tls: bool = True
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for one answer of a server, and for the whole of one attempt, in seconds."""
+
+    answer: float = 10.0
+    attempt: float = 45.0
+
+
+class Mailer(flask_mail.Mail):
+    """Flask-Mail with verified TLS and with an end to every wait.
+
+    `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
+    mail into the outbox.
+    """
+
+    def __init__(
+        self, *, tls: ssl.SSLContext | None = None, patience: Patience | None = None
+    ) -> None:
+        super().__init__()
+        self.patience = patience or Patience()
+        self.due = threading.Event()
+        self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self._tls = tls
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """Return what checks a server's certificate; made once, since reading them all is slow."""
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+
+class Line:
+    """A connection to an SMTP server, kept open from mail to mail until `close`."""
+
+    def __init__(self, mailer: Mailer) -> None:
+        self._mailer = mailer
+        self._connection: _Connection | None = None
+        self._watch: _Watch | None = None
+
+    def send(self, server: SmtpServer, letter: Letter) -> None:
+        """Hand a mail in.
+
+        Raises: Undeliverable.
+        """
+        watch = self._watch = self._watch or _Watch(self._mailer.patience.attempt)
+        try:
+            with watch.limited(), self._mailer.context():
+                self._send(server, letter, watch)
+        except (smtplib.SMTPException, OSError, UnicodeError) as error:
+            if watch.is_over:
+                reason = f"the server took longer than {self._mailer.patience.attempt:g} s"
+                raise Undeliverable(reason, is_servers_fault=True) from error
+            raise undeliverable(error, server.password) from error
+
+    def close(self) -> None:
+        """Hang up; a later `send` connects again."""
+        self._hang_up()
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _send(self, server: SmtpServer, letter: Letter, watch: "_Watch") -> None:
+        if self._connection is not None and self._connection.server != server:
+            self._hang_up()
+        if self._connection is not None:
+            try:
+                self._connection.carry(letter)
+            except (smtplib.SMTPException, OSError):
+                if not self._connection.was_lost_before_the_content():
+                    raise
+                # The server was tired of this connection; the mail was not touched yet.
+                self._hang_up()
+            else:
+                return
+        self._connection = _Connection(self._mailer, server, watch)
+        self._connection.carry(letter)
+
+
+class _Watch:
+    """Ends a conversation with a server that takes too long, however it spreads its bytes.
+
+    The time-out of a socket starts again with every byte.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._seconds = seconds
+        self._ends_at = math.inf
+        self._line: socket.socket | None = None
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, name="SMTP watch", daemon=True).start()
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Allow what happens meanwhile so many seconds."""
+        self.is_over = False
+        self._ends_at = time.monotonic() + self._seconds
+        try:
+            yield
+        finally:
+            self._ends_at = math.inf
+
+    def follow(self, connected: socket.socket) -> None:
+        """Watch this connection from now on, with TLS or without, by a handle of our own."""
+        self._forget()
+        self._line = socket.socket(fileno=os.dup(connected.fileno()))
+        if self.is_over:
+            self._end()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+        self._forget()
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._seconds / WATCH_STEPS):
+            if time.monotonic() > self._ends_at:
+                self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if self._line is not None:
+            with suppress(OSError):
+                self._line.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+class _Smtp(smtplib.SMTP):
+    """Knows whether a mail's content has begun to travel, and is watched."""
+
+    is_content_sent = False
+
+    def __init__(self, watch: _Watch, server: SmtpServer, patience: Patience) -> None:
+        self._watch = watch
+        super().__init__(server.host, server.port, timeout=patience.answer)
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connected: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
+        self._watch.follow(connected)
+        return connected
+
+    def data(self, msg: Any) -> tuple[int, bytes]:
+        """Send the content."""
+        self.is_content_sent = True
+        return super().data(msg)
+
+
+class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
+    """The same over TLS from the first byte."""
+
+    def __init__(
+        self, watch: _Watch, server: SmtpServer, patience: Patience, tls: ssl.SSLContext
+    ) -> None:
+        self._watch = watch
+        smtplib.SMTP_SSL.__init__(
+            self, server.host, server.port, timeout=patience.answer, context=tls
+        )
+
+
+class _Connection(flask_mail.Connection):
+    mail: Mailer
+    host: _Smtp | _TlsSmtp
+
+    def __init__(self, mailer: Mailer, server: SmtpServer, watch: _Watch) -> None:
+        super().__init__(mailer)
+        self.server = server
+        self._watch = watch
+        self.host = self.configure_host()
+
+    def carry(self, letter: Letter) -> None:
+        """Hand a mail in."""
+        self.host.is_content_sent = False
+        self.send(_Message(letter))
+
+    def configure_host(self) -> _Smtp | _TlsSmtp:
+        """Connect, with TLS and log-in as the server's settings say."""
+        server, patience = self.server, self.mail.patience
+        if server.uses_tls and server.port == IMPLICIT_TLS_PORT:
+            host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, patience, self.mail.tls)
+        else:
+            host = _Smtp(self._watch, server, patience)
+        try:
+            if server.uses_tls and server.port != IMPLICIT_TLS_PORT:
+                host.starttls(context=self.mail.tls)
+            if server.username:
+                host.login(server.username, server.password)
+        except BaseException:
+            host.close()
+            raise
+        return host
+
+    def was_lost_before_the_content(self) -> bool:
+        return self.host.sock is None and not self.host.is_content_sent
+
+    def close(self) -> None:
+        """Take leave, without waiting long for the server to do so, too."""
+        with suppress(smtplib.SMTPException, OSError):
+            if self.host.sock is not None:
+                self.host.sock.settimeout(FAREWELL_SECONDS)
+                self.host.quit()
+        self.host.close()
+
+
+class _Message(flask_mail.Message):
+    """A letter as Flask-Mail sends it.
+
+    Without Message's own set-up, which would ask the DNS for this machine's name for every mail.
+    """
+
+    def __init__(self, letter: Letter) -> None:
+        self.sender = letter.sender
+        self.recipients = [letter.recipient]
+        self.subject = letter.subject
+        self.date = letter.written_at.timestamp()
+        self.cc, self.bcc, self.reply_to = [], [], None
+        self.mail_options, self.rcpt_options = [], []
+        self._raw = letter.as_bytes()
+
+    def as_bytes(self) -> bytes:
+        """Return the mail as it travels."""
+        return self._raw
+
+
+def write_file(folder: Path, name: str, content: bytes) -> Path:
+    """Write a private file that appears under its name once it is whole; return its path.
+
+    Raises: OSError.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path, draft = folder / name, folder / f".{name}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    draft.replace(path)
+    return path

@@ -1,0 +1,76 @@
+"""Why a mail did not leave, in words that are safe to keep and to log."""
+
+import smtplib
+import ssl
+
+from app.core.texts import one_line
+
+LONGEST_REASON = 255
+PERMANENT = range(500, 600)
+
+
+class Undeliverable(Exception):
+    """A mail was not taken.
+
+    `reason` is short and repeats neither the mail nor a password. `is_final`: another try is
+    pointless, since the recipient was refused for good. `is_servers_fault`: any other mail would
+    have met the same.
+    """
+
+    def __init__(
+        self, reason: str, *, is_final: bool = False, is_servers_fault: bool = False
+    ) -> None:
+        self.reason = one_line(reason)[:LONGEST_REASON]
+        self.is_final = is_final
+        self.is_servers_fault = is_servers_fault
+        super().__init__(self.reason)
+
+
+def undeliverable(error: Exception, password: str) -> Undeliverable:
+    """Return what an error of smtplib means; no reason repeats `password`."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        [(code, text), *_] = error.recipients.values()
+        reason = f"the server refused the recipient: {_told(code, text)}"
+        return Undeliverable(reason, is_final=code in PERMANENT)
+    if isinstance(error, smtplib.SMTPDataError):
+        # Its words may quote the mail, so only the codes are kept.
+        told = _told(error.smtp_code, error.smtp_error).split()
+        codes = [word for word in told[:2] if word.replace(".", "").isdigit()]
+        return Undeliverable(f"the server refused the mail: {' '.join(codes)}")
+    reason = _reason(error)
+    if password and password in reason:
+        reason = "the server repeats the password in its refusal"
+    return Undeliverable(reason, is_servers_fault=True)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, smtplib.SMTPSenderRefused):
+        return f"the server refused the sender: {_told(error.smtp_code, error.smtp_error)}"
+    if isinstance(error, smtplib.SMTPAuthenticationError):
+        told = _told(error.smtp_code, error.smtp_error)
+        return f"the server refused user name and password: {told}"
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"the server answered: {_told(error.smtp_code, error.smtp_error)}"
+    if isinstance(error, smtplib.SMTPServerDisconnected):
+        cause = error.__context__
+        return _of_connection(cause) if isinstance(cause, OSError) else "the server hung up"
+    if isinstance(error, smtplib.SMTPException):
+        return str(error)  # such as a missing extension
+    if isinstance(error, OSError):
+        return _of_connection(error)
+    return "a setting has letters that SMTP cannot carry"
+
+
+def _of_connection(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "the server did not answer in time"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the server's certificate is not valid: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error.reason or 'the server hung up'}"
+    return f"the server cannot be reached: {error.strerror or error}"
+
+
+def _told(code: int, text: bytes | str) -> str:
+    words = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return f"{code} {words}"

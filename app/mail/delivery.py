@@ -1,0 +1,129 @@
+"""Hands one mail to whatever takes it away: an SMTP server, or the folder of files."""
+
+import logging
+from dataclasses import dataclass
+from email.utils import make_msgid
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.letter import Letter
+from app.core.mailer import Line, SmtpServer, write_file
+from app.core.runtime import Runtime
+from app.core.smtp_errors import Undeliverable
+from app.core.texts import one_line
+from app.mail.rendering import Rendered
+from app.settings import keys
+from app.settings import service as settings
+
+log = logging.getLogger(__name__)
+
+UNCONFIGURED_SENDER = "no-reply@localhost"
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A mail on its way: `kind` is its template's name, `username` empty when nobody's is known."""
+
+    mail_id: str
+    kind: str
+    recipient: str
+    rendered: Rendered
+    username: str = ""
+    names_recipient: bool = False
+
+
+class Carrier:
+    """Takes mails away, over one connection that stays open until `close`."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        self._line = Line(rt.mailer)
+
+    def take(self, mail: Outgoing) -> None:
+        """Send a mail; without an SMTP server write it to a file.
+
+        Raises: Undeliverable.
+        """
+        server = smtp_server(self._rt)
+        letter = _letter(self._rt, mail)
+        if server is not None:
+            self._line.send(server, letter)
+        else:
+            _keep(self._rt, mail, letter)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._line.close()
+
+
+def is_smtp_configured(rt: Runtime) -> bool:
+    """Tell whether mail leaves by SMTP: host and from address are set (decision E18)."""
+    return bool(rt.settings.get(keys.MAIL_SMTP_HOST) and rt.settings.get(keys.MAIL_FROM_ADDRESS))
+
+
+def smtp_server(rt: Runtime) -> SmtpServer | None:
+    """Return where mail is handed in; None while that is not configured."""
+    if not is_smtp_configured(rt):
+        return None
+    return SmtpServer(
+        host=rt.settings.get(keys.MAIL_SMTP_HOST),
+        port=rt.settings.get(keys.MAIL_SMTP_PORT),
+        username=rt.settings.get(keys.MAIL_SMTP_USERNAME),
+        password=settings.secret(rt, keys.MAIL_SMTP_PASSWORD),
+        uses_tls=rt.settings.get(keys.MAIL_SECURITY),
+    )
+
+
+def record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    recipient: str,
+    kind: str,
+    mail: Outgoing | None,
+    **details: Any,
+) -> None:
+    """Note in the audit log what became of a mail (spec 02 §1.3); None when it was never made."""
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.MAIL,
+        entity_name=recipient,
+        details={
+            "to_address": recipient,
+            "to_name": (mail.username or None) if mail else None,
+            "template_code": kind,
+            "subject": mail.rendered.open_subject if mail else None,
+            **details,
+        },
+    )
+
+
+def _letter(rt: Runtime, mail: Outgoing) -> Letter:
+    sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
+    return Letter(
+        sender=sender,
+        sender_name=one_line(rt.settings.get(keys.MAIL_FROM_NAME)),
+        recipient=mail.recipient,
+        recipient_name=mail.username if mail.names_recipient else "",
+        subject=mail.rendered.subject,
+        text=mail.rendered.text,
+        html=mail.rendered.html,
+        message_id=make_msgid(domain=sender.rpartition("@")[2]),
+        written_at=rt.clock.now(),
+    )
+
+
+def _keep(rt: Runtime, mail: Outgoing, letter: Letter) -> None:
+    name = f"{letter.written_at:%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
+    try:
+        path = write_file(rt.config.mail_dir, name, letter.as_bytes())
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise Undeliverable(reason, is_servers_fault=True) from error
+    # The link, too, so that nothing is lost on a developer's machine (decisions B, Mail).
+    log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))

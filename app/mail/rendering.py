@@ -1,0 +1,130 @@
+"""Makes a mail of its template and values (spec 01 §9).
+
+Invariant: a value can become neither markup nor a header nor a placeholder.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from app.core.runtime import Runtime
+from app.core.texts import one_line
+from app.mail.plain_text import plain_text
+from app.mail.templates import DESCRIPTIONS, Template
+from app.settings import keys
+from app.web import site
+
+FOLDER = Path(__file__).parent / "html"
+HIDDEN = "***"
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
+_BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
+_BARE = re.compile(r"<(h1|p)(?: class=\"(\w+)\")?>")
+STYLES = {
+    "h1": '<h1 class="title" style="margin: 0 0 16px; font-size: 22px; line-height: 28px; '
+    'font-weight: 600; color: #1f2933;">',
+    "p": '<p class="text" style="margin: 0 0 16px; font-size: 16px; line-height: 24px; '
+    'color: #1f2933;">',
+    "code": '<p class="code" style="margin: 0 0 16px; padding: 16px; font-size: 28px; '
+    "line-height: 32px; font-weight: 600; letter-spacing: 4px; text-align: center; "
+    'color: #1f2933; background-color: #eef1f4; border-radius: 6px;">',
+}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A mail's parts.
+
+    `secrets` are the links and codes in it. `open_subject` is the subject without them, for logs.
+    """
+
+    subject: str
+    open_subject: str
+    html: str
+    text: str
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A template as it is in force, before its placeholders are filled."""
+
+    subject: str
+    html: str
+
+
+def wording(rt: Runtime, template: Template) -> Wording:
+    """Return what the settings say of a template, where they say nothing what is built in."""
+    return Wording(
+        rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template]) or DESCRIPTIONS[template].subject,
+        rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip() or built_in(template),
+    )
+
+
+def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Rendered:
+    """Make a mail of what was stored with it.
+
+    A placeholder without a value stays visible as it was typed.
+    """
+    secrets = DESCRIPTIONS[template].secrets
+    return fill(wording(rt, template), variables(rt, template, stored), secrets)
+
+
+def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of a template's variables: what was stored, a token as its link."""
+    values, link = dict(stored), DESCRIPTIONS[template].link
+    if link and "token" in values:
+        values[link.variable] = site_link(rt, link.path + values.pop("token"))
+    return values
+
+
+def site_link(rt: Runtime, path: str) -> str:
+    """Return an address of the site for a mail; only the path while the site's is not known."""
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    return f"{origins[0]}{path}" if origins else path
+
+
+def fill(wording: Wording, values: Mapping[str, str], secrets: Iterable[str] = ()) -> Rendered:
+    """Put values in place of a wording's placeholders; `secrets` names those not to be logged."""
+    values = {name: one_line(value) for name, value in values.items()}
+    hidden = dict.fromkeys(secrets, HIDDEN)
+    return Rendered(
+        subject=one_line(_filled(wording.subject, values)),
+        open_subject=one_line(_filled(wording.subject, {**values, **hidden})),
+        html=_filled(wording.html, {name: html.escape(value) for name, value in values.items()}),
+        text=_filled(_plain_text(wording.html), values),
+        secrets=tuple(values[name] for name in hidden if name in values),
+    )
+
+
+def unknown_placeholders(rendered: Rendered) -> list[str]:
+    """Return the placeholders that nothing was put in place of, as they were typed."""
+    left = _PLACEHOLDER.finditer(rendered.subject + rendered.html)
+    return list(dict.fromkeys(mark[0] for mark in left))
+
+
+@cache
+def built_in(name: str) -> str:
+    """Return a template of ours: its body inside the layout they share."""
+    body = _BARE.sub(lambda tag: STYLES[tag[2] or tag[1]], _read(name))
+    return _read("layout").replace("<!-- body -->", _BUTTON.sub(_button, body))
+
+
+def _button(mark: re.Match[str]) -> str:
+    return _read("button").replace("{{address}}", "{{" + mark[1] + "}}").replace("label", mark[2])
+
+
+def _read(name: str) -> str:
+    return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
+
+
+# The wording is converted, not every mail: reading HTML takes a millisecond.
+_plain_text = lru_cache(maxsize=64)(plain_text)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Fill every placeholder in, once: one inside a value is nothing but text."""
+    return _PLACEHOLDER.sub(lambda mark: values.get(mark[1], mark[0]), text)

@@ -1,0 +1,169 @@
+"""`flask mail`."""
+
+import json
+
+import pytest
+
+from app.mail import dispatcher
+from app.mail.templates import DESCRIPTIONS, Template
+from tests.mail.conftest import TOKEN, only_row, queue
+from tests.support.factories import audit_rows, configure
+
+# --- test ----------------------------------------------------------------------------------------
+
+
+def test_a_test_mail_is_sent_at_once(rt, line, smtp):
+    assert line.json("mail", "test", " Ada@Example.com ") == {"sent_to": "ada@example.com"}
+    [mail] = smtp.received
+    assert mail.recipients == ["ada@example.com"]
+    assert mail.message["Subject"] == "Gatehouse: test mail"
+    assert len(audit_rows(rt, "mail_send")) == 1
+    assert line("mail", "test", "ada@example.com").text == (
+        "the SMTP server took a mail to ada@example.com"
+    )
+
+
+def test_a_test_without_a_server_is_refused(line):
+    assert "mail_smtp_host" in line.refuses("mail.not_configured", "mail", "test", "a@example.com")
+
+
+def test_a_test_that_fails_tells_why(rt, line, smtp):
+    smtp.refusals["ada@example.com"] = "550 5.1.1 no such user"
+    expected = (
+        "The mail could not be sent: the server refused the recipient: 550 5.1.1 no such user."
+    )
+    assert line.refuses("mail.delivery_failed", "mail", "test", "ada@example.com") == expected
+    assert line("mail", "test", "ada@example.com").complains() == f"Error: {expected}"
+
+
+def test_a_test_wants_an_address(line, smtp):
+    line.refuses("bad_request", "mail", "test", "nobody")
+    assert smtp.received == []
+
+
+# --- outbox --------------------------------------------------------------------------------------
+
+
+def test_the_outbox_lists_mails_and_nothing_they_say(rt, line, smtp, clock):
+    smtp.refusals["bad@example.com"] = "450 4.2.0 not now"
+    queue(rt, "bad@example.com")
+    queue(rt, "good@example.com", Template.PASSWORD_RESET_NOTICE, username="Ada")
+    dispatcher.drain(rt)
+    clock.advance(seconds=1)
+    queue(rt, "new@example.com")
+    ran = line("mail", "outbox", "--json")
+    assert TOKEN not in ran.stdout
+    [new, *others] = ran.json
+    [bad, good] = sorted(others, key=lambda entry: entry["recipient"])
+    assert new["recipient"] == "new@example.com"
+    assert good == {
+        "id": good["id"],
+        "template": "password_reset_notice",
+        "recipient": "good@example.com",
+        "status": "sent",
+        "attempts": 1,
+        "last_error": None,
+        "created_at": "2026-03-02T09:30:00Z",
+        "due_at": None,
+        "finished_at": "2026-03-02T09:30:00Z",
+    }
+    assert (bad["status"], bad["attempts"], bad["finished_at"]) == ("queued", 1, None)
+    assert bad["due_at"] == "2026-03-02T09:30:05Z"
+    assert bad["last_error"] == "the server refused the recipient: 450 4.2.0 not now"
+
+
+def test_the_outbox_can_be_narrowed(rt, line, mailbox, clock):
+    queue(rt, "first@example.com")
+    mailbox.read()
+    clock.advance(seconds=1)
+    queue(rt, "second@example.com")
+    assert [m["recipient"] for m in line.json("mail", "outbox", "--limit", "1")] == [
+        "second@example.com"
+    ]
+    assert [m["recipient"] for m in line.json("mail", "outbox", "--status", "sent")] == [
+        "first@example.com"
+    ]
+    assert line.json("mail", "outbox", "--status", "failed") == []
+    assert line("mail", "outbox", "--status", "gone").exit_code == 2
+    assert line("mail", "outbox", "--limit", "0").exit_code == 2
+
+
+def test_the_outbox_in_words(rt, line):
+    assert line("mail", "outbox").text == ""
+    queue(rt)
+    [titles, row] = line("mail", "outbox").text.splitlines()
+    assert " ".join(titles.split()) == ("CREATED TEMPLATE RECIPIENT STATUS ATTEMPTS DUE LAST ERROR")
+    assert row.split()[1:4] == ["password_reset", "ada@example.com", "queued"]
+
+
+# --- flush ---------------------------------------------------------------------------------------
+
+
+def test_a_flush_does_not_wait_for_the_next_try(rt, line, smtp, clock):
+    smtp.refusals["bad@example.com"] = "450 not now"
+    smtp.refusals["worse@example.com"] = "550 never"
+    for name in ("good", "bad", "worse"):
+        queue(rt, f"{name}@example.com")
+    assert line.json("mail", "flush") == {"sent": 1, "failed": 1, "waiting": 1}
+    assert line.json("mail", "flush") == {"sent": 0, "failed": 0, "waiting": 1}
+    smtp.refusals.clear()
+    assert line("mail", "flush").text == "1 sent, 0 given up, 0 still waiting"
+    assert line.json("mail", "flush") == {"sent": 0, "failed": 0, "waiting": 0}
+
+
+def test_a_flush_leaves_alone_what_somebody_sends_right_now(rt, line, smtp):
+    seen = []
+    smtp.on_mail = lambda _mail: seen.append(line.json("mail", "flush"))
+    queue(rt)
+    dispatcher.drain(rt)
+    assert seen == [{"sent": 0, "failed": 0, "waiting": 1}]
+    assert only_row(rt).attempts == 1
+
+
+# --- preview -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("template", [template.value for template in Template])
+def test_every_template_has_a_preview(line, template):
+    ran = line("mail", "preview", template)
+    assert ran.stderr == ""
+    assert ran.text.startswith("<!DOCTYPE html>")
+    text = line("mail", "preview", template, "--text").text
+    assert "<" not in text
+    assert ("SAMPLE-TOKEN" in text) == bool(
+        set(DESCRIPTIONS[Template(template)].secrets) - {"code"}
+    )
+
+
+def test_a_preview_can_be_written_to_a_file(line, tmp_path):
+    path = tmp_path / "mail.html"
+    assert (
+        "Gatehouse: reset your password"
+        in line("mail", "preview", "password_reset", "--output", str(path)).text
+    )
+    assert path.read_text().startswith("<!DOCTYPE html>")
+    line.refuses(
+        "config.error", "mail", "preview", "password_reset", "--output", str(tmp_path / "x" / "y")
+    )
+
+
+def test_a_preview_shows_what_is_in_force_and_what_it_does_not_know(rt, line):
+    configure(
+        rt,
+        public_site_url=["https://files.example"],
+        mail_template_password_reset_subject="Hi {{username}} {{surname}}",
+        mail_template_password_reset_html="<p>{{ nickname }}: {{reset_url}}</p>",
+    )
+    ran = line("mail", "preview", "password_reset", "--json")
+    assert ran.stderr == "Unknown placeholders: {{surname}}, {{ nickname }}\n"
+    assert json.loads(ran.stdout) == {
+        "template": "password_reset",
+        "subject": "Hi alice {{surname}}",
+        "html": "<p>{{ nickname }}: https://files.example/reset-password?token=SAMPLE-TOKEN</p>",
+        "text": "{{ nickname }}: https://files.example/reset-password?token=SAMPLE-TOKEN\n",
+        "unknown_placeholders": ["{{surname}}", "{{ nickname }}"],
+    }
+
+
+def test_a_preview_of_nothing_is_bad_usage(line):
+    assert line("mail", "preview", "nothing").exit_code == 2

@@ -1,0 +1,90 @@
+"""The outbox of the real service."""
+
+import os
+import signal
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from app.mail.models import OutboxMail
+from tests.mail.conftest import queue, rows, use
+from tests.support.factories import configure, make_user
+from tests.support.live import eventually
+from tests.support.mailbox import Mailbox
+from tests.support.smtp import Sink
+
+
+@pytest.fixture
+def root(live):
+    """An administrator, without whom an installation with users is broken."""
+    return make_user(live.rt, username="root", role="admin")
+
+
+def register(live, name):
+    with live.client() as client:
+        body = {"username": name, "email": f"{name}@example.com", "password": "a good password"}
+        client.post("/auth/register", body).ok(201)
+
+
+def test_a_mail_leaves_within_a_second_of_the_request(live, root):
+    with Sink() as sink:
+        use(live.rt, sink.port)
+        configure(live.rt, mail_outbox_dispatch_interval_secs=3600)
+        with live.client_on_each_worker() as clients:
+            for number, client in enumerate(clients):
+                body = {
+                    "username": f"user{number}",
+                    "email": f"user{number}@example.com",
+                    "password": "a good password",
+                }
+                client.post("/auth/register", body).ok(201)
+                eventually(lambda n=number: len(sink.received) > n, "the mail", 1)
+
+
+def test_without_smtp_the_file_is_there_within_a_second(live, root):
+    configure(live.rt, auth_register_activation_enabled="true")
+    mailbox = Mailbox(live.folder / "instance" / "mail")
+    mailbox.read()
+    register(live, "ada")
+    [mail] = eventually(mailbox.read, "the file", 1)
+    assert mail["To"] == "ada@example.com"
+    assert mailbox.token(mail).startswith("cv_")
+
+
+def test_killed_between_sending_and_marking_the_service_repeats_that_mail_only(live, root):
+    with Sink() as sink:
+        use(live.rt, sink.port)
+        configure(live.rt, mail_outbox_dispatch_interval_secs=1)
+        killed = []
+
+        def kill(_mail):
+            if len(sink.received) == 3 and not killed:
+                killed.extend(sink.recipients)
+                os.killpg(live.pid, signal.SIGKILL)
+
+        sink.on_mail = kill
+        for number in range(6):
+            queue(live.rt, f"user{number}@example.com")
+        eventually(lambda: killed, "the kill")
+        live.kill()
+        with live.rt.transaction() as session:  # the lease runs out
+            session.execute(
+                sa.update(OutboxMail)
+                .where(OutboxMail.status == "sending")
+                .values(due_at=live.rt.clock.now())
+            )
+        live.restart()
+        eventually(lambda: {row.status for row in rows(live.rt)} == {"sent"}, "all mails")
+        repeated = [r for r in set(sink.recipients) if sink.recipients.count(r) > 1]
+        # Each of the two workers may have had one mail in hand.
+        assert len(repeated) <= 2
+        assert len(sink.recipients) == 6 + len(repeated)
+
+
+def test_a_stop_does_not_wait_for_mail(live, root):
+    queue(live.rt)
+    began = time.monotonic()
+    os.kill(live.workers()[0], signal.SIGTERM)
+    live.wait()
+    assert time.monotonic() - began < 10

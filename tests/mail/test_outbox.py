@@ -1,0 +1,471 @@
+"""The outbox: leases, back-off, what becomes of a mail (spec 01 §9)."""
+
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from app.core.mailer import Mailer
+from app.mail import dispatcher, queries, service, upkeep
+from app.mail.errors import MailDeliveryFailed, MailNotConfigured
+from app.mail.models import MailStatus, OutboxMail
+from app.mail.templates import Template
+from app.web import runtime as web_runtime
+from tests.mail.conftest import TOKEN, only_row, queue, rows, use
+from tests.support.factories import audit_rows, configure, count
+from tests.support.smtp import Scripted
+
+
+def change(rt, **columns):
+    """Change every mail behind the sender's back."""
+    with rt.transaction() as session:
+        session.execute(sa.update(OutboxMail).values(**columns))
+
+
+@pytest.fixture
+def second(make_app, authority):
+    """Another instance on the same database."""
+    return make_app(mailer=Mailer(tls=authority.client())).extensions[web_runtime.EXTENSION]
+
+
+# --- queueing ------------------------------------------------------------------------------------
+
+
+def test_a_mail_is_written_with_the_transaction_or_not_at_all(rt):
+    def fail():
+        with rt.transaction() as session:
+            service.queue(
+                rt, session, Template.PASSWORD_RESET_NOTICE, "a@example.com", username="A"
+            )
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert rows(rt) == []
+    assert not rt.mailer.due.is_set()
+
+
+def test_what_a_mail_says_cannot_be_read_in_the_database(rt):
+    queue(rt)
+    row = only_row(rt)
+    assert TOKEN not in repr(row)
+    assert (row.status, row.attempts, row.lease, row.finished_at) == ("queued", 0, None, None)
+
+
+@pytest.mark.parametrize("values", [{}, {"username": "Ada", "token": TOKEN}])
+def test_a_mail_is_queued_with_what_its_template_needs(rt, values):
+    with rt.transaction() as session, pytest.raises(ValueError, match="password_reset_notice"):
+        service.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "a@example.com", **values)
+
+
+def test_a_commit_wakes_the_sender(rt):
+    queue(rt)
+    assert rt.mailer.due.is_set()
+
+
+# --- how it ends ---------------------------------------------------------------------------------
+
+
+def test_a_sent_mail_keeps_no_payload_and_is_audited(rt, smtp, clock):
+    queue(rt)
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.payload, row.lease) == ("sent", None, None)
+    assert row.finished_at == clock.now()
+    [entry] = audit_rows(rt, "mail_send")
+    assert (entry.user_id, entry.entity_type, entry.entity_id) == (0, "mail", None)
+    assert entry.entity_name == "ada@example.com"
+    assert json.loads(entry.details) == {
+        "to_address": "ada@example.com",
+        "to_name": "Ada",
+        "template_code": "password_reset",
+        "subject": "Gatehouse: reset your password",
+    }
+
+
+def test_a_failing_mail_is_tried_six_times_at_growing_distances(rt, smtp, clock):
+    queue(rt)
+    smtp.refusals["ada@example.com"] = "450 4.2.0 not now"
+    for attempt, pause in enumerate((5, 15, 60, 300, 900), start=1):
+        dispatcher.drain(rt)
+        row = only_row(rt)
+        assert (row.status, row.attempts, row.lease) == ("queued", attempt, None)
+        assert row.due_at == clock.now() + timedelta(seconds=pause)
+        assert row.payload is not None
+        clock.advance(seconds=pause - 1)
+        dispatcher.drain(rt)
+        assert only_row(rt).attempts == attempt
+        clock.advance(seconds=1)
+    assert audit_rows(rt, "mail_delivery_failed") == []
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts, row.payload) == ("failed", 6, None)
+    assert row.finished_at == clock.now()
+    [entry] = audit_rows(rt, "mail_delivery_failed")
+    assert json.loads(entry.details)["error"] == row.last_error
+    assert row.last_error == "the server refused the recipient: 450 4.2.0 not now"
+    clock.advance(days=1)
+    dispatcher.drain(rt)
+    assert only_row(rt).attempts == 6
+
+
+def test_a_mail_that_was_late_is_sent_like_any_other(rt, smtp, clock):
+    queue(rt)
+    smtp.data_answers = ["451 later"]
+    dispatcher.drain(rt)
+    clock.advance(seconds=5)
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts, row.last_error) == ("sent", 2, None)
+
+
+def test_the_longest_due_goes_first(rt, smtp, clock):
+    for name in ("first", "second", "third"):
+        queue(rt, f"{name}@example.com")
+        clock.advance(seconds=1)
+    dispatcher.drain(rt)
+    assert [r.partition("@")[0] for r in smtp.recipients] == ["first", "second", "third"]
+
+
+def test_a_code_in_the_subject_is_not_audited(rt, smtp):
+    configure(rt, mail_template_password_reset_subject="{{username}}: {{reset_url}}")
+    queue(rt)
+    dispatcher.drain(rt)
+    [mail] = smtp.received
+    assert TOKEN in mail.message["Subject"]
+    [entry] = audit_rows(rt, "mail_send")
+    assert json.loads(entry.details)["subject"] == "Ada: ***"
+
+
+def test_a_mail_that_cannot_be_made_does_not_stop_the_others(rt, smtp, caplog):
+    caplog.set_level(logging.ERROR)
+    queue(rt, "first@example.com")
+    change(rt, template="of_another_version")
+    queue(rt, "second@example.com")
+    change_first = sa.update(OutboxMail).where(OutboxMail.recipient == "first@example.com")
+    with rt.transaction() as session:
+        session.execute(change_first.values(due_at=rt.clock.now() - timedelta(seconds=1)))
+    dispatcher.drain(rt)
+    assert smtp.recipients == ["second@example.com"]
+    [broken] = [row for row in rows(rt) if row.status == "queued"]
+    assert broken.last_error == "the mail could not be made (ValueError)"
+
+
+def test_a_payload_of_a_lost_key_is_tried_again_later(rt, smtp):
+    queue(rt)
+    change(rt, payload="v1:gone:AAAA:AAAA")
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.last_error) == (
+        "queued",
+        "the mail could not be made (SecretUnreadable)",
+    )
+
+
+# --- leases --------------------------------------------------------------------------------------
+
+
+def test_a_mail_that_somebody_sends_is_left_alone_until_the_lease_ends(rt, second, smtp, clock):
+    seen = []
+
+    def look(_mail):
+        row = only_row(second)
+        seen.append((row.status, row.attempts, row.due_at - clock.now(), bool(row.lease)))
+        seen.append(dispatcher.drain(second))
+
+    smtp.on_mail = look
+    queue(rt)
+    dispatcher.drain(rt)
+    assert seen == [("sending", 1, timedelta(seconds=60), True), {}]
+    assert len(smtp.received) == 1
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_its_late_sender_marks_nothing(
+    rt, second, smtp, clock, caplog
+):
+    caplog.set_level(logging.WARNING)
+
+    def overtake(_mail):
+        smtp.on_mail = lambda _mail: None
+        clock.advance(seconds=60)
+        smtp.refusals["ada@example.com"] = "450 not now"
+        assert dispatcher.drain(second) == {MailStatus.QUEUED: 1}
+
+    smtp.on_mail = overtake
+    queue(rt)
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts) == ("queued", 2)
+    assert audit_rows(rt, "mail_send") == []
+    assert "longer than its lease" in caplog.text
+
+
+def test_a_sender_that_dies_between_sending_and_marking_repeats_that_mail_only(rt, smtp, clock):
+    for number in range(5):
+        queue(rt, f"user{number}@example.com")
+    survivor = rt.mailer.context
+
+    @contextmanager
+    def dying():
+        with survivor():
+            yield
+        if len(smtp.received) == 3:
+            raise KeyboardInterrupt
+
+    rt.mailer.context = dying
+    with pytest.raises(KeyboardInterrupt):
+        dispatcher.drain(rt)
+    rt.mailer.context = survivor
+    dispatcher.drain(rt)
+    assert len(smtp.received) == 5
+    clock.advance(seconds=60)
+    dispatcher.drain(rt)
+    assert len(smtp.received) == 6
+    assert smtp.recipients.count(smtp.recipients[2]) == 2
+    assert sorted(row.attempts for row in rows(rt)) == [1, 1, 1, 1, 2]
+    assert {row.status for row in rows(rt)} == {"sent"}
+
+
+def test_a_mail_whose_every_sender_died_is_given_up(rt, smtp, clock):
+    queue(rt)
+    change(rt, status="sending", lease="gone", attempts=6, due_at=clock.now())
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts, row.payload) == ("failed", 6, None)
+    assert row.last_error == "the last attempt was never finished"
+    assert smtp.received == []
+    assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+def test_several_senders_send_each_mail_once(rt, second, smtp):
+    recipients = [f"user{number}@example.com" for number in range(200)]
+    with rt.transaction() as session:
+        for recipient in recipients:
+            values = {"username": "Ada", "token": TOKEN}
+            service.queue(rt, session, Template.PASSWORD_RESET, recipient, **values)
+    with ThreadPoolExecutor(4) as pool:
+        sent = list(pool.map(dispatcher.drain, [rt, second, rt, second]))
+    assert sorted(smtp.recipients) == sorted(recipients)
+    assert sum(counts[MailStatus.SENT] for counts in sent) == 200
+    assert {(row.status, row.attempts) for row in rows(rt)} == {("sent", 1)}
+    assert len(audit_rows(rt, "mail_send")) == 200
+
+
+# --- in the background ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(rt):
+    stop = dispatcher.start(rt)
+    yield
+    stop()
+
+
+def test_a_queued_mail_is_sent_without_waiting_for_the_next_look(rt, smtp, running, wait_for):
+    configure(rt, mail_outbox_dispatch_interval_secs=3600)
+    for number in (1, 2, 3):
+        queue(rt, f"user{number}@example.com")
+        wait_for(lambda expected=number: len(smtp.received) == expected)
+    wait_for(lambda: {row.status for row in rows(rt)} == {"sent"})
+
+
+def test_a_mail_of_another_process_is_found_at_the_next_look(rt, second, smtp, running, wait_for):
+    configure(rt, mail_outbox_dispatch_interval_secs=1)
+    rt.mailer.due.set()
+    queue(second)
+    wait_for(lambda: len(smtp.received) == 1)
+
+
+def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
+    rt, second, smtp, running, wait_for, monkeypatch
+):
+    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 0.1)
+    configure(rt, mail_outbox_dispatch_interval_secs=3600)
+    rt.mailer.due.set()
+    wait_for(lambda: not rt.mailer.due.is_set())
+    queue(second)
+    configure(rt, mail_outbox_dispatch_interval_secs=1)
+    wait_for(lambda: len(smtp.received) == 1)
+
+
+def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog):
+    caplog.set_level(logging.WARNING)
+    configure(rt, mail_outbox_dispatch_interval_secs=1)
+    queue(rt)
+    wait_for(lambda: only_row(rt).status == "sent")
+    with rt.transaction() as session:
+        session.execute(sa.text("ALTER TABLE mail_outbox RENAME TO elsewhere"))
+    for _ in range(2):
+        rt.mailer.due.set()
+        wait_for(lambda: not rt.mailer.due.is_set())
+    wait_for(lambda: "mails wait" in caplog.text)
+    with rt.transaction() as session:
+        session.execute(sa.text("ALTER TABLE elsewhere RENAME TO mail_outbox"))
+    queue(rt, "second@example.com")
+    wait_for(lambda: len(smtp.received) == 2)
+    assert caplog.text.count("mails wait") == 1
+
+
+def test_a_stop_is_prompt(rt, smtp, wait_for):
+    stop = dispatcher.start(rt)
+    queue(rt)
+    wait_for(lambda: only_row(rt).status == "sent")
+    stop()
+    queue(rt)
+    assert sorted(row.status for row in rows(rt)) == ["queued", "sent"]
+
+
+def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(rt, wait_for):
+    with Scripted(lambda client: client.recv(1)) as server:
+        use(rt, server.port)
+        stop = dispatcher.start(rt)
+        queue(rt)
+        wait_for(lambda: server.connections == 1)
+        stop()
+        assert only_row(rt).status == "sending"
+
+
+# --- while somebody waits ------------------------------------------------------------------------
+
+
+def send_code(rt):
+    values = {"username": "Ada", "code": "12345678", "expires_in": "10 minutes"}
+    service.send_now(rt, Template.LOGIN_EMAIL_CODE, "ada@example.com", **values)
+
+
+def test_a_mail_can_be_sent_at_once(rt, smtp):
+    send_code(rt)
+    [mail] = smtp.received
+    assert str(mail.message["To"]) == "Ada <ada@example.com>"
+    assert "12345678" in mail.message.get_body(("plain",)).get_content()
+    assert rows(rt) == []
+    [entry] = audit_rows(rt, "mail_send")
+    assert json.loads(entry.details)["template_code"] == "login_email_code"
+    assert "12345678" not in entry.details
+
+
+def test_without_a_server_nothing_is_sent_at_once(rt):
+    with pytest.raises(MailNotConfigured):
+        send_code(rt)
+    assert audit_rows(rt) == []
+
+
+def test_a_failure_is_told_to_who_waits(rt, smtp):
+    smtp.refusals["ada@example.com"] = "550 no such user"
+    with pytest.raises(MailDeliveryFailed) as failure:
+        send_code(rt)
+    assert failure.value.public_message == "The mail could not be sent."
+    assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+# --- without SMTP --------------------------------------------------------------------------------
+
+
+def test_without_a_server_a_mail_becomes_a_private_file_and_its_link_is_logged(
+    rt, mailbox, clock, caplog
+):
+    caplog.set_level(logging.INFO)
+    configure(rt, public_site_url=["https://files.example"])
+    queue(rt)
+    dispatcher.drain(rt)
+    [path] = rt.config.mail_dir.iterdir()
+    row = only_row(rt)
+    assert path.name == f"20260302T093000Z-password_reset-{row.id}.eml"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    link = f"https://files.example/reset-password?token={TOKEN}"
+    assert mailbox.link(mailbox.only()) == link
+    assert any(
+        str(path) in line and link in line
+        for line in map(logging.LogRecord.getMessage, caplog.records)
+    )
+    assert (row.status, row.payload) == ("sent", None)
+    assert len(audit_rows(rt, "mail_send")) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_tried_again(rt, clock):
+    rt.config.mail_dir.write_text("in the way")
+    queue(rt)
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts) == ("queued", 1)
+    assert "File exists" in row.last_error
+    rt.config.mail_dir.unlink()
+    clock.advance(seconds=5)
+    dispatcher.drain(rt)
+    assert only_row(rt).status == "sent"
+
+
+@pytest.mark.parametrize("missing", ["mail_smtp_host", "mail_from_address"])
+def test_half_a_configuration_is_none(rt, sink, missing):
+    use(rt, sink.port)
+    assert service.is_smtp_configured(rt)
+    configure(rt, **{missing: ""})
+    assert not service.is_smtp_configured(rt)
+    queue(rt)
+    dispatcher.drain(rt)
+    assert sink.received == []
+    assert len(list(rt.config.mail_dir.iterdir())) == 1
+
+
+# --- upkeep --------------------------------------------------------------------------------------
+
+
+def test_finished_mails_are_deleted_after_a_week_and_waiting_ones_never(rt, smtp, clock):
+    smtp.refusals["bad@example.com"] = "550 no such user"
+    queue(rt)
+    queue(rt, "bad@example.com")
+    dispatcher.drain(rt)
+    queue(rt, "waiting@example.com")
+    clock.advance(days=7)
+    assert upkeep.delete_finished(rt) == 0
+    clock.advance(seconds=1)
+    assert upkeep.delete_finished(rt) == 2
+    assert only_row(rt).recipient == "waiting@example.com"
+
+
+def test_waiting_mails_survive_rotated_keys(make_app, smtp, rt):
+    app = make_app(secret_keys=())
+    filed = app.extensions[web_runtime.EXTENSION]
+    queue(filed)
+    filed.keyring.rotate()
+    with filed.transaction() as session:
+        assert upkeep.reseal(filed, session) == 1
+        assert upkeep.reseal(filed, session) == 0
+    assert filed.secret_box.is_current(only_row(filed).payload)
+    dispatcher.drain(filed)
+    assert smtp.recipients == ["ada@example.com"]
+    assert count(rt, OutboxMail, OutboxMail.payload.is_not(None)) == 0
+
+
+def test_what_no_key_opens_is_left_alone(rt):
+    queue(rt)
+    change(rt, payload="v1:gone:AAAA:AAAA")
+    with rt.transaction() as session:
+        assert upkeep.reseal(rt, session) == 0
+    assert only_row(rt).payload == "v1:gone:AAAA:AAAA"
+
+
+def test_both_databases_find_the_next_mail_in_the_index(rt):
+    """Else each of 100,000 mails would be looked at for every one that is sent."""
+    asked = []
+    sa.event.listen(
+        rt.database.engine, "before_cursor_execute", lambda *args: asked.append(args[2:4])
+    )
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        if not rt.database.is_sqlite:
+            session.execute(
+                sa.text("SET LOCAL enable_seqscan = off")
+            )  # small tables are read whole
+        queries.claim(session, "lease", due=now, until=now)
+        statement, values = asked[-1]
+        explain = "EXPLAIN QUERY PLAN" if rt.database.is_sqlite else "EXPLAIN"
+        plan = session.connection().exec_driver_sql(f"{explain} {statement}", values).all()
+    told = "\n".join(map(str, plan))
+    assert told.count("ix_mail_outbox_status_due_at") == 2
+    assert "SORT" not in told.upper()

@@ -1,0 +1,256 @@
+"""What a mail says, in both parts (spec 01 §9)."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from app.mail import dispatcher, service
+from app.mail.plain_text import plain_text
+from app.mail.rendering import Wording, built_in, fill, render
+from app.mail.service import life_in_words
+from app.mail.templates import DESCRIPTIONS, Template
+from app.settings import keys
+from tests.mail.conftest import TOKEN, queue
+from tests.support.factories import configure
+from tests.support.mailbox import html_of, text_of
+
+SITE = "https://files.example"
+VALUES = {
+    "username": "Ada",
+    "email": "ada@example.com",
+    "previous_email": "old@example.com",
+    "new_email": "new@example.com",
+    "token": TOKEN,
+    "code": "12345678",
+    "provider_name": "Example Login",
+    "expires_in": "3 days",
+    "invitation_url": f"{SITE}/invite/{TOKEN}",
+}
+LINKS = {
+    Template.REGISTER_ACTIVATION: f"{SITE}/api/v1/auth/contact-verification/confirm?token={TOKEN}",
+    Template.CONTACT_CHANGE_CONFIRMATION: (
+        f"{SITE}/api/v1/auth/contact-verification/confirm?token={TOKEN}"
+    ),
+    Template.PASSWORD_RESET: f"{SITE}/reset-password?token={TOKEN}",
+    Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: (
+        f"{SITE}/api/v1/auth/external-auth/email-verification/confirm?token={TOKEN}"
+    ),
+    Template.USER_INVITATION: f"{SITE}/invite/{TOKEN}",
+}
+ALL = pytest.mark.parametrize("template", list(Template))
+
+
+def sent(rt, mailbox, template, **changes):
+    """Queue a mail of this template and return it as it arrives."""
+    values = {name: VALUES[name] for name in DESCRIPTIONS[template].stored - {"site_name"}}
+    queue(rt, "ada@example.com", template, **(values | changes))
+    return mailbox.only()
+
+
+class Tags(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.names, self.links, self.attributes = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag == "a":
+            self.links.append(dict(attrs)["href"])
+
+
+def test_the_settings_know_every_template():
+    assert [template.value for template in Template] == list(keys.MAIL_TEMPLATES)
+    assert set(DESCRIPTIONS) == set(Template)
+
+
+@ALL
+def test_every_template_says_all_it_knows_in_both_parts(rt, mailbox, template):
+    configure(rt, public_site_url=[SITE], branding_title="Ada's Files")
+    message = sent(rt, mailbox, template)
+    text, html = text_of(message), html_of(message)
+    known = DESCRIPTIONS[template]
+    for name in set(known.variables) - {
+        "site_name",
+        *([known.link.variable] if known.link else []),
+    }:
+        assert VALUES[name] in text
+        assert VALUES[name] in html
+    assert "Ada's Files" in message["Subject"]
+    assert "Ada's Files" in text
+    assert "{{" not in message["Subject"] + text + html
+    assert not re.search(r"<|>|&\w+;", text)
+
+
+@ALL
+def test_a_link_stands_bare_in_the_text_and_twice_in_the_html(rt, mailbox, template):
+    configure(rt, public_site_url=[SITE, "https://other.example"])
+    message = sent(rt, mailbox, template)
+    links = re.findall(r"https?://\S+", text_of(message))
+    expected = [LINKS[template]] if template in LINKS else []
+    assert links == expected
+    assert Tags(html_of(message)).links == expected * 2
+
+
+@ALL
+def test_no_template_loads_anything_from_elsewhere(template):
+    html = built_in(template)
+    tags = Tags(html)
+    assert not {"img", "link", "script", "iframe", "object"} & set(tags.names)
+    assert not {name for name, _ in tags.attributes} & {"src", "background", "srcset"}
+    assert "url(" not in html
+    assert "@import" not in html
+
+
+@ALL
+def test_every_template_is_readable_in_dark_mode(template):
+    html = built_in(template)
+    assert '<meta name="color-scheme" content="light dark">' in html
+    styled = set(re.findall(r"^    \.(\w+)", html, re.MULTILINE)) | {"text", "title"}
+    for classes in re.findall(r'class="([^"]+)"', html):
+        assert classes in styled
+
+
+def test_without_a_site_address_a_link_is_a_path(rt, mailbox):
+    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    assert mailbox.link(message) == f"/reset-password?token={TOKEN}"
+    assert mailbox.token(message) == TOKEN
+
+
+# --- overrides -----------------------------------------------------------------------------------
+
+
+def test_the_settings_replace_subject_and_html(rt, mailbox):
+    configure(
+        rt,
+        mail_template_password_reset_subject="{{ site_name }} für {{username}}",
+        mail_template_password_reset_html="<p>Hi {{username}}</p>\n<a href='{{reset_url}}'>go</a>",
+    )
+    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    assert message["Subject"] == "Gatehouse für Ada"
+    assert html_of(message).startswith("<p>Hi Ada</p>")
+    assert text_of(message) == f"Hi Ada\n\ngo:\n/reset-password?token={TOKEN}\n"
+
+
+def test_a_blank_override_is_none(rt, mailbox):
+    configure(rt, mail_template_password_reset_html="  \n", mail_template_password_reset_subject="")
+    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    assert message["Subject"] == "Gatehouse: reset your password"
+    assert "Hello Ada" in text_of(message)
+
+
+def test_an_unknown_placeholder_stays_as_it_was_typed(rt, mailbox):
+    configure(rt, mail_template_password_reset_html="<p>{{ nickname }} {{username}} {{}} {x}</p>")
+    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    assert text_of(message) == "{{ nickname }} Ada {{}} {x}\n"
+
+
+# --- injection -----------------------------------------------------------------------------------
+
+NASTY = "Ada\r\nBcc: eve@evil.example\r\n\r\n<script>{{reset_url}}</script>&amp;\x00\u202e"
+
+
+def test_a_value_becomes_neither_header_nor_markup_nor_placeholder(rt, mailbox):
+    configure(
+        rt,
+        mail_template_password_reset_subject="{{username}}",
+        branding_title='<b>"Files" {{username}}</b>, evil@evil.example',
+    )
+    message = sent(rt, mailbox, Template.PASSWORD_RESET, username=NASTY)
+    told = "Ada Bcc: eve@evil.example <script>{{reset_url}}</script>&amp;"
+    assert message["Subject"] == told
+    assert message["Bcc"] is None
+    assert str(message["To"]) == "ada@example.com"
+    assert f"Hello {told}," in text_of(message)
+    assert '<b>"Files" {{username}}</b>' in text_of(message)
+    html = html_of(message)
+    assert not {"script", "b"} & set(Tags(html).names)
+    assert "&lt;script&gt;{{reset_url}}&lt;/script&gt;&amp;amp;" in html
+
+
+def test_a_senders_name_stays_a_name(rt, mailbox):
+    configure(rt, mail_from_name='Files, "the" <evil@evil.example>')
+    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    [sender] = message["From"].addresses
+    assert sender.display_name == 'Files, "the" <evil@evil.example>'
+    assert sender.addr_spec == "no-reply@localhost"
+
+
+def test_a_link_cannot_leave_its_attribute(rt):
+    rendered = render(rt, Template.USER_INVITATION, VALUES | {"invitation_url": "x\" onclick='y'"})
+    assert 'href="x&quot; onclick=&#x27;y&#x27;"' in rendered.html
+
+
+def test_a_secret_is_left_out_of_the_open_subject():
+    wording = Wording("{{code}} for {{username}}", "<p>{{code}}</p>")
+    rendered = fill(wording, {"code": "123", "username": "Ada"}, ("code",))
+    assert rendered.subject == "123 for Ada"
+    assert rendered.open_subject == "*** for Ada"
+    assert rendered.secrets == ("123",)
+
+
+# --- HTML as text --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>One</p><p>two</p>", "One\n\ntwo\n"),
+        ("<p>One\n   two<br>three</p>", "One two\nthree\n"),
+        ("<p>As</p><ul><li>one</li><li>two</li></ul>", "As\n\n- one\n\n- two\n"),
+        ("One &amp; &lt;two&gt; &uuml;", "One & <two> ü\n"),
+        (
+            '<a href="https://a.example/?x=1&amp;y=2">here</a>',
+            "here:\nhttps://a.example/?x=1&y=2\n",
+        ),
+        ('<a href="https://a.example/">https://a.example/</a>', "https://a.example/\n"),
+        ('See <a href="https://a.example/"></a>.', "See https://a.example/.\n"),
+        ("<a name=x>here</a>", "here\n"),
+        ("<head><title>no</title></head><style>no</style><p>yes</p><script>no</script>", "yes\n"),
+        ('<p data-only="html">no<b>no</b></p>yes', "yes\n"),
+        ('<div data-only="html"><div>no</div>no</div>yes', "yes\n"),
+        ('<p data-only="html">no<b>no</p>yes', "yes\n"),
+        ('<br data-only="html">yes', "yes\n"),
+        ("<table><tr><td>One</td></tr><tr><td>two</td></tr></table>", "One\n\ntwo\n"),
+        ("<p>One</p>\n\n\n<div></div><p>two", "One\n\ntwo\n"),
+        ("", "\n"),
+    ],
+)
+def test_html_becomes_text(html, text):
+    assert plain_text(html) == text
+
+
+# --- spans in words ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (259_200, "3 days"),
+        (86_400, "1 day"),
+        (90_000, "25 hours"),
+        (3600, "1 hour"),
+        (7200, "2 hours"),
+        (5400, "90 minutes"),
+        (3601, "61 minutes"),
+        (300, "5 minutes"),
+        (61, "2 minutes"),
+        (60, "1 minute"),
+        (59, "59 seconds"),
+        (1, "1 second"),
+        (0, "0 seconds"),
+    ],
+)
+def test_a_life_in_words(seconds, words):
+    assert life_in_words(seconds) == words
+
+
+def test_a_mail_is_written_in_the_name_the_site_has_when_it_is_queued(rt, mailbox):
+    with rt.transaction() as session:
+        values = {"username": "Ada"}
+        service.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "ada@example.com", **values)
+    configure(rt, branding_title="Renamed")
+    dispatcher.drain(rt)
+    assert mailbox.only()["Subject"] == "Gatehouse: your password was changed"

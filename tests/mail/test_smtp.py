@@ -1,0 +1,351 @@
+"""Sending to real SMTP servers, proper ones and others (decision E18; spec 01 §9)."""
+
+import logging
+import time
+
+import pytest
+
+from app.core import mailer
+from app.core.mailer import Mailer, Patience
+from app.mail import dispatcher
+from tests.mail.conftest import TOKEN, only_row, queue, rows, use
+from tests.support.factories import configure
+from tests.support.mailbox import html_of, text_of
+from tests.support.smtp import HOST, Authority, Scripted, Sink, converse
+
+
+def attempt(rt):
+    """Queue a mail and try to send it once; return its row."""
+    queue(rt)
+    dispatcher.drain(rt)
+    return only_row(rt)
+
+
+def refusal(rt, password="none"):
+    """Return why a mail was not sent."""
+    row = attempt(rt)
+    assert (row.status, row.attempts) == ("queued", 1)
+    assert TOKEN not in row.last_error
+    assert password not in row.last_error
+    return row.last_error
+
+
+def test_a_mail_arrives_whole(rt, smtp, clock):
+    row = attempt(rt)
+    [mail] = smtp.received
+    assert (mail.sender, mail.recipients) == ("files@files.example", ["ada@example.com"])
+    message = mail.message
+    assert str(message["From"]) == "Gatehouse <files@files.example>"
+    assert str(message["To"]) == "ada@example.com"
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert message["Date"].datetime == clock.now()
+    assert str(message["Message-ID"]).endswith("@files.example>")
+    assert message.get_content_type() == "multipart/alternative"
+    for part in (text_of(message), html_of(message)):
+        assert f"/reset-password?token={TOKEN}" in part
+    assert (row.status, row.attempts, row.last_error) == ("sent", 1, None)
+
+
+def test_a_mail_of_the_outbox_is_no_file(rt, smtp):
+    attempt(rt)
+    assert not rt.config.mail_dir.exists()
+
+
+def test_mails_that_are_due_share_a_connection(rt, smtp):
+    for number in range(5):
+        queue(rt, f"user{number}@example.com")
+    dispatcher.drain(rt)
+    assert len(smtp.received) == 5
+    assert smtp.connections == 1
+
+
+def test_a_server_that_hangs_up_after_each_mail_still_gets_all(rt):
+    with Sink(mails_per_connection=1) as sink:
+        use(rt, sink.port)
+        for number in range(4):
+            queue(rt, f"user{number}@example.com")
+        dispatcher.drain(rt)
+        assert sorted(sink.recipients) == [f"user{n}@example.com" for n in range(4)]
+    assert {(row.status, row.attempts) for row in rows(rt)} == {("sent", 1)}
+
+
+def test_a_changed_server_is_used_from_the_next_mail_on(rt, smtp):
+    with Sink() as other:
+        smtp.on_mail = lambda _mail: use(rt, other.port)
+        queue(rt, "first@example.com")
+        queue(rt, "second@example.com")
+        dispatcher.drain(rt)
+        assert len(smtp.received) == len(other.received) == 1
+
+
+# --- TLS and log-in ------------------------------------------------------------------------------
+
+
+def test_starttls_with_a_valid_certificate(rt, authority):
+    with Sink(tls=authority.server()) as sink:
+        use(rt, sink.port, tls=True)
+        assert attempt(rt).status == "sent"
+        assert [mail.is_encrypted for mail in sink.received] == [True]
+
+
+def test_implicit_tls_on_its_port(rt, authority, monkeypatch):
+    with Sink(implicit_tls=authority.server()) as sink:
+        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)  # 465 may be taken
+        use(rt, sink.port, tls=True)
+        assert attempt(rt).status == "sent"
+        assert [mail.is_encrypted for mail in sink.received] == [True]
+
+
+def test_the_machines_own_authorities_are_trusted_unless_told_otherwise(authority, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path))
+    context = Mailer().tls
+    assert len(context.get_ca_certs()) == 1
+    assert context.check_hostname
+    assert context.verify_mode.name == "CERT_REQUIRED"
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+@pytest.mark.parametrize("wrong", ["authority", "name", "expired"])
+def test_an_invalid_certificate_is_refused_before_anything_is_sent(
+    rt, authority, tmp_path, monkeypatch, wrong, implicit
+):
+    context = {
+        "authority": lambda: Authority(tmp_path).server(),
+        "name": lambda: authority.server("elsewhere.example"),
+        "expired": lambda: authority.server(expired=True),
+    }[wrong]()
+    options = {"implicit_tls" if implicit else "tls": context}
+    with Sink(**options, passwords={"files": "secret-1"}) as sink:
+        if implicit:
+            monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)
+        use(rt, sink.port, tls=True, username="files", password="secret-1")
+        assert "certificate is not valid" in refusal(rt)
+        assert (sink.received, sink.logins) == ([], [])
+
+
+def test_without_starttls_nothing_is_sent(rt):
+    with Sink(passwords={"files": "secret-1"}) as sink:
+        use(rt, sink.port, tls=True, username="files", password="secret-1")
+        assert "STARTTLS" in refusal(rt)
+        assert (sink.received, sink.logins) == ([], [])
+
+
+def test_a_plain_server_on_the_port_of_implicit_tls_is_refused(rt, monkeypatch):
+    with Sink() as sink:
+        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)
+        use(rt, sink.port, tls=True)
+        assert "TLS failed" in refusal(rt)
+        assert sink.received == []
+
+
+def test_log_in(rt, authority):
+    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+        use(rt, sink.port, tls=True, username="files", password="secret-1")
+        assert attempt(rt).status == "sent"
+        assert [mail.user for mail in sink.received] == ["files"]
+
+
+def test_an_empty_user_name_means_no_log_in(rt, authority):
+    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+        use(rt, sink.port, tls=True, password="secret-1")
+        assert "530" in refusal(rt)
+        assert sink.logins == []
+
+
+def test_a_wrong_password_is_named_and_not_repeated(rt, authority):
+    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+        use(rt, sink.port, tls=True, username="files", password="secret-2")
+        reason = refusal(rt, "secret-2")
+        assert reason.startswith("the server refused user name and password: 535")
+
+
+def test_a_server_that_repeats_the_password_is_not_quoted(rt):
+    def behave(client):
+        client.sendall(b"220 hello\r\n")
+        for line in client.makefile("rb"):
+            if line.startswith(b"EHLO"):
+                client.sendall(b"250-hello\r\n250 AUTH LOGIN\r\n")
+            else:
+                client.sendall(b"535 secret-2 is wrong\r\n")
+
+    with Scripted(behave) as server:
+        use(rt, server.port, username="files", password="secret-2")
+        refusal(rt, "secret-2")
+
+
+def test_a_password_outside_ascii_is_a_failure_like_any_other(rt):
+    with Sink(passwords={"files": "x"}) as sink:
+        use(rt, sink.port, username="files", password="schön")
+        assert refusal(rt, "schön") == "a setting has letters that SMTP cannot carry"
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def test_a_recipient_refused_for_good_is_not_tried_again(rt, smtp):
+    smtp.refusals["ada@example.com"] = "550 5.1.1 no such user"
+    row = attempt(rt)
+    assert (row.status, row.attempts, row.payload) == ("failed", 1, None)
+    assert row.last_error == "the server refused the recipient: 550 5.1.1 no such user"
+
+
+def test_one_refused_recipient_does_not_hold_up_the_others(rt, smtp):
+    smtp.refusals["ada@example.com"] = "450 4.2.1 try later"
+    for name in ("ada", "bob", "eve"):
+        queue(rt, f"{name}@example.com")
+    dispatcher.drain(rt)
+    assert sorted(smtp.recipients) == ["bob@example.com", "eve@example.com"]
+    assert smtp.connections == 1
+
+
+@pytest.mark.parametrize("answer", ["451 4.3.0 busy", "554 5.7.1 refused"])
+def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
+    smtp.data_answers = [f"{answer}: {TOKEN}"]
+    assert refusal(rt) == f"the server refused the mail: {answer[:9]}"
+    assert smtp.received == []
+
+
+@pytest.mark.parametrize("answer", [b"421 4.3.2 busy\r\n", b"554 go away\r\n"])
+def test_a_server_that_wants_nobody_is_asked_once_and_not_per_mail(rt, answer):
+    with Scripted(lambda client: client.sendall(answer)) as server:
+        use(rt, server.port)
+        for _ in range(3):
+            queue(rt)
+        dispatcher.drain(rt)
+        assert server.connections == 1
+    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+
+
+def test_a_server_that_is_not_there(rt):
+    with Scripted(lambda _client: None) as server:
+        port = server.port
+    use(rt, port)
+    assert "cannot be reached" in refusal(rt)
+
+
+def test_a_host_that_does_not_exist(rt):
+    use(rt, 25)
+    configure(rt, mail_smtp_host="nowhere.invalid")
+    assert "cannot be reached" in refusal(rt)
+
+
+# --- servers that misbehave ----------------------------------------------------------------------
+
+
+def hang(client):
+    client.recv(1)
+    time.sleep(5)
+
+
+def drip(client):
+    while True:
+        client.sendall(b"2")
+        time.sleep(0.02)
+
+
+def drip_whole_lines(client):
+    while True:
+        client.sendall(b"220-hello\r\n")
+        time.sleep(0.02)
+
+
+def drip_the_last_answer(client):
+    converse(client, until=b"DATA")
+    client.sendall(b"354 go on\r\n")
+    drip(client)
+
+
+def swallow(client):
+    """Take the connection, and no bytes."""
+    client.sendall(b"220 hello\r\n")
+    time.sleep(5)
+
+
+@pytest.mark.parametrize("behave", [hang, swallow])
+def test_a_server_that_hangs_is_not_waited_for(rt, behave):
+    rt.mailer.patience = Patience(answer=0.2, attempt=10)
+    with Scripted(behave) as server:
+        use(rt, server.port)
+        began = time.monotonic()
+        assert refusal(rt) == "the server did not answer in time"
+        assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("behave", [drip, drip_whole_lines, drip_the_last_answer])
+def test_a_server_that_drips_is_cut_off(rt, behave):
+    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    with Scripted(behave) as server:
+        use(rt, server.port)
+        began = time.monotonic()
+        assert refusal(rt) == "the server took longer than 0.5 s"
+        assert time.monotonic() - began < 3
+
+
+def test_a_server_that_drips_under_tls_is_cut_off(rt, authority):
+    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    context = authority.server()
+
+    def offer(client):
+        client.sendall(b"220 hello\r\n")
+        client.recv(1000)
+        client.sendall(b"250-hello\r\n250 STARTTLS\r\n")
+        client.recv(1000)
+        client.sendall(b"220 go on\r\n")
+        with context.wrap_socket(client, server_side=True) as encrypted:
+            encrypted.recv(1000)
+            drip(encrypted)
+
+    with Scripted(offer) as server:
+        use(rt, server.port, tls=True)
+        assert refusal(rt) == "the server took longer than 0.5 s"
+
+
+def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, monkeypatch):
+    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    with Scripted(lambda client: time.sleep(5)) as server:
+        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", server.port)
+        use(rt, server.port, tls=True)
+        assert refusal(rt) == "the server took longer than 0.5 s"
+
+
+def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
+    def behave(client):
+        converse(client, until=b"DATA")
+        client.sendall(b"354 go on\r\n")
+        client.recv(100)
+
+    with Scripted(behave) as server:
+        use(rt, server.port)
+        refusal(rt)
+        # Whether it has the mail is not known, so it is not tried again at once.
+        assert server.connections == 1
+
+
+def test_what_drips_away_one_mail_does_not_harm_the_next(rt, smtp, clock):
+    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    with Scripted(drip) as server:
+        use(rt, server.port)
+        refusal(rt)
+    use(rt, smtp.port)
+    clock.advance(seconds=5)
+    dispatcher.drain(rt)
+    assert only_row(rt).status == "sent"
+
+
+def test_nothing_of_a_mail_is_logged_where_smtp_is_set(rt, smtp, caplog):
+    caplog.set_level(logging.DEBUG)
+    smtp.data_answers = [f"554 5.7.1 {TOKEN}"]
+    attempt(rt)
+    of_the_sink = "mail.log"
+    logged = [repr(record.__dict__) for record in caplog.records if record.name != of_the_sink]
+    assert any("ada@example.com" in line for line in logged)
+    assert not any(TOKEN in line for line in logged)
+
+
+def test_the_server_is_asked_by_its_name(rt, authority):
+    """An address instead of the certificate's name is another server."""
+    assert HOST == "localhost"
+    with Sink(tls=authority.server()) as sink:
+        use(rt, sink.port, tls=True)
+        configure(rt, mail_smtp_host="127.0.0.1")
+        assert "certificate is not valid" in refusal(rt)

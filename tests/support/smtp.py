@@ -1,0 +1,295 @@
+"""SMTP servers to send to: a real one that keeps what it is given, and ones that misbehave."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.support.mailbox import parsed
+
+HOST = "localhost"
+
+
+@dataclass(frozen=True)
+class Received:
+    """One mail as the server got it; `user` is who had logged in, `connection` which one it was."""
+
+    sender: str
+    recipients: list[str]
+    raw: bytes
+    is_encrypted: bool
+    user: str | None
+    connection: int
+
+    @property
+    def message(self) -> EmailMessage:
+        return parsed(self.raw)
+
+
+@dataclass
+class Sink:
+    """A real SMTP server that keeps every mail; a context manager.
+
+    `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
+    want a log-in. `refusals` are answers to RCPT by address, `data_answers` the next ones to a
+    mail's content. `on_mail` is called with every mail before it is answered. It hangs up after
+    `mails_per_connection`.
+    """
+
+    tls: ssl.SSLContext | None = None
+    implicit_tls: ssl.SSLContext | None = None
+    passwords: dict[str, str] | None = None
+    refusals: dict[str, str] = field(default_factory=dict)
+    data_answers: list[str] = field(default_factory=list)
+    on_mail: Callable[[Received], object] = lambda _mail: None
+    mails_per_connection: int | None = None
+    received: list[Received] = field(default_factory=list)
+    connections: int = 0
+    logins: list[tuple[str, str]] = field(default_factory=list)
+    port: int = 0
+
+    def __enter__(self) -> "Sink":
+        started = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
+        self._thread.start()
+        assert started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(10)
+
+    @property
+    def recipients(self) -> list[str]:
+        """The address each mail went to."""
+        return [address for mail in self.received for address in mail.recipients]
+
+    def _run(self, started: threading.Event) -> None:
+        self._loop.run_until_complete(self._serve(started))
+        self._loop.close()
+
+    async def _serve(self, started: threading.Event) -> None:
+        self._ended = asyncio.Event()
+        self._open: set[asyncio.BaseTransport] = set()
+        server = await self._loop.create_server(
+            self._protocol, "127.0.0.1", self.port, ssl=self.implicit_tls
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        started.set()
+        await self._ended.wait()
+        server.close()
+        for transport in self._open:
+            transport.abort()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    def _protocol(self) -> SMTP:
+        self.connections += 1
+        return _Protocol(
+            self,
+            hostname="sink.example",
+            tls_context=self.tls,
+            auth_require_tls=False,
+            authenticator=self._authenticate if self.passwords is not None else None,
+            loop=self._loop,
+        )
+
+    def _authenticate(
+        self, _server: Any, session: Any, _envelope: Any, _mechanism: str, data: Any
+    ) -> AuthResult:
+        assert isinstance(data, LoginPassword)
+        user, password = data.login.decode(), data.password.decode()
+        self.logins.append((user, password))
+        session.user = user
+        return AuthResult(success=(self.passwords or {}).get(user) == password, handled=False)
+
+    # --- what aiosmtpd calls -----------------------------------------------------------------
+
+    async def handle_RCPT(  # noqa: N802
+        self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
+    ) -> str:
+        if answer := self.refusals.get(address):
+            return answer
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        mail = Received(
+            sender=envelope.mail_from,
+            recipients=list(envelope.rcpt_tos),
+            raw=envelope.original_content,
+            is_encrypted=session.ssl is not None or self.implicit_tls is not None,
+            user=getattr(session, "user", None),
+            connection=server.number,
+        )
+        if self.data_answers:
+            answer = self.data_answers.pop(0)
+            if not answer.startswith("250"):
+                return answer
+        self.received.append(mail)
+        await self._loop.run_in_executor(None, self.on_mail, mail)
+        server.taken += 1
+        if server.taken == self.mails_per_connection:
+            self._loop.call_soon(server.transport.close)
+        return "250 OK"
+
+
+class _Protocol(SMTP):
+    taken = 0
+
+    def __init__(self, sink: Sink, **options: Any) -> None:
+        super().__init__(sink, **options)
+        self._sink = sink
+        self.number = sink.connections
+        # As an argument it would warn that a log-in without TLS is not secure.
+        self._auth_required = sink.passwords is not None
+
+    def connection_made(self, transport: Any) -> None:
+        self._sink._open.add(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._sink._open.discard(self.transport)
+        super().connection_lost(error)
+
+
+class Scripted:
+    """Accepts connections and lets `behave(socket)` do what a proper server never would."""
+
+    def __init__(self, behave: Callable[[socket.socket], None]) -> None:
+        self._behave = behave
+        self.connections = 0
+
+    def __enter__(self) -> "Scripted":
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Closing alone would not wake up accept().
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with client, suppress(OSError):
+                self._behave(client)
+
+
+def converse(client: socket.socket, *, until: bytes) -> None:
+    """Answer like a server that takes everything, up to a command that is left unanswered."""
+    client.sendall(b"220 hello\r\n")
+    reader = client.makefile("rb")
+    with reader:
+        for line in reader:
+            if line.upper().startswith(until):
+                return
+            is_data = line.upper().startswith(b"DATA")
+            client.sendall(b"354 go on\r\n" if is_data else b"250 OK\r\n")
+
+
+# --- certificates --------------------------------------------------------------------------------
+
+
+class Authority:
+    """A certificate authority of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "The suite's authority")])
+        self._name = name
+        self._count = 0
+        certificate = (
+            self._builder(name, self._key, datetime.now(UTC) + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(signs_certificates=True), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.path = folder / "authority.pem"
+        self.path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+    def client(self) -> ssl.SSLContext:
+        """Return what trusts this authority, and checks as strictly as production does."""
+        return ssl.create_default_context(cafile=str(self.path))
+
+    def server(self, host: str = HOST, *, expired: bool = False) -> ssl.SSLContext:
+        """Return what a server of this name shows."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+        end = datetime.now(UTC) + timedelta(hours=-1 if expired else 24)
+        certificate = (
+            self._builder(subject, key, end)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+            .sign(self._key, hashes.SHA256())
+        )
+        self._count += 1
+        path = self._folder / f"server{self._count}.pem"
+        path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            + certificate.public_bytes(serialization.Encoding.PEM)
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path)
+        return context
+
+    def _builder(self, subject: x509.Name, key: Any, end: datetime) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(datetime.now(UTC) - timedelta(days=2))
+            .not_valid_after(end)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+        )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
