@@ -13,7 +13,6 @@ from app.web.runtime import runtime
 @click.command("cleanup", cls=Command)
 @with_appcontext
 def cleanup() -> Shown:
-    """Delete expired sessions and outdated audit entries."""
+    """Delete what has expired: sessions, mail links, old mails and audit entries."""
     cleaned = service.cleanup(runtime())
-    text = f"deleted {cleaned.sessions} expired sessions"
-    return Shown(asdict(cleaned), f"{text}, {cleaned.audit_entries} outdated audit entries")
+    return Shown(asdict(cleaned), f"deleted {cleaned}")

@@ -53,5 +53,5 @@ def take_turn(rt: Runtime) -> bool:
     except (RedisError, SQLAlchemyError, DatabaseUnavailable) as error:
         log.warning("cleaning up was put off: %s", error)
         return False
-    log.info("deleted %d expired sessions, %d outdated audit entries", *vars(cleaned).values())
+    log.info("deleted %s", cleaned)
     return True

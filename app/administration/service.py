@@ -10,10 +10,12 @@ from app.administration.errors import KeysFromEnvironment, NoAdministrator
 from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.contact_verification import upkeep as contact_verification_upkeep
 from app.core import locks
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
+from app.mail import upkeep as mail_upkeep
 from app.sessions import upkeep as sessions
 from app.settings import service as settings
 from app.settings import upkeep as settings_upkeep
@@ -26,7 +28,10 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 # Each re-encrypts what its area keeps sealed and returns how many values it changed.
-RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (settings_upkeep.reseal,)
+RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (
+    settings_upkeep.reseal,
+    mail_upkeep.reseal,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,15 @@ class Cleaned:
 
     sessions: int
     audit_entries: int
+    mails: int
+    mail_tokens: int
+
+    def __str__(self) -> str:
+        """Say it in words, for the log and the terminal."""
+        return (
+            f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
+            f" {self.mails} finished mails, {self.audit_entries} outdated audit entries"
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,12 @@ def setup_state(rt: Runtime) -> SetupState:
 
 def cleanup(rt: Runtime) -> Cleaned:
     """Delete what has expired (spec 04 §8.5); repeatable, and safe beside other runs."""
-    return Cleaned(sessions.delete_expired(rt), audit.delete_outdated(rt))
+    return Cleaned(
+        sessions=sessions.delete_expired(rt),
+        audit_entries=audit.delete_outdated(rt),
+        mails=mail_upkeep.delete_finished(rt),
+        mail_tokens=contact_verification_upkeep.delete_expired(rt),
+    )
 
 
 def rotate_keys(rt: Runtime) -> Rotation:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, or_, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
+from app.core import bulk
 from app.core.db import insert_or_update
 
 Reader = Connection | Session
@@ -85,3 +86,10 @@ def remove(session: Session, user_id: int) -> None:
         .where(ContactToken.user_id == user_id)
         .execution_options(synchronize_session=False)
     )
+
+
+def delete_expired(session: Session, before: datetime, most: int) -> int:
+    """Delete up to `most` tokens that had expired by a moment; return how many."""
+    expired = select(ContactToken.token_digest).where(ContactToken.expires_at < before).limit(most)
+    statement = delete(ContactToken).where(ContactToken.token_digest.in_(expired))
+    return bulk.count_changed(session, statement)

@@ -24,7 +24,7 @@ from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
-from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.sessions.errors import AccountDisabled
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
@@ -95,7 +95,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     users.require_allowed_address(rt, address)
     terms = _terms(rt)
     with rt.transaction() as session:
-        account = _held(rt, session, principal)
+        account = sessions.hold(rt, session, principal)
         _require_changeable(account, address)
         users.claim_address(session, address, user_id=account.id)
         if not _send_confirmation(rt, session, account, address, terms):
@@ -118,7 +118,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     users.require_not_blocked(rt, address)
     terms = _terms(rt)
     with rt.transaction() as session:
-        account = _held(rt, session, principal)
+        account = sessions.hold(rt, session, principal)
         if _pending_address(account) != address:
             return  # another address took its place a moment ago, with a mail of its own
         users.claim_address(session, address, user_id=account.id)
@@ -175,20 +175,6 @@ def _change_address(
     )
     _record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, told)
     return Confirmed(Outcome.EMAIL_CHANGED, found.address)
-
-
-def _held(rt: Runtime, session: Session, principal: Principal) -> Account:
-    """Return the caller's account as it is now, which nobody changes until the commit.
-
-    Raises: AccountDisabled, TokenInvalid: the access check was a moment ago.
-    """
-    users_queries.lock(session, principal.user_id)
-    account = users_queries.find_account(session, principal.user_id)
-    if account is not None and account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account is None or not sessions.is_live(rt, session, principal.session_id):
-        raise TokenInvalid
-    return account
 
 
 def _require_changeable(account: Account, address: str) -> None:

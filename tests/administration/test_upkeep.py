@@ -108,7 +108,32 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     clock.advance(minutes=20)
     assert line.json("cleanup")["sessions"] == 1
     assert count(rt, LoginSession) == 1
-    assert line.json("cleanup") == {"sessions": 0, "audit_entries": 0}
+    nothing = {"sessions": 0, "audit_entries": 0, "mails": 0, "mail_tokens": 0}
+    assert line.json("cleanup") == nothing
+
+
+def test_cleanup_deletes_old_mails_and_long_expired_links(line, rt, api, user, clock, mailbox):
+    configure(rt, auth_password_reset_ttl_secs=3600)
+    api.post("/auth/password/reset/request", json={"email": user.email}).ok()
+    token = mailbox.token(mailbox.only())
+    clock.advance(days=7, hours=1)
+    cleaned = line.json("cleanup")
+    assert (cleaned["mails"], cleaned["mail_tokens"]) == (1, 0)
+    reset = {"token": token, "new_password": "another password"}
+    api.post("/auth/password/reset/confirm", json=reset).fails(
+        410, "auth.contact_verification_expired"
+    )
+    clock.advance(seconds=1)
+    assert line.json("cleanup")["mail_tokens"] == 1
+    api.post("/auth/password/reset/confirm", json=reset).fails(
+        400, "auth.contact_verification_invalid"
+    )
+
+
+def test_keys_rotate_and_waiting_mails_can_still_be_sent(line, rt, api, user, mailbox):
+    api.post("/auth/password/reset/request", json={"email": user.email}).ok()
+    assert line.json("keys", "rotate")["resealed"] == 1
+    assert mailbox.token(mailbox.only()).startswith("cv_")
 
 
 def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):

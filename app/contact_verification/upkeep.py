@@ -1,0 +1,18 @@
+"""Forgetting tokens that nobody will present any more."""
+
+from datetime import timedelta
+
+from app.contact_verification import queries
+from app.core import bulk
+from app.core.runtime import Runtime
+
+# So long a late click is told that the link has expired, instead of that it is unknown.
+KEPT = timedelta(days=7)
+
+
+def delete_expired(rt: Runtime) -> int:
+    """Delete tokens that expired a week ago; return how many."""
+    before = rt.clock.now() - KEPT
+    return bulk.delete_in_batches(
+        rt, lambda session, most: queries.delete_expired(session, before, most)
+    )
