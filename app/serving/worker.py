@@ -4,12 +4,13 @@ Stock gunicorn lets whoever wakes first accept. With few, long-lived connections
 keep-alive pool, event streams) one worker then ends up doing nearly all the work.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from errno import ETIMEDOUT
 from functools import partial
-from socket import SHUT_RD
+from socket import IPPROTO_TCP, SHUT_RD, TCP_INFO
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
@@ -30,6 +31,10 @@ HEARTBEAT = 1.0
 # A client that connected just before the stop may still send its first request this long.
 FIRST_REQUEST_GRACE = 0.5
 BODY_SECONDS = 30.0
+CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it moves with the kernel's ticks
+KERNEL_TICK_SECONDS = time.clock_getres(CLOCK_MONOTONIC_COARSE)
+# Where Linux's struct tcp_info has tcpi_last_data_recv, in milliseconds (linux/tcp.h).
+LAST_DATA_RECEIVED = slice(52, 56)
 
 table = ConnectionTable()
 
@@ -96,6 +101,18 @@ class Connection:
     reads: int = 0
     waiting: bool = False
 
+    def silent_seconds(self) -> float:
+        """Return for how long at least nothing has arrived; 0 for what is no TCP connection.
+
+        The kernel counts in its own ticks, and a part of one for a whole one.
+        """
+        try:
+            info = self.client.getsockopt(IPPROTO_TCP, TCP_INFO, LAST_DATA_RECEIVED.stop)
+        except OSError:
+            return 0.0
+        milliseconds = int.from_bytes(info[LAST_DATA_RECEIVED], sys.byteorder)
+        return max(0.0, milliseconds / 1000 - KERNEL_TICK_SECONDS)
+
     def hang_up(self) -> None:
         """End the wait for another request.
 
@@ -143,7 +160,12 @@ class TimedBody:
     def __init__(self, body: Any, connection: Connection) -> None:
         self._body = body
         self._ends_at = time.monotonic() + BODY_SECONDS
+        self._connection = connection
         self.is_first_of_connection = connection.reads == 1
+
+    def waited_seconds(self) -> float:
+        """Return how long the request has been here at least; a busy worker takes it late."""
+        return self._connection.silent_seconds()
 
     def read(self, *size: int) -> bytes:
         """Return the next bytes."""

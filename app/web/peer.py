@@ -5,7 +5,7 @@ Invariant: a forwarding header counts only when the direct peer is a trusted pro
 
 import ipaddress
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from flask import request
@@ -60,13 +60,17 @@ def own_host() -> str:
 
 
 def arrived_at() -> datetime:
-    """Return when the request reached the service (decision E7)."""
+    """Return when the request reached the service (decision E7).
+
+    That is what a proxy says, else when its bytes came in, however busy the worker was.
+    """
     taken_at: datetime = request.environ[TAKEN_AT]
     header = request.environ.get("HTTP_X_REQUEST_START", "") if is_proxied() else ""
     try:
         forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)
     except (ValueError, OverflowError, OSError):
-        return taken_at
+        waited = getattr(request.environ["wsgi.input"], "waited_seconds", lambda: 0.0)
+        return min(taken_at, runtime().clock.now() - timedelta(seconds=waited()))
     # A proxy's clock may be wrong; what it claims is believed within reason only.
     age = (taken_at - forwarded).total_seconds()
     return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at

@@ -1,10 +1,12 @@
 """Honest refresh races and replays without a proxy, on several workers (decisions A6, E7)."""
 
+import time
 from contextlib import ExitStack, contextmanager
 
 import psutil
 import pytest
 
+from app.serving.worker import KERNEL_TICK_SECONDS
 from tests.support.factories import audit_rows, make_user
 from tests.support.live import eventually
 
@@ -65,6 +67,7 @@ def standing_still(direct):
     )
     try:
         yield
+        time.sleep(3 * KERNEL_TICK_SECONDS)  # so exactly the kernel tells when something arrived
     finally:
         for worker in workers:
             worker.resume()

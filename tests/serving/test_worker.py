@@ -1,11 +1,33 @@
 """Who takes a new connection."""
 
 import socket
+import time
 
 import pytest
 
 from app.serving.connections import ConnectionTable
-from app.serving.worker import PAUSES, EvenServer
+from app.serving.worker import KERNEL_TICK_SECONDS, PAUSES, Connection, EvenServer
+
+
+def test_a_connection_tells_for_how_long_at_least_nothing_has_arrived():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        listener.accept()[0] as served,
+    ):
+        connection = Connection(served)
+        for silence in (0.05, 0.2):
+            client.sendall(b"GET /")
+            began = time.monotonic()
+            time.sleep(silence)
+            told, elapsed = connection.silent_seconds(), time.monotonic() - began
+            assert silence - 2 * KERNEL_TICK_SECONDS <= told <= elapsed
+
+
+def test_a_connection_that_is_no_tcp_tells_nothing():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert Connection(ours).silent_seconds() == 0
 
 
 @pytest.fixture

@@ -1,0 +1,192 @@
+"""Second factors under simultaneous requests (issue "Second factors", Must hold)."""
+
+import os
+import signal
+from collections import Counter
+
+import pytest
+from redis import Redis
+
+from app.core.clock import SystemClock
+from app.login import challenge
+from app.mfa.models import MfaRecoveryCode
+from app.sessions.models import LoginSession
+from tests.support.api import ApiClient
+from tests.support.challenge import give_totp, start_login, verify
+from tests.support.factories import audit_rows, configure, count, make_user
+from tests.support.races import at_once
+
+INVALID = "auth.mfa_flow_invalid"
+WRONG = "auth.mfa_code_invalid"
+EXCEEDED = "auth.mfa_attempts_exceeded"
+RECOVERY = "recovery_code"
+
+
+@pytest.fixture
+def enabled(rt, user, clock):
+    return give_totp(rt, user, clock)
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Every code that was judged."""
+    codes = []
+    for name in ("check_totp", "check_recovery_code"):
+        real = getattr(challenge.mfa, name)
+
+        def check(rt, user_id, code, real=real):
+            codes.append(code)
+            return real(rt, user_id, code)
+
+        monkeypatch.setattr(challenge.mfa, name, check)
+    return codes
+
+
+def codes_of(answers):
+    return Counter(answer.code for answer in answers)
+
+
+@pytest.mark.parametrize("method", ["totp", RECOVERY])
+def test_of_32_right_codes_exactly_one_opens_a_session(
+    rt, app, api, user, enabled, looked_at, method
+):
+    code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    flow_token = start_login(api, user)
+    answers = at_once([lambda: verify(ApiClient(app), flow_token, code, method)] * 32)
+    assert codes_of(answers)["success"] == 1
+    assert set(codes_of(answers)) <= {"success", INVALID, WRONG, "auth.mfa_recovery_code_used"}
+    assert count(rt, LoginSession) == 1
+    assert len(looked_at) <= 5
+    assert [a.set_cookies for a in answers if a.status != 200] == [{}] * 31
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_of_32_wrong_codes_exactly_five_are_judged(rt, app, api, user, enabled, looked_at, before):
+    flow_token, code = start_login(api, user), enabled.app.wrong_code()
+    for _ in range(before):
+        verify(api, flow_token, code).fails(401, WRONG)
+    answers = at_once([lambda: verify(ApiClient(app), flow_token, code)] * 32)
+    assert codes_of(answers) == {WRONG: 4 - before, EXCEEDED: 1, INVALID: 27 + before}
+    assert len(looked_at) == 5
+    assert len(audit_rows(rt, "user_mfa_challenge_failed")) == 5
+    verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
+
+
+def test_of_32_malformed_codes_exactly_five_are_counted(rt, app, api, user, enabled):
+    flow_token = start_login(api, user)
+    answers = at_once([lambda: verify(ApiClient(app), flow_token, "1")] * 32)
+    assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
+
+
+def test_simultaneous_guesses_at_many_logins_keep_to_the_accounts_limit(
+    rt, app, api, user, enabled, looked_at
+):
+    """Four right passwords leave six guesses, however many logins wait (decision A11)."""
+    flow_tokens = [start_login(api, user) for _ in range(4)]
+    code = enabled.app.wrong_code()
+    jobs = [lambda f=f: verify(ApiClient(app), f, code) for f in flow_tokens * 8]
+    answers = at_once(jobs)
+    assert len(looked_at) == 6
+    assert set(codes_of(answers)) <= {WRONG, EXCEEDED, INVALID, "rate_limited"}
+
+
+@pytest.mark.parametrize("method", ["totp", RECOVERY])
+def test_of_one_code_on_many_logins_at_once_one_succeeds(rt, app, api, user, enabled, method):
+    code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    flow_tokens = [start_login(api, user) for _ in range(4)]
+    jobs = [lambda f=f: verify(ApiClient(app), f, code, method) for f in flow_tokens]
+    answers = at_once(jobs)
+    loser = WRONG if method == "totp" else "auth.mfa_recovery_code_used"
+    assert codes_of(answers) == {"success": 1, loser: 3}
+    assert count(rt, LoginSession) == 1
+    used = count(rt, MfaRecoveryCode, MfaRecoveryCode.used_at.is_not(None))
+    assert used == (1 if method == RECOVERY else 0)
+
+
+def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, user, enabled):
+    right, wrong = enabled.app.code(), enabled.app.wrong_code()
+    flow_token = start_login(api, user)
+    codes = [right if number % 4 == 0 else wrong for number in range(16)]
+    answers = at_once([lambda c=c: verify(ApiClient(app), flow_token, c) for c in codes])
+    assert count(rt, LoginSession) == codes_of(answers)["success"] <= 1
+
+
+# --- real workers --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def owner(live):
+    make_user(live.rt, username="root", role="admin")
+    return make_user(live.rt)
+
+
+@pytest.fixture
+def live_enabled(live, owner):
+    return give_totp(live.rt, owner, SystemClock())
+
+
+def test_of_32_right_codes_at_several_workers_exactly_one_opens_a_session(
+    live, owner, live_enabled
+):
+    with live.clients(32) as clients:
+        assert len({client.worker() for client in clients}) == 2
+        flow_token, code = start_login(clients[0], owner), live_enabled.app.code()
+        answers = at_once([lambda c=c: verify(c, flow_token, code) for c in clients])
+        assert codes_of(answers)["success"] == 1
+        assert {answer.status for answer in answers} == {200, 401}
+        assert count(live.rt, LoginSession) == 1
+        [winner] = [c for c, answer in zip(clients, answers, strict=True) if answer.status == 200]
+        winner.me().ok()
+
+
+def test_of_32_wrong_codes_at_several_workers_exactly_five_count(live, owner, live_enabled):
+    with live.clients(32) as clients:
+        flow_token, code = start_login(clients[0], owner), live_enabled.app.wrong_code()
+        answers = at_once([lambda c=c: verify(c, flow_token, code) for c in clients])
+        assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
+        verify(clients[0], flow_token, live_enabled.app.code()).fails(401, INVALID)
+
+
+def test_one_recovery_code_on_two_logins_at_two_workers_opens_one_session(
+    live, owner, live_enabled
+):
+    with live.client_on_each_worker() as clients:
+        for code in live_enabled.recovery_codes[:4]:
+            jobs = [
+                lambda c=c, f=start_login(c, owner), code=code: verify(c, f, code, RECOVERY)
+                for c in clients
+            ]
+            answers = at_once(jobs)
+            assert codes_of(answers) == {"success": 1, "auth.mfa_recovery_code_used": 1}
+
+
+def test_a_waiting_login_outlives_the_worker_that_opened_it(live, owner, live_enabled):
+    with live.client() as client:
+        flow_token = start_login(client, owner)
+        verify(client, flow_token, live_enabled.app.wrong_code()).fails(401, WRONG)
+        os.kill(client.worker(), signal.SIGKILL)
+    live.wait()
+    with live.client() as client:
+        for _ in range(3):
+            verify(client, flow_token, live_enabled.app.wrong_code()).fails(401, WRONG)
+        verify(client, flow_token, live_enabled.app.code()).ok()
+        client.me().ok()
+
+
+def test_a_redis_that_lost_everything_lets_nobody_in(live, owner, live_enabled, live_redis_server):
+    with live.client() as client:
+        flow_token = start_login(client, owner)
+        with Redis.from_url(live_redis_server) as redis:
+            redis.flushdb()
+        verify(client, flow_token, live_enabled.app.code()).fails(401, INVALID)
+        client.me().fails(401, "auth.token_missing")
+        verify(client, start_login(client, owner), live_enabled.app.code()).ok()
+
+
+def test_switches_are_seen_by_every_worker(live, owner, live_enabled):
+    with live.client_on_each_worker() as clients:
+        flow_token = start_login(clients[0], owner)
+        configure(live.rt, auth_password_login_enabled=False)
+        for client in clients:
+            answer = verify(client, flow_token, live_enabled.app.code())
+            answer.fails(403, "auth.password_login_disabled")
