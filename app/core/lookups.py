@@ -69,7 +69,11 @@ class GatheredReads:
                 self._waiting.append(call)
         if is_first:
             return self._read_then_pass_on(lambda: self._read_one(key))
-        call.turn.wait()
+        try:
+            call.turn.wait()
+        except BaseException:
+            self._leave(call)
+            raise
         if call.leads:
             self._read_then_pass_on(self._read_waiting)
         # Nobody's failure is another's: who got nothing reads for itself.
@@ -79,12 +83,23 @@ class GatheredReads:
         try:
             return read()
         finally:
-            with self._lock:
-                if self._waiting:
-                    self._waiting[0].leads = True
-                    self._waiting[0].turn.set()
-                else:
-                    self._is_reading = False
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting[0].leads = True
+                self._waiting[0].turn.set()
+            else:
+                self._is_reading = False
+
+    def _leave(self, call: _Call) -> None:
+        """Stop waiting, say after a time-out; the others must not wait for a turn of this one."""
+        with self._lock:
+            if call in self._waiting:
+                self._waiting.remove(call)
+        if call.leads:
+            self._pass_on()
 
     def _read_waiting(self) -> None:
         with self._lock:

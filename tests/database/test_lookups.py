@@ -10,45 +10,51 @@ from app.core.tokens import random_uuid
 from app.sessions import access_token, queries
 from tests.support.api import ApiClient
 from tests.support.factories import make_user
+from tests.support.live import eventually
 
 
 class Store:
-    """Rows by key; its first read waits until others have gathered."""
+    """Rows by key; its first read goes on when it is told to."""
 
-    def __init__(self):
+    def __init__(self, *, first_fails=False, many_fails=False):
         self.reads = []
-        self.others_wait = threading.Event()
-        self.is_lost = False
+        self.has_begun = threading.Event()
+        self.may_go_on = threading.Event()
+        self._first_fails = first_fails
+        self._many_fails = many_fails
 
     def one(self, key):
         self.reads.append([key])
         if len(self.reads) == 1:
-            assert self.others_wait.wait(10)
+            self.has_begun.set()
+            assert self.may_go_on.wait(10)
+            if self._first_fails:
+                raise ConnectionError
         return [(key, "row")] if key < 100 else []
 
     def many(self, keys):
         self.reads.append(list(keys))
-        if self.is_lost:
+        if self._many_fails:
             raise ConnectionError
         return {key: [(key, "row")] for key in keys if key < 100}
 
 
 def read_at_once(store, keys):
-    """Return what each key found, and read by the statements of `store.reads`."""
+    """Have the first key read, and the others wait meanwhile; return how each call ended."""
     reads = GatheredReads(store.one, store.many)
     with ThreadPoolExecutor(len(keys)) as pool:
-        first = pool.submit(reads.rows, keys[0])
-        others = [pool.submit(reads.rows, key) for key in keys[1:]]
-        while len(reads._waiting) < len(others):
-            pass
-        store.others_wait.set()
-        return [first, *others]
+        calls = [pool.submit(reads.rows, keys[0])]
+        assert store.has_begun.wait(10)
+        calls += [pool.submit(reads.rows, key) for key in keys[1:]]
+        eventually(lambda: len(reads._waiting) == len(keys) - 1, "the others to wait")
+        store.may_go_on.set()
+    return reads, calls
 
 
 def test_what_comes_during_a_read_is_read_by_one_statement():
     store = Store()
-    found = read_at_once(store, [1, 2, 3, 200, 2])
-    assert [call.result(10) for call in found] == [
+    _, calls = read_at_once(store, [1, 2, 3, 200, 2])
+    assert [call.result() for call in calls] == [
         [(1, "row")],
         [(2, "row")],
         [(3, "row")],
@@ -60,24 +66,40 @@ def test_what_comes_during_a_read_is_read_by_one_statement():
 
 
 def test_one_that_fails_for_all_is_repeated_by_each_for_itself():
-    store = Store()
-    store.is_lost = True
-    found = read_at_once(store, [1, 2, 3, 4])
-    errors = [call.exception(10) for call in found]
-    assert errors[0] is None
-    assert [type(error) for error in errors if error] == [ConnectionError]  # who led
-    rows = [call.result() for call in found if call.exception() is None]
-    assert len(rows) == 3
-    assert all(row for row in rows)
+    _, calls = read_at_once(Store(many_fails=True), [1, 2, 3, 4])
+    failed = [call for call in calls if call.exception()]
+    assert [type(call.exception()) for call in failed] == [ConnectionError]  # who led
+    assert [call.result() for call in calls if call not in failed] == [
+        [(key, "row")] for key, call in zip([1, 2, 3, 4], calls, strict=True) if call not in failed
+    ]
 
 
-def test_a_failure_leaves_the_next_caller_unharmed():
+def test_the_first_one_s_failure_is_its_own():
+    reads, calls = read_at_once(Store(first_fails=True), [1, 2, 3])
+    assert isinstance(calls[0].exception(), ConnectionError)
+    assert [call.result() for call in calls[1:]] == [[(2, "row")], [(3, "row")]]
+    assert reads.rows(4) == [(4, "row")]
+
+
+def test_one_that_gives_up_waiting_holds_nobody_up():
     store = Store()
-    store.is_lost = True
-    store.others_wait.set()
     reads = GatheredReads(store.one, store.many)
-    assert reads.rows(1) == [(1, "row")]
-    assert reads.rows(200) == []
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(reads.rows, 1)
+        assert store.has_begun.wait(10)
+
+        class GivesUp(threading.Event):
+            def wait(self, timeout=None):
+                super().wait(0)
+                store.may_go_on.set()
+                first.result(10)
+                raise TimeoutError
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("app.core.lookups.threading.Event", GivesUp)
+            with pytest.raises(TimeoutError):
+                reads.rows(2)
+        assert pool.submit(reads.rows, 3).result(10) == [(3, "row")]
 
 
 @pytest.mark.postgres
