@@ -20,6 +20,7 @@ DISABLED = range(1201, 1401)
 FEW_SESSIONS = range(1401, 1421)
 MANY_SESSIONS = range(1421, 1441)
 EVERYONE = range(1, MANY_SESSIONS.stop)
+NOT_ACTIVATED = range(EVERYONE.stop, EVERYONE.stop + 200)
 
 
 def username(number: int) -> str:
@@ -67,7 +68,7 @@ POSTGRES = Dialect(
 
 def fill(service: Service, users: range, sessions_each: int = 0) -> None:
     """Create accounts, each with so many live sessions."""
-    with _database(service) as (cursor, dialect):
+    with database(service) as (cursor, dialect):
         for statement in dialect.before:
             cursor.execute(statement)
         cursor.execute(_insert_users(cursor, dialect, users))
@@ -79,21 +80,28 @@ def fill(service: Service, users: range, sessions_each: int = 0) -> None:
 
 def disable(service: Service, users: range) -> None:
     """Disable some accounts."""
-    with _database(service) as (cursor, dialect):
+    with database(service) as (cursor, dialect):
         names = _names(dialect, users)
         cursor.execute(f"UPDATE users SET status = 'disabled' WHERE username_key IN {names}")
 
 
+def deactivate(service: Service, users: range) -> None:
+    """Let some accounts wait for their activation."""
+    with database(service) as (cursor, dialect):
+        names = _names(dialect, users)
+        cursor.execute(f"UPDATE users SET activated_at = NULL WHERE username_key IN {names}")
+
+
 def set_sessions(service: Service, users: range, each: int) -> None:
     """Leave each of some accounts with exactly so many sessions, all live."""
-    with _database(service) as (cursor, dialect):
+    with database(service) as (cursor, dialect):
         ids = f"(SELECT id FROM users WHERE username_key IN {_names(dialect, users)})"
         cursor.execute(f"DELETE FROM login_sessions WHERE user_id IN {ids}")
         cursor.execute(_insert_sessions(dialect, users, each))
 
 
 @contextmanager
-def _database(service: Service) -> Iterator[tuple[Any, Dialect]]:
+def database(service: Service) -> Iterator[tuple[Any, Dialect]]:
     """Yield a cursor on the service's database; statements are committed one by one."""
     connection: Any
     if service.postgres:

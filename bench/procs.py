@@ -2,7 +2,9 @@
 
 import os
 import platform
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -103,6 +105,11 @@ def wait_until_quiet(root: int, limit: float, seconds: float) -> None:
         if own < 0.02 and foreign_load(before, after) <= limit:
             return
         before = after
+
+
+def on_cores(cores: Collection[int] | None) -> Callable[[], None] | None:
+    """Return a `preexec_fn` that ties the program about to run to some cores; None: to none."""
+    return partial(os.sched_setaffinity, 0, cores) if cores else None
 
 
 def machine() -> str:

@@ -164,11 +164,16 @@ def _measured(row: Row) -> list[str]:
     rates = sorted(run.rate for run in row.runs)
     return [
         f"{statistics.median(rates):.1f} ({rates[0]:.1f}-{rates[-1]:.1f})",
-        f"{row.of(lambda run: run.percentile(0.5)):.2f}",
-        f"{row.of(lambda run: run.percentile(0.99)):.2f}",
+        _latency(row, 0.5),
+        _latency(row, 0.99),
         _cpu(row, "server"),
         _cpu(row, "postgres"),
     ]
+
+
+def _latency(row: Row, share: float) -> str:
+    latency = row.of(lambda run: run.percentile(share))
+    return NOTHING if math.isnan(latency) else f"{latency:.2f}"
 
 
 def _verdict(row: Row) -> str:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -27,7 +28,7 @@ START_SECONDS = 60.0
 
 
 class NotStarted(Exception):
-    """A server ended, or did not answer in time; the text has the end of its log."""
+    """A server or command failed, or did not answer in time; the text has the end of its log."""
 
 
 def free_port() -> int:
@@ -208,7 +209,8 @@ class Service(Gunicorn):
             "GATEHOUSE_RATE_LIMITS": "off",
             **env,
         }
-        _prepare(settings)
+        self._env = os.environ | settings
+        self.flask("prepare")  # as `bin/serve` does before it starts gunicorn
         super().__init__("wsgi:app", folder, settings, "gunicorn.conf.py", "/health")
         stack.callback(self.server.stop)
         self.api.setup(self.ADMIN)
@@ -216,11 +218,24 @@ class Service(Gunicorn):
         if postgres:
             self.parts["postgres"] = postgres.server.pid
 
+    def flask(self, *command: str, stdin: str = "", cores: Collection[int] | None = None) -> None:
+        """Run a command of the service, on some cores only if asked."""
+        self.python("-m", "flask", "--app", "wsgi", *command, stdin=stdin, cores=cores)
 
-def _prepare(settings: dict[str, str]) -> None:
-    """Migrate and bootstrap, as `bin/serve` does before it starts gunicorn."""
-    command = [sys.executable, "-m", "flask", "--app", "wsgi", "prepare"]
-    env = os.environ | settings
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NotStarted(f"flask prepare failed:\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
+    def python(
+        self, *arguments: str, stdin: str = "", cores: Collection[int] | None = None
+    ) -> None:
+        """Run Python with the service's environment."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self._env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=procs.on_cores(cores),
+        )
+        if done.returncode:
+            output = done.stdout[-1500:] + done.stderr[-3000:]
+            raise NotStarted(f"{' '.join(arguments)} failed:\n{output}")

@@ -121,20 +121,21 @@ def _login_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     job = replace(job, limit=len(requests), warmup=0, duration=LONGEST_SECONDS)
     run = lab.measure(service, job)
     figures = [Figure(kind, load.median(run.latencies[kind]), unit="ms") for kind in run.latencies]
-    spread = [Figure(f"± {kind}", _median_error(v), unit="ms") for kind, v in run.latencies.items()]
-    figures.append(scenario.figure("largest difference in standard errors", _difference(run)))
+    spread = [Figure(f"± {kind}", median_error(v), unit="ms") for kind, v in run.latencies.items()]
+    difference = largest_difference(run)
+    figures.append(scenario.figure("largest difference in standard errors", difference))
     yield Row(scenario.name, database, TIMING_CLIENTS, [run], figures + spread)
 
 
-def _median_error(values: list[float]) -> float:
+def median_error(values: list[float]) -> float:
     """Return the standard error of the median of sorted values, whatever their distribution."""
     half, middle = round(sqrt(len(values)) / 2), len(values) // 2
     return (values[min(middle + half, len(values) - 1)] - values[middle - half]) / 2
 
 
-def _difference(run: Run) -> float:
+def largest_difference(run: Run) -> float:
     """Return the largest distance of two medians, in units of its standard error."""
-    known = [(load.median(v), _median_error(v)) for v in run.latencies.values()]
+    known = [(load.median(v), median_error(v)) for v in run.latencies.values()]
     return max(abs(a - b) / sqrt(x * x + y * y) for a, x in known for b, y in known)
 
 
