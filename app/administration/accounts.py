@@ -16,6 +16,8 @@ from app.contact_verification import tokens
 from app.core import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
+from app.mfa import flows as mfa_flows
+from app.mfa import service as mfa
 from app.sessions import service as sessions
 from app.settings import keys
 from app.setup import queries as setup_queries
@@ -172,6 +174,21 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
         target = storage.named_group(session, group)
         storage.require_assignable(session, target)
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
+
+
+def reset_mfa(rt: Runtime, who: str) -> Account:
+    """Remove the second factors of an account and end every session: for a lost device.
+
+    Raises: UserNotFound.
+    """
+    with rt.transaction() as session:
+        held = _held(session, who)
+        removed = mfa.remove(rt, session, held)
+        sessions.revoke_all(rt, session, held.id)
+        _record(rt, session, Action.ADMIN_RESET_USER_MFA, held, {"removed_factors": removed})
+        account = users.get(session, held.id)
+    mfa_flows.discard_all(rt, account.id)
+    return account
 
 
 def revoke_sessions(rt: Runtime, who: str) -> int:

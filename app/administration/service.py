@@ -16,6 +16,7 @@ from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
 from app.mail import upkeep as mail_upkeep
+from app.mfa import upkeep as mfa_upkeep
 from app.sessions import upkeep as sessions
 from app.settings import service as settings
 from app.settings import upkeep as settings_upkeep
@@ -31,6 +32,7 @@ from app.users.models import Account
 RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (
     settings_upkeep.reseal,
     mail_upkeep.reseal,
+    mfa_upkeep.reseal,
 )
 
 

@@ -137,6 +137,13 @@ def assign_group(user: str, policy_group: str) -> Shown:
     return _account(account, f"is assigned to policy group {account.policy_group_id}")
 
 
+@group.command("reset-mfa")
+@click.argument("user")
+def reset_mfa(user: str) -> Shown:
+    """Remove USER's authenticator app and recovery codes, and end all its sessions."""
+    return _account(accounts.reset_mfa(runtime(), user), "has no second factor any more")
+
+
 @group.command("revoke-sessions")
 @click.argument("user")
 def revoke_sessions(user: str) -> Shown:

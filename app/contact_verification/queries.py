@@ -2,14 +2,14 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, or_, select
+from sqlalchemy import Connection, bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
 from app.core import bulk
-from app.core.db import insert_or_update
+from app.core.db import per_database
 
 Reader = Connection | Session
 
@@ -33,39 +33,48 @@ _FOUND = (
 )
 
 
+def _put(insert: Any) -> Any:
+    statement = insert(ContactToken)
+    new = statement.excluded
+    names = ("token_digest", "address", "created_at", "expires_at")
+    return (
+        statement.values({name: bindparam(name) for name in ("user_id", "purpose", *names)})
+        .on_conflict_do_update(
+            index_elements=[ContactToken.user_id, ContactToken.purpose],
+            set_={name: new[name] for name in names},
+            where=or_(
+                ContactToken.created_at <= bindparam("replaces_until"),
+                ContactToken.expires_at <= new.created_at,
+                ContactToken.address != new.address,
+            ),
+        )
+        .returning(ContactToken.user_id)
+    )
+
+
+_PUT = per_database(_put)
+
+
 def put(session: Session, token: Found, digest: str, *, replaces_until: datetime) -> bool:
     """Store a token in place of the account's last one for this purpose.
 
     False, and nothing is changed, while the last one is alive, was sent to the same address and is
     younger than `replaces_until`. One statement, so of simultaneous calls one succeeds.
     """
-    values = {**token._asdict(), "token_digest": digest}
-    statement = (
-        insert_or_update(session, ContactToken, values)
-        .on_conflict_do_update(
-            index_elements=[ContactToken.user_id, ContactToken.purpose],
-            set_={name: values[name] for name in values if name not in {"user_id", "purpose"}},
-            where=or_(
-                ContactToken.created_at <= replaces_until,
-                ContactToken.expires_at <= token.created_at,
-                ContactToken.address != token.address,
-            ),
-        )
-        .returning(ContactToken.user_id)
-    )
-    return session.execute(statement).one_or_none() is not None
+    values = {**token._asdict(), "token_digest": digest, "replaces_until": replaces_until}
+    return session.execute(_PUT(session), values).one_or_none() is not None
 
 
 def find(reader: Reader, digest: str) -> Found | None:
     """Return the token of this digest, expired or not; None if there is none."""
-    row = reader.execute(select(*_FOUND).where(ContactToken.token_digest == digest)).one_or_none()
-    return Found(row[0], Purpose(row[1]), *row[2:]) if row else None
+    statement = select(*_FOUND).where(ContactToken.token_digest == digest)
+    return _found(reader.execute(statement).one_or_none())
 
 
-def find_created_at(reader: Reader, user_id: int, purpose: Purpose) -> datetime | None:
-    """Return when the account's token for this purpose was issued; None if there is none."""
+def find_last(reader: Reader, user_id: int, purpose: Purpose) -> Found | None:
+    """Return the account's token for this purpose, expired or not; None if there is none."""
     its_row = ContactToken.user_id == user_id, ContactToken.purpose == purpose
-    return reader.execute(select(ContactToken.created_at).where(*its_row)).scalar()
+    return _found(reader.execute(select(*_FOUND).where(*its_row)).one_or_none())
 
 
 def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
@@ -93,3 +102,7 @@ def delete_expired(session: Session, before: datetime, most: int) -> int:
     expired = select(ContactToken.token_digest).where(ContactToken.expires_at < before).limit(most)
     statement = delete(ContactToken).where(ContactToken.token_digest.in_(expired))
     return bulk.count_changed(session, statement)
+
+
+def _found(row: Any) -> Found | None:
+    return Found(row[0], Purpose(row[1]), *row[2:]) if row else None

@@ -1,5 +1,6 @@
 """Use cases of addresses: following the link of a mail, and changing one's own address."""
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -29,7 +30,6 @@ from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import PendingActivation
 from app.users.models import Account, Status
 from app.web.principal import Principal
 
@@ -94,12 +94,16 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     _require_changeable(principal.account, address)
     users.require_allowed_address(rt, address)
     terms = _terms(rt)
+    if seconds := _seconds_to_wait(rt, principal.user_id, address, terms):
+        raise RateLimited(retry_after=seconds)
+    _count_mail(rt, principal.user_id)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         _require_changeable(account, address)
         users.claim_address(session, address, user_id=account.id)
         if not _send_confirmation(rt, session, account, address, terms):
-            raise RateLimited(retry_after=_seconds_to_wait(rt, session, account, terms))
+            # Another request was faster by a moment.
+            raise RateLimited(retry_after=max(1, math.ceil(terms.cooldown.total_seconds())))
         now = rt.clock.now()
         users_queries.set_columns(session, account.id, now, pending_email=address)
         told = {"new_email": address}
@@ -114,9 +118,12 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     AccountDisabled and TokenInvalid when that happened meanwhile. Source: spec 01 §7.9.
     """
     address = _pending_address(principal.account)
-    _require_activated(principal.account)
+    users.require_activated(principal.account)
     users.require_not_blocked(rt, address)
     terms = _terms(rt)
+    if _seconds_to_wait(rt, principal.user_id, address, terms):
+        return
+    _count_mail(rt, principal.user_id)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         if _pending_address(account) != address:
@@ -178,14 +185,9 @@ def _change_address(
 
 
 def _require_changeable(account: Account, address: str) -> None:
-    _require_activated(account)
+    users.require_activated(account)
     if address == account.email:
         raise EmailUnchanged
-
-
-def _require_activated(account: Account) -> None:
-    if account.activated_at is None:
-        raise PendingActivation
 
 
 def _pending_address(account: Account) -> str:
@@ -204,10 +206,7 @@ def _terms(rt: Runtime) -> _Terms:
 def _send_confirmation(
     rt: Runtime, session: Session, account: Account, address: str, terms: _Terms
 ) -> bool:
-    """Write the mail with a new token; False while the last one to this address is too young.
-
-    Raises: RateLimited when the account had too many mails sent.
-    """
+    """Write the mail with a new token; False while the last one to this address is too young."""
     token = tokens.issue(
         rt,
         session,
@@ -219,8 +218,6 @@ def _send_confirmation(
     )
     if token is None:
         return False
-    if rt.config.rate_limits:  # asked last, so that only mails which really leave are counted
-        rt.rate_limits.take("change-mails", CHANGE_MAILS, str(account.id))
     mail.queue(
         rt,
         session,
@@ -232,9 +229,26 @@ def _send_confirmation(
     return True
 
 
-def _seconds_to_wait(rt: Runtime, session: Session, account: Account, terms: _Terms) -> int:
-    purpose = Purpose.CONTACT_CHANGE
-    return tokens.seconds_to_wait(rt, session, account.id, purpose, cooldown=terms.cooldown)
+def _seconds_to_wait(rt: Runtime, user_id: int, address: str, terms: _Terms) -> int:
+    """Return after how many seconds a mail may go to this address; 0 when it may now.
+
+    Raises: EmailExists.
+    """
+    with rt.reading() as connection:
+        users.require_free_address(connection, address, user_id=user_id)
+        return tokens.seconds_to_wait(
+            rt, connection, user_id, Purpose.CONTACT_CHANGE, address, cooldown=terms.cooldown
+        )
+
+
+def _count_mail(rt: Runtime, user_id: int) -> None:
+    """Count a mail that nothing speaks against so far; of parallel requests each is counted.
+
+    Before the transaction, which keeps others waiting and so may not wait for Redis.
+    Raises: RateLimited when the account had too many mails sent.
+    """
+    if rt.config.rate_limits:
+        rt.rate_limits.take("change-mails", CHANGE_MAILS, str(user_id))
 
 
 def _record(

@@ -15,7 +15,7 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import Found
+from app.contact_verification.queries import Found, Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
 from app.users import queries as users_queries
@@ -45,12 +45,20 @@ def issue(
 
 
 def seconds_to_wait(
-    rt: Runtime, session: Session, user_id: int, purpose: Purpose, *, cooldown: timedelta
+    rt: Runtime,
+    reader: Reader,
+    user_id: int,
+    purpose: Purpose,
+    address: str,
+    *,
+    cooldown: timedelta,
 ) -> int:
-    """Return after how many seconds, at least 1, the last token is old enough to be replaced."""
-    created_at = queries.find_created_at(session, user_id, purpose)
-    left = created_at + cooldown - rt.clock.now() if created_at else timedelta()
-    return max(1, math.ceil(left.total_seconds()))
+    """Return after how many seconds `issue` would replace the last token; 0 when it would now."""
+    last, now = queries.find_last(reader, user_id, purpose), rt.clock.now()
+    if last is None or last.address != address or last.expires_at <= now:
+        return 0
+    left = min(last.created_at + cooldown, last.expires_at) - now
+    return max(0, math.ceil(left.total_seconds()))
 
 
 def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> Found:

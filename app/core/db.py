@@ -1,7 +1,8 @@
-"""The database: declarative base, column types, and the two ways to reach it.
+"""The database: declarative base, column types, and the three ways to reach it.
 
-`transaction()` writes, `reading()` reads without opening a transaction. On SQLite writers queue
-here instead of in C: its own busy wait would stop the whole event loop of a gevent worker.
+`transaction()` writes, `reading()` reads without opening a transaction, `rows()` and its like run
+prepared statements. On SQLite writers queue here instead of in C: its own busy wait would stop the
+whole event loop of a gevent worker.
 """
 
 import sqlite3
@@ -259,10 +260,13 @@ class Database:
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
 
 
-def insert_or_update(session: Session, table: type[Base], values: Mapping[str, Any]) -> Any:
-    """Return an INSERT to which `.on_conflict_do_update(...)` can be added on either database."""
-    kinds = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-    return kinds[session.get_bind().dialect.name](table).values(**values)
+def per_database(build: Callable[[Any], T]) -> Callable[[Session], T]:
+    """Return what picks a statement by its session's database; each is built once.
+
+    `build` is given the INSERT of that database, which alone knows ON CONFLICT.
+    """
+    built = {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
+    return lambda session: built[session.get_bind().dialect.name]
 
 
 def _autocommit_engine(config: Config, **pool: Any) -> Engine:

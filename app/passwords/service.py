@@ -19,7 +19,6 @@ from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
-from app.login.service import attempts_key_of
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.passwords.errors import PasswordUnchanged
@@ -51,7 +50,7 @@ def change_password(
     Source: spec 01 §7.7.
     """
     old_hash = users_queries.find_password_hash(rt.database, account.id)
-    attempts_key = attempts_key_of(account, "")
+    attempts_key = identifiers.attempts_key(account.id)
     rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
         raise CredentialsFailed

@@ -16,6 +16,7 @@ from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
 from app.settings import keys
 from app.setup import service as setup
+from app.setup.errors import SystemNotInitialized
 from app.storage_policies import queries as storage_queries
 from app.users import identifiers
 from app.users import queries as users_queries
@@ -46,14 +47,16 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
     with rt.transaction() as session:
         # No lock: an ordinary account never changes the set-up state, and what leaves READY right
         # now might as well have left it right after.
-        setup.require_ready(session)
+        group_id = storage_queries.find_default_group_id(session)
+        if group_id is None:
+            raise SystemNotInitialized
         new = users.NewUser(
             username=username,
             email=email,
             password_hash=password_hash,
             activated_at=None if needs_activation else now,
             storage_quota=quota,
-            policy_group_id=storage_queries.find_default_group_id(session),
+            policy_group_id=group_id,
         )
         account = users.create(session, new, now)
         if needs_activation:

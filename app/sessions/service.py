@@ -203,6 +203,20 @@ def log_out(
             )
 
 
+def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
+    """Return the caller's account as it is now, which nobody changes until the commit.
+
+    Raises: AccountDisabled, TokenInvalid: the access check was a moment ago.
+    """
+    users_queries.lock(session, principal.user_id)
+    account = users_queries.find_account(session, principal.user_id)
+    if account is not None and account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account is None or not is_live(rt, session, principal.session_id):
+        raise TokenInvalid
+    return account
+
+
 def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
     """Tell, within a larger change, whether a session has neither ended nor expired."""
     return queries.is_live(session, session_id, rt.clock.now())

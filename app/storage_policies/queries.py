@@ -18,11 +18,17 @@ def usable_default_group() -> ColumnElement[bool]:
     return StoragePolicyGroup.is_default & StoragePolicyGroup.is_enabled & has_items
 
 
+_DEFAULT_GROUP_ID = (
+    select(StoragePolicyGroup.id)
+    .where(usable_default_group(), exists().where(StoragePolicy.is_default))
+    .order_by(StoragePolicyGroup.id)
+    .limit(1)
+)
+
+
 def find_default_group_id(reader: Reader) -> int | None:
     """Return the group new accounts get; None while the storage route is incomplete."""
-    has_policy = exists().where(StoragePolicy.is_default)
-    statement = select(StoragePolicyGroup.id).where(usable_default_group(), has_policy)
-    return reader.execute(statement.order_by(StoragePolicyGroup.id).limit(1)).scalar()
+    return reader.execute(_DEFAULT_GROUP_ID).scalar()
 
 
 def find_default_policy(session: Session) -> StoragePolicy | None:

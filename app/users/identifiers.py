@@ -61,3 +61,13 @@ def identifier(typed: str) -> Identifier:
         return Identifier(email(text), is_email=True)
     except EmailInvalid:
         return Identifier(text.lower(), is_email=True)
+
+
+def attempts_key(user_id: int | None, who: Identifier | None = None) -> str:
+    """Return the name failed secrets are counted under: the account, however it was spelled.
+
+    Unknown identifiers are counted alike, so the limit tells nothing either (decision E20).
+    """
+    if user_id is not None:
+        return f"user:{user_id}"
+    return f"name:{who.key if who else ''}"

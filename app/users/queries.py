@@ -4,10 +4,11 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
+from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
 from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
@@ -15,11 +16,21 @@ from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserP
 Reader = Connection | Session
 
 _ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
+_BY_ID = Lookup(_ACCOUNT, User.id)
 _CREDENTIALS = select(*ACCOUNT_COLUMNS, User.password_hash).outerjoin(
     UserProfile, UserProfile.user_id == User.id
 )
 _BY_EMAIL = Prepared(_CREDENTIALS.where(User.email == bindparam("key")), ("key",))
 _BY_USERNAME = Prepared(_CREDENTIALS.where(User.username_key == bindparam("key")), ("key",))
+_TAKEN = select(
+    exists(select(User.id).where(User.username_key == bindparam("name_key"))),
+    exists(
+        select(User.id).where(
+            or_(User.email == bindparam("address"), User.pending_email == bindparam("address"))
+        )
+    ),
+)
+_ADD = insert(User).returning(User.id)
 _PASSWORD_HASH = Prepared(
     select(User.password_hash).where(User.id == bindparam("user_id")), ("user_id",)
 )
@@ -34,6 +45,12 @@ _LOCK_VERSION = (
 def find_account(reader: Reader, user_id: int) -> Account | None:
     """Return the account; None if there is none."""
     row = reader.execute(_ACCOUNT.where(User.id == user_id)).one_or_none()
+    return Account(*row) if row else None
+
+
+def find_by_id(database: Database, user_id: int) -> Account | None:
+    """Return the account like `find_account`, sharing the round trip of others; None without."""
+    row = database.lookup(_BY_ID, user_id)
     return Account(*row) if row else None
 
 
@@ -66,9 +83,11 @@ def find_password_hash(database: Database, user_id: int) -> str | None:
     return row[0] if row else None
 
 
-def is_username_taken(session: Session, name: str) -> bool:
-    """Tell whether an account has this username in any case."""
-    return _any(session, User.username_key == username_key(name))
+def what_is_taken(session: Session, name: str, address: str) -> tuple[bool, bool]:
+    """Tell whether an account has this username in any case, and one this address."""
+    values = {"name_key": username_key(name), "address": address}
+    row = session.connection().execute(_TAKEN, values).one()
+    return bool(row[0]), bool(row[1])
 
 
 def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
@@ -78,6 +97,12 @@ def is_email_taken(reader: Reader, address: str, *, except_for: int | None = Non
         or_(User.email == address, User.pending_email == address),
         *([User.id != except_for] if except_for is not None else []),
     )
+
+
+def add(session: Session, **columns: Any) -> int:
+    """Insert an account and return its id."""
+    user_id: int = session.connection().execute(_ADD, columns).scalar_one()
+    return user_id
 
 
 def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:

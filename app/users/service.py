@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -18,10 +19,11 @@ from app.users.errors import (
     EmailNotAllowlisted,
     IdentifierExists,
     PasswordInvalid,
+    PendingActivation,
     UsernameExists,
     UserNotFound,
 )
-from app.users.models import Account, Role, Status, User
+from app.users.models import Account, Role, Status
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,18 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     Raises: UsernameInvalid, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     """
     username, email = identifiers.username(new.username), identifiers.email(new.email)
-    if queries.is_username_taken(session, username):
+    hold_address(session, email)
+    has_username, has_email = queries.what_is_taken(session, username, email)
+    if has_username:
         raise UsernameExists
-    claim_address(session, email)
-    user = _row(new, username, email, now)
-    session.add(user)
+    if has_email:
+        raise EmailExists
+    columns = _columns(new, username, email, now)
     try:
-        session.flush()
+        user_id = queries.add(session, **columns)
     except IntegrityError as error:
         raise _taken_meanwhile(error) from error
-    return get(session, user.id)
+    return get(session, user_id)
 
 
 def claim_address(session: Session, address: str, *, user_id: int | None = None) -> None:
@@ -76,7 +80,17 @@ def claim_address(session: Session, address: str, *, user_id: int | None = None)
     Raises: EmailExists, unless it is `user_id` who has it.
     """
     hold_address(session, address)
-    if queries.is_email_taken(session, address, except_for=user_id):
+    require_free_address(session, address, user_id=user_id)
+
+
+def require_free_address(
+    reader: queries.Reader, address: str, *, user_id: int | None = None
+) -> None:
+    """Insist that nobody else has this address, or changes to it, at this moment.
+
+    Raises: EmailExists, unless it is `user_id` who has it.
+    """
+    if queries.is_email_taken(reader, address, except_for=user_id):
         raise EmailExists
 
 
@@ -105,6 +119,15 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
         raise EmailBlocked
 
 
+def require_activated(account: Account) -> None:
+    """Refuse what an account may do only once it is activated (decision A4).
+
+    Raises: PendingActivation.
+    """
+    if account.activated_at is None:
+        raise PendingActivation
+
+
 def get(reader: queries.Reader, user_id: int) -> Account:
     """Return an account.
 
@@ -130,29 +153,31 @@ def named(reader: queries.Reader, typed: str) -> Account:
     return account
 
 
-def _row(new: NewUser, username: str, email: str, now: datetime) -> User:
-    return User(
-        username=username,
-        username_key=identifiers.username_key(username),
-        email=email,
-        password_hash=new.password_hash,
-        role=new.role,
-        status=Status.ACTIVE,
-        must_change_password=new.must_change_password,
-        session_version=1,
-        activated_at=new.activated_at,
-        email_verified_at=new.email_verified_at,
-        storage_used=0,
-        storage_quota=new.storage_quota,
-        policy_group_id=new.policy_group_id,
-        created_at=now,
-        updated_at=now,
-    )
+def _columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
+    return {
+        "username": username,
+        "username_key": identifiers.username_key(username),
+        "email": email,
+        "password_hash": new.password_hash,
+        "role": new.role,
+        "status": Status.ACTIVE,
+        "must_change_password": new.must_change_password,
+        "session_version": 1,
+        "activated_at": new.activated_at,
+        "email_verified_at": new.email_verified_at,
+        "storage_used": 0,
+        "storage_quota": new.storage_quota,
+        "policy_group_id": new.policy_group_id,
+        "created_at": now,
+        "updated_at": now,
+    }
 
 
 def _taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
     """Tell which unique column a simultaneous insert won."""
-    complaint = str(error.orig)
+    # PostgreSQL's own words would quote what was typed.
+    diagnosis = getattr(error.orig, "diag", None)
+    complaint = (diagnosis.constraint_name or "") if diagnosis else str(error.orig)
     if "username_key" in complaint:
         return UsernameExists()
     if "email" in complaint:
