@@ -56,7 +56,8 @@ control_socket_disable = True
 # The application writes its own access lines.
 accesslog = None
 logger_class = RootLogger
-loglevel = _config.log_level.lower()
+# At DEBUG gunicorn would write every path, tokens of invitations included.
+loglevel = "info" if _config.log_level == "DEBUG" else _config.log_level.lower()
 proc_name = "gatehouse"
 
 

@@ -246,7 +246,18 @@ class Database:
 
         A transaction that started reading and took the lock later would fail instead of wait.
         """
-        self._patiently(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+
+        def begin() -> None:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except OperationalError as error:
+                code = getattr(error.orig, "sqlite_errorcode", None)
+                if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
+                    # A cursor that was left open holds an old state: waiting would never help.
+                    connection.invalidate(error)
+                raise
+
+        self._patiently(begin)
 
     def _patiently(self, write: Callable[[], T]) -> T:
         """Repeat what needs SQLite's write lock until it is had, letting others run meanwhile."""

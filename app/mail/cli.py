@@ -8,10 +8,11 @@ import click
 
 from app.core import email_address
 from app.core.errors import BadRequest
-from app.mail import service, upkeep
+from app.mail import service
 from app.mail.models import MailStatus
+from app.mail.queries import Listed
 from app.mail.templates import Template
-from app.web.cli import Commands, Shown, details, table
+from app.web.cli import REFUSED, Commands, Shown, details, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -37,17 +38,19 @@ def send_test(address: str) -> Shown:
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 def outbox(status: str | None, limit: int) -> Shown:
     """List mails, the newest first, and how far they are."""
-    data = [_entry(mail) for mail in upkeep.list_newest(runtime(), status, limit)]
+    data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
     return Shown(data, table(titles, [[entry[name] for name in COLUMNS] for entry in data]))
 
 
 @group.command("flush")
 def flush() -> Shown:
-    """Try every waiting mail now."""
-    flushed = upkeep.flush(runtime())
+    """Try every waiting mail now, until the SMTP server itself fails."""
+    flushed = service.flush(runtime())
     text = f"{flushed.sent} sent, {flushed.failed} given up, {flushed.waiting} still waiting"
-    return Shown(asdict(flushed), text)
+    if flushed.error is not None:
+        click.echo(f"Error: {printable(flushed.error)}", err=True)
+    return Shown(asdict(flushed), text, exit_code=REFUSED if flushed.error else 0)
 
 
 @group.command("preview")
@@ -56,7 +59,7 @@ def flush() -> Shown:
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     """Show a mail with sample values, as it would be sent now."""
-    shown = upkeep.preview(runtime(), Template(template))
+    shown = service.preview(runtime(), Template(template))
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {
@@ -74,7 +77,7 @@ def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     return Shown(data, details({"subject": rendered.subject, "file": output}))
 
 
-def _entry(mail: Any) -> dict[str, Any]:
+def _entry(mail: Listed) -> dict[str, Any]:
     is_open = mail.finished_at is None
     return {
         "id": mail.id,

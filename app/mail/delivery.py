@@ -1,26 +1,32 @@
 """Hands one mail to whatever takes it away: an SMTP server, or the folder of files."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import make_msgid
-from typing import Any
 
+from prometheus_client import Counter
+from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.letter import Letter
-from app.core.mailer import Line, SmtpServer, write_file
+from app.core.mailer import SmtpConnection, SmtpServer, write_file
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.texts import one_line
-from app.mail.rendering import Rendered
+from app.mail.models import MailStatus
+from app.mail.rendering import Rendered, render
+from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings import service as settings
 
 log = logging.getLogger(__name__)
 
 UNCONFIGURED_SENDER = "no-reply@localhost"
+
+MAILS = Counter("mails_total", "Mails that were sent, or given up.", ["outcome"])
 
 
 @dataclass(frozen=True)
@@ -35,12 +41,26 @@ class Outgoing:
     names_recipient: bool = False
 
 
+def outgoing(
+    rt: Runtime, mail_id: str, template: Template, recipient: str, stored: Mapping[str, str]
+) -> Outgoing:
+    """Make a mail of a template's stored values."""
+    return Outgoing(
+        mail_id=mail_id,
+        kind=template,
+        recipient=recipient,
+        rendered=render(rt, template, stored),
+        username=stored.get("username", ""),
+        names_recipient=DESCRIPTIONS[template].names_recipient,
+    )
+
+
 class Carrier:
     """Takes mails away, over one connection that stays open until `close`."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
-        self._line = Line(rt.mailer)
+        self._connection = SmtpConnection(rt.mailer)
 
     def take(self, mail: Outgoing) -> None:
         """Send a mail; without an SMTP server write it to a file.
@@ -50,13 +70,13 @@ class Carrier:
         server = smtp_server(self._rt)
         letter = _letter(self._rt, mail)
         if server is not None:
-            self._line.send(server, letter)
+            self._connection.send(server, letter)
         else:
             _keep(self._rt, mail, letter)
 
     def close(self) -> None:
         """Hang up."""
-        self._line.close()
+        self._connection.close()
 
 
 def is_smtp_configured(rt: Runtime) -> bool:
@@ -80,27 +100,28 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
 def record(
     rt: Runtime,
     session: Session,
-    action: Action,
     recipient: str,
     kind: str,
     mail: Outgoing | None,
-    **details: Any,
+    *,
+    error: str | None = None,
 ) -> None:
-    """Note in the audit log what became of a mail (spec 02 §1.3); None when it was never made."""
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.MAIL,
-        entity_name=recipient,
-        details={
-            "to_address": recipient,
-            "to_name": (mail.username or None) if mail else None,
-            "template_code": kind,
-            "subject": mail.rendered.open_subject if mail else None,
-            **details,
-        },
-    )
+    """Note in the audit log (spec 02 §1.3), and count, that a mail was sent or given up.
+
+    `error` is why it was given up, None when it was sent. `mail` is None when it was never made.
+    """
+    details = {
+        "to_address": recipient,
+        "to_name": (mail.username or None) if mail else None,
+        "template_code": kind,
+        "subject": mail.rendered.open_subject if mail else None,
+    }
+    action, outcome = Action.MAIL_SEND, MailStatus.SENT
+    if error is not None:
+        action, outcome = Action.MAIL_DELIVERY_FAILED, MailStatus.FAILED
+        details["error"] = error
+    audit.record(rt, session, action, EntityType.MAIL, entity_name=recipient, details=details)
+    event.listen(session, "after_commit", lambda _session: MAILS.labels(outcome).inc(), once=True)
 
 
 def _letter(rt: Runtime, mail: Outgoing) -> Letter:

@@ -1,38 +1,34 @@
 """Sends what is in the outbox, in the background of every serving process.
 
 Invariant: a mail is sent only under a lease that one sender holds, and only that lease marks it.
-So it leaves once, and once more at most when its sender died between sending and marking.
+So it leaves once; once more only when its sender died between sending and marking, or could not
+reach the database to mark it before the lease ran out.
 """
 
 import collections
-import json
 import logging
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
-from prometheus_client import Counter
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
-from app.audit.models import Action
 from app.core.errors import DatabaseUnavailable
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
-from app.mail import delivery, queries, service
+from app.mail import delivery, payload, queries
 from app.mail.delivery import Carrier, Outgoing
 from app.mail.models import MailStatus
-from app.mail.rendering import render
-from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.queries import Leased
+from app.mail.templates import Template
 from app.settings import keys
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.mailer.Patience
+LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.mailer.Timeouts
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 STOP_SECONDS = 2.0
@@ -44,8 +40,6 @@ MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
 DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 
-MAILS = Counter("mails_total", "Mails that were sent, or given up.", ["outcome"])
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -54,6 +48,17 @@ class Outcome:
     status: MailStatus
     error: str | None = None
     is_servers_fault: bool = False
+
+
+@dataclass
+class Drained:
+    """What became of the mails that were due.
+
+    `server_error` is why the server itself failed, which ended it early; None when it did not.
+    """
+
+    counts: collections.Counter[MailStatus] = field(default_factory=collections.Counter)
+    server_error: str | None = None
 
 
 def start(rt: Runtime) -> Callable[[], None]:
@@ -78,23 +83,24 @@ def drain(
     *,
     due: datetime | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
-) -> collections.Counter[MailStatus]:
-    """Send every mail that is due, or was at the moment `due`; count what became of them.
+) -> Drained:
+    """Send every mail that is due, or was at the moment `due`.
 
     Ends early when the server itself fails, which is the same for all of them: one mail has then
     spent an attempt to find out, not each.
     """
-    counts: collections.Counter[MailStatus] = collections.Counter()
+    drained = Drained()
     with closing(Sender(rt)) as sender:
         while not is_stopped():
             outcome = sender.send_next(due or rt.clock.now())
             if outcome is None:
                 break
-            counts[outcome.status] += 1
+            drained.counts[outcome.status] += 1
             if outcome.is_servers_fault:
+                drained.server_error = outcome.error
                 break
             _let_requests_go_first(rt)
-    return counts
+    return drained
 
 
 def _let_requests_go_first(rt: Runtime) -> None:
@@ -128,7 +134,7 @@ class Sender:
         """Hang up."""
         self._carrier.close()
 
-    def _attempt(self, row: Any) -> tuple[Outgoing | None, Outcome]:
+    def _attempt(self, row: Leased) -> tuple[Outgoing | None, Outcome]:
         mail = None
         if row.attempts > MOST_ATTEMPTS:
             # Whoever made the last one died at it.
@@ -151,7 +157,7 @@ class Sender:
             return mail, Outcome(_status_after(row.attempts), reason)
         return mail, Outcome(MailStatus.SENT)
 
-    def _mark(self, row: Any, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
+    def _mark(self, row: Leased, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
         """Write down how it went, patiently: what was sent and not marked would be sent again."""
         for tries_left in reversed(range(MARK_TRIES)):
             try:
@@ -163,54 +169,38 @@ class Sender:
         return None
 
 
-def _outgoing(rt: Runtime, row: Any) -> Outgoing:
-    template = Template(row.template)
-    values = json.loads(rt.secret_box.open(row.payload, service.sealed_for(row.id)))
-    return Outgoing(
-        mail_id=row.id,
-        kind=template,
-        recipient=row.recipient,
-        rendered=render(rt, template, values),
-        username=values.get("username", ""),
-        names_recipient=DESCRIPTIONS[template].names_recipient,
-    )
+def _outgoing(rt: Runtime, row: Leased) -> Outgoing:
+    stored = payload.opened(rt.secret_box, row.id, row.payload)
+    return delivery.outgoing(rt, row.id, Template(row.template), row.recipient, stored)
 
 
 def _status_after(attempts: int) -> MailStatus:
     return MailStatus.QUEUED if attempts < MOST_ATTEMPTS else MailStatus.FAILED
 
 
-def _settle(rt: Runtime, row: Any, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
+def _settle(rt: Runtime, row: Leased, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
     now, attempts = rt.clock.now(), min(row.attempts, MOST_ATTEMPTS)
-    ending: dict[str, Any] = {"payload": None, "finished_at": now, "due_at": now}
-    if outcome.status is MailStatus.QUEUED:
-        ending = {"due_at": now + timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])}
     with rt.transaction() as session:
-        is_ours = queries.settle(
-            session,
-            row.id,
-            lease,
-            status=outcome.status,
-            attempts=attempts,
-            last_error=outcome.error,
-            **ending,
-        )
-        if is_ours and outcome.status is not MailStatus.QUEUED:
-            _record(rt, session, row, mail, outcome)
+        if outcome.status is MailStatus.QUEUED:
+            due = now + timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
+            is_ours = queries.settle_retry(
+                session, row.id, lease, attempts=attempts, error=outcome.error, due=due
+            )
+        else:
+            is_ours = queries.settle_finished(
+                session,
+                row.id,
+                lease,
+                status=outcome.status,
+                attempts=attempts,
+                error=outcome.error,
+                now=now,
+            )
+            if is_ours:
+                error = outcome.error
+                delivery.record(rt, session, row.recipient, row.template, mail, error=error)
     if not is_ours:
         log.warning("mail %s took longer than its lease; another sender has it now", row.id)
-    elif outcome.status is not MailStatus.QUEUED:
-        MAILS.labels(outcome.status).inc()
-
-
-def _record(
-    rt: Runtime, session: Session, row: Any, mail: Outgoing | None, outcome: Outcome
-) -> None:
-    if outcome.status is MailStatus.SENT:
-        delivery.record(rt, session, Action.MAIL_SEND, row.recipient, row.template, mail)
-        return
-    action = Action.MAIL_DELIVERY_FAILED
-    delivery.record(rt, session, action, row.recipient, row.template, mail, error=outcome.error)
 
 
 def _run(rt: Runtime, stopped: threading.Event) -> None:

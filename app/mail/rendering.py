@@ -22,6 +22,7 @@ HIDDEN = "***"
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
+_PREHEADER = re.compile(r"<!-- preheader: (.+?) -->\n")
 _BARE = re.compile(r"<(h1|p)(?: class=\"(\w+)\")?>")
 STYLES = {
     "h1": '<h1 class="title" style="margin: 0 0 16px; font-size: 22px; line-height: 28px; '
@@ -108,13 +109,25 @@ def unknown_placeholders(rendered: Rendered) -> list[str]:
 
 @cache
 def built_in(name: str) -> str:
-    """Return a template of ours: its body inside the layout they share."""
-    body = _BARE.sub(lambda tag: STYLES[tag[2] or tag[1]], _read(name))
-    return _read("layout").replace("<!-- body -->", _BUTTON.sub(_button, body))
+    """Return a template of ours: its body inside the layout they share.
+
+    The preheader is what a list of mails shows beside the subject. Below everything else stands the
+    address that a button leads to, for who cannot click it.
+    """
+    body = _read(name)
+    [preheader] = _PREHEADER.findall(body)
+    buttons = _BUTTON.findall(body)
+    body = _BARE.sub(lambda tag: STYLES[tag[2] or tag[1]], _PREHEADER.sub("", body))
+    for variable, label in buttons:
+        body = _BUTTON.sub(_leading("button", variable).replace("label", label), body, count=1)
+        body += "\n" + _leading("address", variable)
+    layout = _read("layout").replace("<!-- preheader -->", preheader)
+    return layout.replace("<!-- body -->", body)
 
 
-def _button(mark: re.Match[str]) -> str:
-    return _read("button").replace("{{address}}", "{{" + mark[1] + "}}").replace("label", mark[2])
+def _leading(name: str, variable: str) -> str:
+    """Return a piece of HTML whose link leads to a variable's address."""
+    return _read(name).replace("{{address}}", "{{" + variable + "}}")
 
 
 def _read(name: str) -> str:

@@ -1,27 +1,80 @@
 """Use cases of the outbox, and what other areas need to fill it."""
 
-import json
 from contextlib import closing
+from dataclasses import dataclass
 
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from app.audit.models import Action
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
-from app.mail import delivery
+from app.mail import delivery, dispatcher, payload, queries
 from app.mail.delivery import Carrier, Outgoing, is_smtp_configured
+from app.mail.durations import exact_life, life_in_words
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
-from app.mail.models import MailStatus, OutboxMail
-from app.mail.rendering import Wording, built_in, fill, render, site_link
+from app.mail.models import MailStatus
+from app.mail.queries import Listed
+from app.mail.rendering import (
+    Rendered,
+    Wording,
+    built_in,
+    fill,
+    site_link,
+    unknown_placeholders,
+    variables,
+    wording,
+)
 from app.mail.templates import DESCRIPTIONS, Template
-from app.mail.wording import life_in_words
 from app.settings import keys
 
-__all__ = ["is_smtp_configured", "life_in_words", "queue", "send_now", "send_test", "site_link"]
+__all__ = [
+    "exact_life",
+    "flush",
+    "is_smtp_configured",
+    "life_in_words",
+    "list_newest",
+    "preview",
+    "queue",
+    "send_now",
+    "send_test",
+    "site_link",
+]
 
 TEST_MAIL = "test_mail"
+SAMPLES = {
+    "username": "alice",
+    "email": "alice@example.com",
+    "previous_email": "alice@example.com",
+    "new_email": "alice.new@example.com",
+    "token": "SAMPLE-TOKEN",
+    "code": "12345678",
+    "provider_name": "Example Login",
+    "event": "A second factor was added.",
+    "expires_in": "30 minutes",
+}
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """How many mails left, how many were given up, and how many are still to be sent.
+
+    `error` is why the server itself failed, so that the others were not tried; None when it did
+    not.
+    """
+
+    sent: int
+    failed: int
+    waiting: int
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A template with sample values; `unknown` are placeholders it does not know."""
+
+    rendered: Rendered
+    unknown: list[str]
 
 
 def queue(rt: Runtime, session: Session, template: Template, recipient: str, **values: str) -> None:
@@ -30,19 +83,8 @@ def queue(rt: Runtime, session: Session, template: Template, recipient: str, **v
     `values` are the template's stored values but for `site_name`, which is added.
     """
     mail_id, now = random_uuid(), rt.clock.now()
-    payload = json.dumps(_complete(rt, template, values))
-    session.add(
-        OutboxMail(
-            id=mail_id,
-            template=template,
-            recipient=recipient,
-            payload=rt.secret_box.seal(payload, sealed_for(mail_id)),
-            status=MailStatus.QUEUED,
-            attempts=0,
-            created_at=now,
-            due_at=now,
-        )
-    )
+    sealed = payload.seal(rt.secret_box, mail_id, _complete(rt, template, values))
+    queries.add(session, mail_id, template, recipient, sealed, now)
     event.listen(session, "after_commit", lambda _session: rt.mailer.due.set(), once=True)
 
 
@@ -52,15 +94,8 @@ def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> 
     Not within a transaction: it may take as long as an SMTP server does.
     Raises: MailNotConfigured, MailDeliveryFailed.
     """
-    description = DESCRIPTIONS[template]
-    mail = Outgoing(
-        mail_id=random_uuid(),
-        kind=template,
-        recipient=recipient,
-        rendered=render(rt, template, _complete(rt, template, values)),
-        username=values.get("username", ""),
-        names_recipient=description.names_recipient,
-    )
+    stored = _complete(rt, template, values)
+    mail = delivery.outgoing(rt, random_uuid(), template, recipient, stored)
     try:
         _send(rt, mail)
     except Undeliverable as error:
@@ -72,27 +107,56 @@ def send_test(rt: Runtime, recipient: str) -> None:
 
     Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
     """
-    wording = Wording("{{site_name}}: test mail", built_in(TEST_MAIL))
-    rendered = fill(wording, {"site_name": site_name(rt)})
+    words = Wording("{{site_name}}: test mail", built_in(TEST_MAIL))
+    rendered = fill(words, {"site_name": _site_name(rt)})
     try:
         _send(rt, Outgoing(random_uuid(), TEST_MAIL, recipient, rendered))
     except Undeliverable as error:
         raise MailDeliveryFailed(f"The mail could not be sent: {error.reason}.") from error
 
 
-def sealed_for(mail_id: str) -> str:
-    """Return the name under which a mail's payload is sealed."""
-    return f"mail_outbox:{mail_id}"
+def list_newest(rt: Runtime, status: str | None, most: int) -> list[Listed]:
+    """Return the newest mails of the outbox, without what they say; None: of every status."""
+    with rt.reading() as connection:
+        return queries.list_newest(connection, status, most)
 
 
-def site_name(rt: Runtime) -> str:
+def flush(rt: Runtime) -> Flushed:
+    """Try every waiting mail once, now, until the server itself fails."""
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        queries.hurry(session, now)
+    drained = dispatcher.drain(rt, due=now)
+    with rt.reading() as connection:
+        waiting = queries.count_unfinished(connection)
+    counts = drained.counts
+    error = drained.server_error
+    return Flushed(counts[MailStatus.SENT], counts[MailStatus.FAILED], waiting, error)
+
+
+def preview(rt: Runtime, template: Template) -> Preview:
+    """Fill a template in as it is in force now."""
+    known = DESCRIPTIONS[template]
+    samples = {
+        **SAMPLES,
+        "site_name": _site_name(rt),
+        "invitation_url": site_link(rt, "/invite/SAMPLE-TOKEN"),
+    }
+    if template is Template.USER_INVITATION:
+        samples["expires_in"] = life_in_words(rt.settings.get(keys.INVITATION_TTL_SECONDS))
+    values = variables(rt, template, {name: samples[name] for name in known.stored})
+    rendered = fill(wording(rt, template), values)
+    return Preview(rendered, unknown_placeholders(rendered))
+
+
+def _site_name(rt: Runtime) -> str:
     """Return what the site calls itself in a mail."""
     return rt.settings.get(keys.BRANDING_TITLE)
 
 
 def _complete(rt: Runtime, template: Template, values: dict[str, str]) -> dict[str, str]:
     """Return the stored values with `site_name`; a forgotten one would show as `{{name}}`."""
-    complete = values | {"site_name": site_name(rt)}
+    complete = values | {"site_name": _site_name(rt)}
     if complete.keys() != DESCRIPTIONS[template].stored:
         raise ValueError(f"{template} is queued with {sorted(values)}")
     return complete
@@ -109,11 +173,11 @@ def _send(rt: Runtime, mail: Outgoing) -> None:
         with closing(Carrier(rt)) as carrier:
             carrier.take(mail)
     except Undeliverable as error:
-        _record(rt, Action.MAIL_DELIVERY_FAILED, mail, error=error.reason)
+        _record(rt, mail, error.reason)
         raise
-    _record(rt, Action.MAIL_SEND, mail)
+    _record(rt, mail, None)
 
 
-def _record(rt: Runtime, action: Action, mail: Outgoing, **details: str) -> None:
+def _record(rt: Runtime, mail: Outgoing, error: str | None) -> None:
     with rt.transaction() as session:
-        delivery.record(rt, session, action, mail.recipient, mail.kind, mail, **details)
+        delivery.record(rt, session, mail.recipient, mail.kind, mail, error=error)

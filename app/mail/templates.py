@@ -14,6 +14,7 @@ class Template(StrEnum):
     PASSWORD_RESET_NOTICE = "password_reset_notice"
     EXTERNAL_AUTH_EMAIL_VERIFICATION = "external_auth_email_verification"
     LOGIN_EMAIL_CODE = "login_email_code"
+    SECURITY_NOTICE = "security_notice"
     USER_INVITATION = "user_invitation"
 
 
@@ -59,7 +60,7 @@ DESCRIPTIONS: dict[Template, Description] = {
         ("verification_url",),
     ),
     Template.CONTACT_CHANGE_CONFIRMATION: Description(
-        "{{site_name}}: confirm your new e-mail address",
+        "{{site_name}}: confirm this e-mail address",
         ("username", "verification_url", "site_name"),
         Link("verification_url", VERIFY),
         ("verification_url",),
@@ -89,6 +90,10 @@ DESCRIPTIONS: dict[Template, Description] = {
         ("username", "code", "site_name", "expires_in"),
         secrets=("code",),
         names_recipient=True,
+    ),
+    Template.SECURITY_NOTICE: Description(
+        "{{site_name}}: security notice",
+        ("username", "event", "site_name"),
     ),
     Template.USER_INVITATION: Description(
         "You are invited to {{site_name}}",

@@ -67,6 +67,7 @@ MAIL_TEMPLATES = (
     "password_reset_notice",
     "external_auth_email_verification",
     "login_email_code",
+    "security_notice",
     "user_invitation",
 )
 MAIL_TEMPLATE_SUBJECTS = {

@@ -15,8 +15,7 @@ def email_policy_entry(entry: str) -> str:
     Source: spec 01 §2.1.
     """
     entry = entry.lower().removeprefix("@")
-    local, separator, domain = entry.rpartition("@")
-    if not _is_domain(domain) or (separator and not (local and local.isprintable())):
+    if not (_is_address(entry) if "@" in entry else _is_domain(entry)):
         raise ValueError(
             f"{entry!r} must be an e-mail address or a domain, internationalised ones in punycode"
         )
@@ -40,6 +39,14 @@ def link(text: str) -> str:
 def mail_address(text: str) -> str:
     """Return an address mail can be sent from; empty stands for none."""
     return email_address.normalized(text) if text else text
+
+
+def _is_address(entry: str) -> bool:
+    """Tell whether an entry is an address as accounts have it, so that it can match one."""
+    try:
+        return email_address.normalized(entry) == entry
+    except ValueError:
+        return False
 
 
 def _is_domain(domain: str) -> bool:

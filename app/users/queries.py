@@ -132,7 +132,8 @@ def change_password(
 
 def lock(session: Session, user_id: int) -> None:
     """Keep everybody else from changing this account until the transaction ends."""
-    session.execute(select(User.id).where(User.id == user_id).with_for_update())
+    # Read to its end: an open cursor would keep SQLite's snapshot beyond the commit.
+    session.execute(select(User.id).where(User.id == user_id).with_for_update()).all()
 
 
 def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from app.mail import dispatcher
 from app.mail.templates import DESCRIPTIONS, Template
-from tests.mail.conftest import TOKEN, only_row, queue
+from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import audit_rows, configure
+from tests.support.smtp import Scripted
 
 # --- test ----------------------------------------------------------------------------------------
 
@@ -99,16 +100,41 @@ def test_the_outbox_in_words(rt, line):
 # --- flush ---------------------------------------------------------------------------------------
 
 
+def flushed(*, sent=0, failed=0, waiting=0, error=None):
+    return {"sent": sent, "failed": failed, "waiting": waiting, "error": error}
+
+
+def only_error(rt):
+    [error] = {row.last_error for row in rows(rt)} - {None}
+    return error
+
+
 def test_a_flush_does_not_wait_for_the_next_try(rt, line, smtp, clock):
     smtp.refusals["bad@example.com"] = "450 not now"
     smtp.refusals["worse@example.com"] = "550 never"
     for name in ("good", "bad", "worse"):
         queue(rt, f"{name}@example.com")
-    assert line.json("mail", "flush") == {"sent": 1, "failed": 1, "waiting": 1}
-    assert line.json("mail", "flush") == {"sent": 0, "failed": 0, "waiting": 1}
+    assert line.json("mail", "flush") == flushed(sent=1, failed=1, waiting=1)
+    assert line.json("mail", "flush") == flushed(waiting=1)
     smtp.refusals.clear()
     assert line("mail", "flush").text == "1 sent, 0 given up, 0 still waiting"
-    assert line.json("mail", "flush") == {"sent": 0, "failed": 0, "waiting": 0}
+    assert line.json("mail", "flush") == flushed()
+
+
+def test_a_flush_tells_why_the_server_itself_failed(rt, line):
+    with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
+        use(rt, server.port)
+        queue(rt, "first@example.com")
+        queue(rt, "second@example.com")
+        ran = line("mail", "flush", "--json")
+        reason = only_error(rt)
+        assert (ran.exit_code, ran.stderr) == (1, f"Error: {reason}\n")
+        assert json.loads(ran.stdout) == flushed(waiting=2, error=reason)
+        ran = line("mail", "flush")
+        assert ran.exit_code == 1
+        assert ran.stdout == "0 sent, 0 given up, 2 still waiting\n"
+        assert ran.stderr == f"Error: {reason}\n"
+        assert server.connections == 2
 
 
 def test_a_flush_leaves_alone_what_somebody_sends_right_now(rt, line, smtp):
@@ -116,7 +142,7 @@ def test_a_flush_leaves_alone_what_somebody_sends_right_now(rt, line, smtp):
     smtp.on_mail = lambda _mail: seen.append(line.json("mail", "flush"))
     queue(rt)
     dispatcher.drain(rt)
-    assert seen == [{"sent": 0, "failed": 0, "waiting": 1}]
+    assert seen == [flushed(waiting=1)]
     assert only_row(rt).attempts == 1
 
 
@@ -163,6 +189,11 @@ def test_a_preview_shows_what_is_in_force_and_what_it_does_not_know(rt, line):
         "text": "{{ nickname }}: https://files.example/reset-password?token=SAMPLE-TOKEN\n",
         "unknown_placeholders": ["{{surname}}", "{{ nickname }}"],
     }
+
+
+def test_a_preview_names_the_life_that_is_configured(rt, line):
+    configure(rt, auth_user_invitation_ttl_secs=7200)
+    assert "for 2 hours." in line("mail", "preview", "user_invitation", "--text").text
 
 
 def test_a_preview_of_nothing_is_bad_usage(line):

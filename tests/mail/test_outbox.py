@@ -2,12 +2,16 @@
 
 import json
 import logging
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
+from prometheus_client import REGISTRY
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.mailer import Mailer
 from app.mail import dispatcher, queries, service, upkeep
@@ -24,6 +28,12 @@ def change(rt, **columns):
     """Change every mail behind the sender's back."""
     with rt.transaction() as session:
         session.execute(sa.update(OutboxMail).values(**columns))
+
+
+def rename(rt, old, new):
+    """Make a table unreachable, or bring it back."""
+    with rt.transaction() as session:
+        session.execute(sa.text(f"ALTER TABLE {old} RENAME TO {new}"))
 
 
 @pytest.fixture
@@ -175,7 +185,7 @@ def test_a_mail_that_somebody_sends_is_left_alone_until_the_lease_ends(rt, secon
     def look(_mail):
         row = only_row(second)
         seen.append((row.status, row.attempts, row.due_at - clock.now(), bool(row.lease)))
-        seen.append(dispatcher.drain(second))
+        seen.append(dispatcher.drain(second).counts)
 
     smtp.on_mail = look
     queue(rt)
@@ -193,7 +203,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_late_sender_marks_nothing(
         smtp.on_mail = lambda _mail: None
         clock.advance(seconds=60)
         smtp.refusals["ada@example.com"] = "450 not now"
-        assert dispatcher.drain(second) == {MailStatus.QUEUED: 1}
+        assert dispatcher.drain(second).counts == {MailStatus.QUEUED: 1}
 
     smtp.on_mail = overtake
     queue(rt)
@@ -230,6 +240,31 @@ def test_a_sender_that_dies_between_sending_and_marking_repeats_that_mail_only(r
     assert {row.status for row in rows(rt)} == {"sent"}
 
 
+def test_a_database_that_goes_away_while_a_mail_is_sent_does_not_repeat_it(
+    rt, smtp, clock, monkeypatch
+):
+    smtp.on_mail = lambda _mail: rename(rt, "mail_outbox", "elsewhere")
+
+    def come_back(seconds):
+        if seconds == dispatcher.MARK_PAUSE_SECONDS:
+            rename(rt, "elsewhere", "mail_outbox")
+
+    monkeypatch.setattr(clock, "sleep", come_back)
+    queue(rt)
+    assert dispatcher.drain(rt).counts == {MailStatus.SENT: 1}
+    assert only_row(rt).status == "sent"
+    assert len(smtp.received) == 1
+
+
+def test_a_database_that_stays_away_leaves_the_mail_to_its_lease(rt, smtp):
+    smtp.on_mail = lambda _mail: rename(rt, "mail_outbox", "elsewhere")
+    queue(rt)
+    with pytest.raises(SQLAlchemyError):
+        dispatcher.drain(rt)
+    rename(rt, "elsewhere", "mail_outbox")
+    assert only_row(rt).status == "sending"
+
+
 def test_a_mail_whose_every_sender_died_is_given_up(rt, smtp, clock):
     queue(rt)
     change(rt, status="sending", lease="gone", attempts=6, due_at=clock.now())
@@ -250,12 +285,27 @@ def test_several_senders_send_each_mail_once(rt, second, smtp):
     with ThreadPoolExecutor(4) as pool:
         sent = list(pool.map(dispatcher.drain, [rt, second, rt, second]))
     assert sorted(smtp.recipients) == sorted(recipients)
-    assert sum(counts[MailStatus.SENT] for counts in sent) == 200
+    assert sum(drained.counts[MailStatus.SENT] for drained in sent) == 200
     assert {(row.status, row.attempts) for row in rows(rt)} == {("sent", 1)}
     assert len(audit_rows(rt, "mail_send")) == 200
 
 
 # --- in the background ---------------------------------------------------------------------------
+
+
+def start(rt):
+    """Start sending; return how to stop it, and the thread that does it."""
+    before = set(threading.enumerate())
+    stop = dispatcher.start(rt)
+    [thread] = [t for t in set(threading.enumerate()) - before if t.name == "mail dispatcher"]
+    return stop, thread
+
+
+def seconds_of(action):
+    """Return how long something takes."""
+    began = time.monotonic()
+    action()
+    return time.monotonic() - began
 
 
 @pytest.fixture
@@ -292,41 +342,55 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
     wait_for(lambda: len(smtp.received) == 1)
 
 
-def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog):
+def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
+    failed, look = [], queries.is_any_due
+
+    def watched(*arguments):
+        try:
+            return look(*arguments)
+        except SQLAlchemyError as error:
+            failed.append(error)
+            raise
+
+    monkeypatch.setattr(queries, "is_any_due", watched)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
-    with rt.transaction() as session:
-        session.execute(sa.text("ALTER TABLE mail_outbox RENAME TO elsewhere"))
-    for _ in range(2):
+    rename(rt, "mail_outbox", "elsewhere")
+    for times in (1, 2, 3):
         rt.mailer.due.set()
-        wait_for(lambda: not rt.mailer.due.is_set())
-    wait_for(lambda: "mails wait" in caplog.text)
-    with rt.transaction() as session:
-        session.execute(sa.text("ALTER TABLE elsewhere RENAME TO mail_outbox"))
+        wait_for(lambda expected=times: len(failed) >= expected)
+    rename(rt, "elsewhere", "mail_outbox")
     queue(rt, "second@example.com")
     wait_for(lambda: len(smtp.received) == 2)
     assert caplog.text.count("mails wait") == 1
 
 
 def test_a_stop_is_prompt(rt, smtp, wait_for):
-    stop = dispatcher.start(rt)
+    stop, thread = start(rt)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
-    stop()
+    assert seconds_of(stop) < 1
+    assert not thread.is_alive()
     queue(rt)
     assert sorted(row.status for row in rows(rt)) == ["queued", "sent"]
 
 
-def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(rt, wait_for):
-    with Scripted(lambda client: client.recv(1)) as server:
+def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
+    rt, wait_for, monkeypatch
+):
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.5)
+    with Scripted(lambda _client: None, hangs=True) as server:
         use(rt, server.port)
-        stop = dispatcher.start(rt)
+        stop, thread = start(rt)
         queue(rt)
         wait_for(lambda: server.connections == 1)
-        stop()
+        assert 0.5 <= seconds_of(stop) < 3  # while the server would be waited for for 10 s
+        assert thread.is_alive()
         assert only_row(rt).status == "sending"
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 # --- while somebody waits ------------------------------------------------------------------------
@@ -360,6 +424,31 @@ def test_a_failure_is_told_to_who_waits(rt, smtp):
         send_code(rt)
     assert failure.value.public_message == "The mail could not be sent."
     assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+def test_every_mail_that_is_sent_or_given_up_is_counted(rt, smtp):
+    def counted():
+        return [
+            REGISTRY.get_sample_value("mails_total", {"outcome": outcome}) or 0
+            for outcome in ("sent", "failed")
+        ]
+
+    sent, failed = counted()
+    queue(rt)
+    dispatcher.drain(rt)
+    send_code(rt)
+    service.send_test(rt, "ada@example.com")
+    assert counted() == [sent + 3, failed]
+    smtp.refusals["ada@example.com"] = "550 no such user"
+    with pytest.raises(MailDeliveryFailed):
+        send_code(rt)
+    queue(rt)
+    dispatcher.drain(rt)
+    assert counted() == [sent + 3, failed + 2]
+    smtp.refusals["ada@example.com"] = "450 not now"
+    queue(rt)
+    dispatcher.drain(rt)
+    assert counted() == [sent + 3, failed + 2]
 
 
 # --- without SMTP --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from app.mail import dispatcher, service
 from app.mail.plain_text import plain_text
 from app.mail.rendering import Wording, built_in, fill, render
-from app.mail.service import life_in_words
+from app.mail.service import exact_life, life_in_words
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from tests.mail.conftest import TOKEN, queue
@@ -24,6 +24,7 @@ VALUES = {
     "token": TOKEN,
     "code": "12345678",
     "provider_name": "Example Login",
+    "event": "A second factor was added.",
     "expires_in": "3 days",
     "invitation_url": f"{SITE}/invite/{TOKEN}",
 }
@@ -92,6 +93,27 @@ def test_a_link_stands_bare_in_the_text_and_twice_in_the_html(rt, mailbox, templ
     expected = [LINKS[template]] if template in LINKS else []
     assert links == expected
     assert Tags(html_of(message)).links == expected * 2
+
+
+@pytest.mark.parametrize("template", LINKS)
+def test_the_address_of_a_button_stands_below_everything_else(template):
+    _, _, below = built_in(template).partition("If the button above does not work")
+    card, _, _ = below.partition("</td>")
+    assert card
+    assert "<p" not in card
+
+
+@ALL
+def test_what_a_list_of_mails_shows_is_in_the_html_only(rt, mailbox, template):
+    message = sent(rt, mailbox, template)
+    [shown] = re.findall(
+        r'<div data-only="html" style="display: none;[^>]*>(.+?)</div>', html_of(message)
+    )
+    assert TOKEN not in shown
+    assert VALUES["code"] not in shown
+    assert (
+        text_of(message).splitlines()[0] == re.search(r"<h1[^>]*>(.+?)</h1>", html_of(message))[1]
+    )
 
 
 @ALL
@@ -245,6 +267,21 @@ def test_html_becomes_text(html, text):
 )
 def test_a_life_in_words(seconds, words):
     assert life_in_words(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (600, "10 minutes"),
+        (300, "5 minutes"),
+        (299, "299 seconds"),
+        (60, "1 minute"),
+        (3600, "1 hour"),
+        (1, "1 second"),
+    ],
+)
+def test_an_exact_life(seconds, words):
+    assert exact_life(seconds) == words
 
 
 def test_a_mail_is_written_in_the_name_the_site_has_when_it_is_queued(rt, mailbox):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from app.core import mailer
-from app.core.mailer import Mailer, Patience
+from app.core.mailer import Mailer, Timeouts
 from app.mail import dispatcher
 from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import configure
@@ -232,9 +232,9 @@ def test_a_host_that_does_not_exist(rt):
 # --- servers that misbehave ----------------------------------------------------------------------
 
 
-def hang(client):
+def say_nothing(client):
+    """Take bytes, and answer none."""
     client.recv(1)
-    time.sleep(5)
 
 
 def drip(client):
@@ -258,13 +258,12 @@ def drip_the_last_answer(client):
 def swallow(client):
     """Take the connection, and no bytes."""
     client.sendall(b"220 hello\r\n")
-    time.sleep(5)
 
 
-@pytest.mark.parametrize("behave", [hang, swallow])
+@pytest.mark.parametrize("behave", [say_nothing, swallow])
 def test_a_server_that_hangs_is_not_waited_for(rt, behave):
-    rt.mailer.patience = Patience(answer=0.2, attempt=10)
-    with Scripted(behave) as server:
+    rt.mailer.timeouts = Timeouts(answer=0.2, attempt=10)
+    with Scripted(behave, hangs=True) as server:
         use(rt, server.port)
         began = time.monotonic()
         assert refusal(rt) == "the server did not answer in time"
@@ -273,7 +272,7 @@ def test_a_server_that_hangs_is_not_waited_for(rt, behave):
 
 @pytest.mark.parametrize("behave", [drip, drip_whole_lines, drip_the_last_answer])
 def test_a_server_that_drips_is_cut_off(rt, behave):
-    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
     with Scripted(behave) as server:
         use(rt, server.port)
         began = time.monotonic()
@@ -282,7 +281,7 @@ def test_a_server_that_drips_is_cut_off(rt, behave):
 
 
 def test_a_server_that_drips_under_tls_is_cut_off(rt, authority):
-    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
     context = authority.server()
 
     def offer(client):
@@ -301,8 +300,8 @@ def test_a_server_that_drips_under_tls_is_cut_off(rt, authority):
 
 
 def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, monkeypatch):
-    rt.mailer.patience = Patience(answer=5, attempt=0.5)
-    with Scripted(lambda client: time.sleep(5)) as server:
+    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
+    with Scripted(lambda _client: None, hangs=True) as server:
         monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", server.port)
         use(rt, server.port, tls=True)
         assert refusal(rt) == "the server took longer than 0.5 s"
@@ -322,7 +321,7 @@ def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
 
 
 def test_what_drips_away_one_mail_does_not_harm_the_next(rt, smtp, clock):
-    rt.mailer.patience = Patience(answer=5, attempt=0.5)
+    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
     with Scripted(drip) as server:
         use(rt, server.port)
         refusal(rt)

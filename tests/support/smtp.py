@@ -171,10 +171,15 @@ class _Protocol(SMTP):
 
 
 class Scripted:
-    """Accepts connections and lets `behave(socket)` do what a proper server never would."""
+    """Accepts connections and lets `behave(socket)` do what a proper server never would.
 
-    def __init__(self, behave: Callable[[socket.socket], None]) -> None:
+    With `hangs` a connection is then left open and untouched until the server ends.
+    """
+
+    def __init__(self, behave: Callable[[socket.socket], object], *, hangs: bool = False) -> None:
         self._behave = behave
+        self._hangs = hangs
+        self._ended = threading.Event()
         self.connections = 0
 
     def __enter__(self) -> "Scripted":
@@ -185,6 +190,7 @@ class Scripted:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         # Closing alone would not wake up accept().
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -199,6 +205,8 @@ class Scripted:
             self.connections += 1
             with client, suppress(OSError):
                 self._behave(client)
+                if self._hangs:
+                    self._ended.wait()
 
 
 def converse(client: socket.socket, *, until: bytes) -> None:

@@ -1,0 +1,64 @@
+"""What a user has at hand as second factors: an authenticator app, and a sheet of codes."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pyotp
+
+from tests.support.api import ApiClient
+from tests.support.clock import FakeClock
+
+STEP_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Authenticator:
+    """An authenticator app that is set up with one secret."""
+
+    secret: str
+    clock: FakeClock
+
+    def code(self, steps: int = 0) -> str:
+        """Return the code of now, or of so many steps of 30 s from now."""
+        moment = self.clock.now() + timedelta(seconds=steps * STEP_SECONDS)
+        return pyotp.TOTP(self.secret).at(moment)
+
+    def wrong_code(self) -> str:
+        """Return six digits that are right at no time near now."""
+        near = {self.code(steps) for steps in range(-3, 4)}
+        return next(code for n in range(10) if (code := f"{n:06d}") not in near)
+
+    def wait(self) -> str:
+        """Let the next time step begin; return its code."""
+        self.clock.advance(seconds=STEP_SECONDS)
+        return self.code()
+
+
+@dataclass(frozen=True)
+class Enabled:
+    """An account's enabled factor, and the recovery codes its owner wrote down."""
+
+    factor_id: int
+    app: Authenticator
+    recovery_codes: list[str] = field(repr=False)
+
+
+def start_setup(client: ApiClient, clock: FakeClock) -> tuple[str, Authenticator]:
+    """Start a setup; return its token and the app that scanned the secret."""
+    data = client.post("/auth/mfa/totp/setup/start").ok()
+    return data["flow_token"], Authenticator(data["secret"], clock)
+
+
+def finish_setup(client: ApiClient, flow_token: str, code: str, **body: Any) -> Any:
+    """Ask for the end of a setup."""
+    return client.post(
+        "/auth/mfa/totp/setup/finish", {"flow_token": flow_token, "code": code} | body
+    )
+
+
+def enable_totp(client: ApiClient, clock: FakeClock, **body: Any) -> Enabled:
+    """Enable TOTP for the account a client is signed in to."""
+    flow_token, app = start_setup(client, clock)
+    data = finish_setup(client, flow_token, app.code(), **body).ok()
+    return Enabled(data["factor"]["id"], app, data["recovery_codes"])

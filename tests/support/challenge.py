@@ -1,0 +1,66 @@
+"""Logins with a second factor, step by step."""
+
+from typing import Any
+
+from app.core.clock import Clock
+from app.core.runtime import Runtime
+from app.mfa import queries, recovery_codes, totp
+from app.mfa.service import sealed_for
+from tests.support.api import Answer
+from tests.support.authenticator import Authenticator, Enabled
+from tests.support.factories import KnownUser
+
+
+def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabled:
+    """Enable TOTP for an account behind the service's back."""
+    secret, codes = totp.new_secret(), recovery_codes.new_codes()
+    box = rt.secret_box
+    with rt.transaction() as session:
+        factor_id = queries.add_totp(
+            session,
+            user.id,
+            name="App",
+            secret=box.seal(secret, sealed_for(user.id)),
+            now=rt.clock.now(),
+        )
+        hashes = [recovery_codes.stored(box, user.id, code) for code in codes]
+        queries.replace_codes(session, user.id, hashes)
+    return Enabled(factor_id, Authenticator(secret, clock or rt.clock), codes)
+
+
+def start_login(client: Any, user: KnownUser, **options: Any) -> str:
+    """Do the first step; return the token for the second."""
+    data = client.login(user, **options).ok()
+    assert data["status"] == "mfa_required", data
+    return data["flow_token"]
+
+
+def verify(client: Any, flow_token: str, code: str, method: str = "totp", **options: Any) -> Answer:
+    """Do the second step."""
+    body = {"flow_token": flow_token, "method": method, "code": code}
+    return client.post("/auth/mfa/challenge/verify", body, **options)
+
+
+def send_code(client: Any, flow_token: str, **options: Any) -> Answer:
+    """Have a code sent by e-mail."""
+    body = {"flow_token": flow_token}
+    return client.post("/auth/mfa/challenge/email-code/send", body, **options)
+
+
+def wrong(code: str) -> str:
+    """Return another code of the same shape."""
+    return code[:-1] + str((int(code[-1]) + 1) % 10)
+
+
+def everything_in_redis(rt: Runtime) -> str:
+    """Return every key and value Redis holds, as one text."""
+    seen = []
+    for name in rt.redis.keys("*"):
+        kind = rt.redis.type(name)
+        read = {
+            "hash": rt.redis.hgetall,
+            "zset": lambda key: rt.redis.zrange(key, 0, -1),
+            "string": rt.redis.get,
+        }
+        seen.append(f"{name} {read[kind](name)}")
+    return "\n".join(seen)
