@@ -253,7 +253,8 @@ class Database:
             except OperationalError as error:
                 code = getattr(error.orig, "sqlite_errorcode", None)
                 if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
-                    # A cursor that was left open holds an old state: waiting would never help.
+                    # A cursor that was left open holds an old state, and waiting would never help:
+                    # the next try is made on a new connection.
                     connection.invalidate(error)
                 raise
 
