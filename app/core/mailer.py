@@ -40,7 +40,7 @@ class SmtpServer:
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long to wait for one answer of a server, and for the whole of one attempt, in seconds."""
 
     answer: float = 10.0
@@ -51,14 +51,15 @@ class Mailer(flask_mail.Mail):
     """Flask-Mail with verified TLS and with an end to every wait.
 
     `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
-    mail into the outbox.
+    mail into the outbox. `context` is entered around every sending: Flask-Mail announces each mail
+    to the application, so that one's context must be there.
     """
 
     def __init__(
-        self, *, tls: ssl.SSLContext | None = None, patience: Patience | None = None
+        self, *, tls: ssl.SSLContext | None = None, timeouts: Timeouts | None = None
     ) -> None:
         super().__init__()
-        self.patience = patience or Patience()
+        self.timeouts = timeouts or Timeouts()
         self.due = threading.Event()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._tls = tls
@@ -71,12 +72,12 @@ class Mailer(flask_mail.Mail):
         return self._tls
 
 
-class Line:
+class SmtpConnection:
     """A connection to an SMTP server, kept open from mail to mail until `close`."""
 
     def __init__(self, mailer: Mailer) -> None:
         self._mailer = mailer
-        self._connection: _Connection | None = None
+        self._connection: _OpenConnection | None = None
         self._watch: _Watch | None = None
 
     def send(self, server: SmtpServer, letter: Letter) -> None:
@@ -84,13 +85,13 @@ class Line:
 
         Raises: Undeliverable.
         """
-        watch = self._watch = self._watch or _Watch(self._mailer.patience.attempt)
+        watch = self._watch = self._watch or _Watch(self._mailer.timeouts.attempt)
         try:
             with watch.limited(), self._mailer.context():
                 self._send(server, letter, watch)
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
             if watch.is_over:
-                reason = f"the server took longer than {self._mailer.patience.attempt:g} s"
+                reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
                 raise Undeliverable(reason, is_servers_fault=True) from error
             raise undeliverable(error, server.password) from error
 
@@ -119,7 +120,7 @@ class Line:
                 self._hang_up()
             else:
                 return
-        self._connection = _Connection(self._mailer, server, watch)
+        self._connection = _OpenConnection(self._mailer, server, watch)
         self._connection.carry(letter)
 
 
@@ -133,7 +134,7 @@ class _Watch:
         self.is_over = False
         self._seconds = seconds
         self._ends_at = math.inf
-        self._line: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self._closed = threading.Event()
         threading.Thread(target=self._run, name="SMTP watch", daemon=True).start()
 
@@ -150,7 +151,7 @@ class _Watch:
     def follow(self, connected: socket.socket) -> None:
         """Watch this connection from now on, with TLS or without, by a handle of our own."""
         self._forget()
-        self._line = socket.socket(fileno=os.dup(connected.fileno()))
+        self._socket = socket.socket(fileno=os.dup(connected.fileno()))
         if self.is_over:
             self._end()
 
@@ -166,14 +167,14 @@ class _Watch:
 
     def _end(self) -> None:
         self.is_over = True
-        if self._line is not None:
+        if self._socket is not None:
             with suppress(OSError):
-                self._line.shutdown(socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _forget(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 class _Smtp(smtplib.SMTP):
@@ -181,9 +182,9 @@ class _Smtp(smtplib.SMTP):
 
     is_content_sent = False
 
-    def __init__(self, watch: _Watch, server: SmtpServer, patience: Patience) -> None:
+    def __init__(self, watch: _Watch, server: SmtpServer, timeouts: Timeouts) -> None:
         self._watch = watch
-        super().__init__(server.host, server.port, timeout=patience.answer)
+        super().__init__(server.host, server.port, timeout=timeouts.answer)
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         connected: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
@@ -200,15 +201,15 @@ class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
     """The same over TLS from the first byte."""
 
     def __init__(
-        self, watch: _Watch, server: SmtpServer, patience: Patience, tls: ssl.SSLContext
+        self, watch: _Watch, server: SmtpServer, timeouts: Timeouts, tls: ssl.SSLContext
     ) -> None:
         self._watch = watch
         smtplib.SMTP_SSL.__init__(
-            self, server.host, server.port, timeout=patience.answer, context=tls
+            self, server.host, server.port, timeout=timeouts.answer, context=tls
         )
 
 
-class _Connection(flask_mail.Connection):
+class _OpenConnection(flask_mail.Connection):
     mail: Mailer
     host: _Smtp | _TlsSmtp
 
@@ -225,11 +226,11 @@ class _Connection(flask_mail.Connection):
 
     def configure_host(self) -> _Smtp | _TlsSmtp:
         """Connect, with TLS and log-in as the server's settings say."""
-        server, patience = self.server, self.mail.patience
+        server, timeouts = self.server, self.mail.timeouts
         if server.uses_tls and server.port == IMPLICIT_TLS_PORT:
-            host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, patience, self.mail.tls)
+            host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, timeouts, self.mail.tls)
         else:
-            host = _Smtp(self._watch, server, patience)
+            host = _Smtp(self._watch, server, timeouts)
         try:
             if server.uses_tls and server.port != IMPLICIT_TLS_PORT:
                 host.starttls(context=self.mail.tls)

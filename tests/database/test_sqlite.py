@@ -58,4 +58,3 @@ def test_a_connection_with_a_cursor_left_open_is_replaced(rt, user, elsewhere):
         assert driver_connection(session) is not first
         assert queries.find_account(session, user.id) is not None
     assert time.monotonic() - began < SQLITE_WRITE_PATIENCE_SECONDS / 2
-    left_open.close()
