@@ -52,7 +52,8 @@ class Mailer(flask_mail.Mail):
 
     `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
     mail into the outbox. `context` is entered around every sending: Flask-Mail announces each mail
-    to the application, so that one's context must be there.
+    to the application, so that one's context must be there. `is_content_out` while a mail's content
+    was sent and the server has not said yet whether it takes it: a stop had better wait then.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Mailer(flask_mail.Mail):
         self.timeouts = timeouts or Timeouts()
         self.due = threading.Event()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self.is_content_out = False
         self._tls = tls
 
     @property
@@ -182,9 +184,9 @@ class _Smtp(smtplib.SMTP):
 
     is_content_sent = False
 
-    def __init__(self, watch: _Watch, server: SmtpServer, timeouts: Timeouts) -> None:
-        self._watch = watch
-        super().__init__(server.host, server.port, timeout=timeouts.answer)
+    def __init__(self, watch: _Watch, server: SmtpServer, mailer: Mailer) -> None:
+        self._watch, self._mailer = watch, mailer
+        super().__init__(server.host, server.port, timeout=mailer.timeouts.answer)
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         connected: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
@@ -192,20 +194,31 @@ class _Smtp(smtplib.SMTP):
         return connected
 
     def data(self, msg: Any) -> tuple[int, bytes]:
-        """Send the content."""
-        self.is_content_sent = True
-        return super().data(msg)
+        """Send the content, and give the server the rest of the attempt to look it over.
+
+        Scanners take longer than 10 s, and asking again would deliver it twice (RFC 5321
+        §4.5.3.2.6).
+        """
+        self.is_content_sent = self._mailer.is_content_out = True
+        if self.sock is not None:
+            self.sock.settimeout(self._mailer.timeouts.attempt)
+        try:
+            return super().data(msg)
+        finally:
+            self._mailer.is_content_out = False
+            if self.sock is not None:
+                self.sock.settimeout(self._mailer.timeouts.answer)
 
 
 class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
     """The same over TLS from the first byte."""
 
     def __init__(
-        self, watch: _Watch, server: SmtpServer, timeouts: Timeouts, tls: ssl.SSLContext
+        self, watch: _Watch, server: SmtpServer, mailer: Mailer, tls: ssl.SSLContext
     ) -> None:
-        self._watch = watch
+        self._watch, self._mailer = watch, mailer
         smtplib.SMTP_SSL.__init__(
-            self, server.host, server.port, timeout=timeouts.answer, context=tls
+            self, server.host, server.port, timeout=mailer.timeouts.answer, context=tls
         )
 
 
@@ -226,11 +239,11 @@ class _OpenConnection(flask_mail.Connection):
 
     def configure_host(self) -> _Smtp | _TlsSmtp:
         """Connect, with TLS and log-in as the server's settings say."""
-        server, timeouts = self.server, self.mail.timeouts
+        server = self.server
         if server.uses_tls and server.port == IMPLICIT_TLS_PORT:
-            host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, timeouts, self.mail.tls)
+            host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, self.mail, self.mail.tls)
         else:
-            host = _Smtp(self._watch, server, timeouts)
+            host = _Smtp(self._watch, server, self.mail)
         try:
             if server.uses_tls and server.port != IMPLICIT_TLS_PORT:
                 host.starttls(context=self.mail.tls)

@@ -32,6 +32,8 @@ LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.mailer.
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 STOP_SECONDS = 2.0
+# With a mail's content already out; gunicorn ends what takes longer than 10 s.
+STOP_AFTER_CONTENT_SECONDS = 6.0
 LONGEST_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
 YIELD_FACTOR = 4.0
@@ -74,6 +76,8 @@ def start(rt: Runtime) -> Callable[[], None]:
         stopped.set()
         rt.mailer.due.set()
         thread.join(timeout=STOP_SECONDS)
+        if rt.mailer.is_content_out:
+            thread.join(timeout=STOP_AFTER_CONTENT_SECONDS)
 
     return stop
 

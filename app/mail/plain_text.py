@@ -1,6 +1,7 @@
 """The text part of a mail, derived from its HTML (spec 01 §9)."""
 
 import re
+from contextlib import suppress
 from html.parser import HTMLParser
 
 # What starts on a line of its own, and what is set apart by an empty line.
@@ -16,11 +17,13 @@ _GAPS = re.compile(r"\n{3,}")
 def plain_text(html: str) -> str:
     """Return what an HTML mail says, in lines; a link is followed by its bare address.
 
-    What has the attribute `data-only="html"` is left out.
+    What has the attribute `data-only="html"` is left out. HTML that is no HTML any more ends the
+    text where it begins.
     """
     reader = _Reader()
-    reader.feed(html)
-    reader.close()
+    with suppress(AssertionError):  # html.parser's answer to `<![` and the like
+        reader.feed(html)
+        reader.close()
     lines = (_SPACES.sub(" ", line).strip() for line in "".join(reader.parts).split("\n"))
     return _GAPS.sub("\n\n", "\n".join(lines)).strip() + "\n"
 

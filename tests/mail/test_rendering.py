@@ -291,3 +291,7 @@ def test_a_mail_is_written_in_the_name_the_site_has_when_it_is_queued(rt, mailbo
     configure(rt, branding_title="Renamed")
     dispatcher.drain(rt)
     assert mailbox.only()["Subject"] == "Gatehouse: your password was changed"
+
+
+def test_an_override_that_is_no_html_any_more_still_gives_a_mail():
+    assert plain_text("<p>Hello</p><![foo]>x") == "Hello\n"

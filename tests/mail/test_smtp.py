@@ -307,6 +307,15 @@ def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, monkeypatch):
         assert refusal(rt) == "the server took longer than 0.5 s"
 
 
+def test_a_server_that_looks_at_the_content_for_long_gets_one_copy(rt, sink):
+    rt.mailer.timeouts = Timeouts(answer=0.2, attempt=10)
+    sink.on_mail = lambda _mail: time.sleep(1)
+    use(rt, sink.port)
+    assert attempt(rt).status == "sent"
+    dispatcher.drain(rt)
+    assert len(sink.received) == 1
+
+
 def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
     def behave(client):
         converse(client, until=b"DATA")
