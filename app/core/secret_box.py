@@ -12,7 +12,7 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from app.core.keyring import Keyring
+from app.core.keyring import Keyring, SecretKey
 
 VERSION = "v1"
 NONCE_BYTES = 12
@@ -59,8 +59,31 @@ class SecretBox:
 
     def keyed_digest(self, text: str, purpose: str) -> str:
         """Return an HMAC-SHA-256 under the newest key: for lookups in Redis, not for storage."""
-        key = self._keyring.derived(self._keyring.current(), f"keyed-digest:{purpose}")
-        return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return self._hmac(self._keyring.current(), text, f"keyed-digest:{purpose}")
+
+    def keyed_hash(self, text: str, purpose: str) -> str:
+        """Return `<key id>:<HMAC-SHA-256>` under the newest key: for a short code that is stored.
+
+        Without the key nobody can tell the code by trying all of them (decision A27).
+        """
+        key = self._keyring.current()
+        return f"{key.key_id}:{self._hmac(key, text, f'keyed-hash:{purpose}')}"
+
+    def is_keyed_hash(self, text: str, stored: str, purpose: str) -> bool:
+        """Tell, in constant time, whether `keyed_hash` made `stored` of this text.
+
+        Older keys still verify what they made; what was made with a key that is gone matches
+        nothing.
+        """
+        key_id, _, mac = stored.partition(":")
+        key = self._keyring.find(key_id)
+        if key is None:
+            return False
+        return hmac.compare_digest(self._hmac(key, text, f"keyed-hash:{purpose}"), mac)
+
+    def _hmac(self, key: SecretKey, text: str, purpose: str) -> str:
+        derived = self._keyring.derived(key, purpose)
+        return hmac.new(derived, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def _text(raw: bytes) -> str:

@@ -43,6 +43,11 @@ def random_hex() -> str:
     return secrets.token_hex(16)
 
 
+def random_digits(count: int) -> str:
+    """Return so many random decimal digits."""
+    return f"{secrets.randbelow(10**count):0{count}d}"
+
+
 def random_fraction() -> float:
     """Return a number in [0, 1), for jitter."""
     return secrets.randbits(53) / (1 << 53)

@@ -1,13 +1,22 @@
-"""The answer of every completed login."""
+"""The answers of a login."""
 
 from flask import Response
 
-from app.login.service import LoginOutcome
+from app.login.service import LoginOutcome, MfaRequired
 from app.web import cookies
 from app.web.envelope import ok
 
 
-def login_response(outcome: LoginOutcome) -> Response:
-    """Write the cookies and say what the session is good for."""
+def login_response(outcome: LoginOutcome | MfaRequired) -> Response:
+    """Write the cookies and say what the session is good for; or say how the login goes on."""
+    if isinstance(outcome, MfaRequired):
+        return ok(
+            {
+                "status": outcome.status,
+                "flow_token": outcome.flow_token,
+                "expires_in": outcome.expires_in,
+                "methods": outcome.methods,
+            }
+        )
     data = {"status": outcome.status, "expires_in": outcome.pair.access_seconds}
     return cookies.write(ok(data), outcome.pair)

@@ -1,12 +1,16 @@
 """Bodies and payloads of a login."""
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, fields, validate
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.login.service import LoginStatus
+from app.mfa.models import MfaMethod
 from app.web.schema import RequestSchema, text
 
 LONGEST_IDENTIFIER = 1024
+# Far longer than any token or code: what has the wrong shape is refused as such, not as malformed.
+LONGEST_FLOW_TOKEN = 1024
+LONGEST_CODE = 1024
 
 
 class LoginSchema(RequestSchema):
@@ -16,8 +20,46 @@ class LoginSchema(RequestSchema):
     password = text(LONGEST_TYPED_PASSWORD)
 
 
-class LoginData(Schema):
-    """What the login led to; `expires_in` is the access token's life in seconds."""
+class VerifyChallengeSchema(RequestSchema):
+    """POST /auth/mfa/challenge/verify."""
 
-    status = fields.Enum(LoginStatus, by_value=True, required=True)
+    flow_token = text(LONGEST_FLOW_TOKEN)
+    method = fields.Enum(MfaMethod, by_value=True, required=True)
+    code = text(LONGEST_CODE)
+
+
+class SendEmailCodeSchema(RequestSchema):
+    """POST /auth/mfa/challenge/email-code/send."""
+
+    flow_token = text(LONGEST_FLOW_TOKEN)
+
+
+class SignedInData(Schema):
+    """A session, written as cookies; `expires_in` is the access token's life in seconds.
+
+    With `password_change_required` it is good for changing the password only.
+    """
+
+    status = fields.String(
+        required=True,
+        validate=validate.OneOf(
+            [LoginStatus.AUTHENTICATED.value, LoginStatus.PASSWORD_CHANGE_REQUIRED.value]
+        ),
+    )
     expires_in = fields.Integer(required=True)
+
+
+class MfaRequiredData(Schema):
+    """No session and no cookies yet: the login waits `expires_in` seconds for a second factor."""
+
+    status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED.value]))
+    flow_token = fields.String(required=True)
+    expires_in = fields.Integer(required=True)
+    methods = fields.List(fields.Enum(MfaMethod, by_value=True), required=True)
+
+
+class EmailCodeSentData(Schema):
+    """How long the code is good, and when another one can be sent, in seconds."""
+
+    expires_in = fields.Integer(required=True)
+    resend_after = fields.Integer(required=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
@@ -9,6 +10,9 @@ from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
+from app.login.waiting import FirstFactorKind, open_login
+from app.mfa import service as mfa
+from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
 from app.sessions.errors import AccountDisabled
 from app.settings import keys
@@ -22,25 +26,46 @@ class LoginStatus(StrEnum):
 
     AUTHENTICATED = "authenticated"
     PASSWORD_CHANGE_REQUIRED = "password_change_required"
+    MFA_REQUIRED = "mfa_required"
 
 
 @dataclass(frozen=True)
 class LoginOutcome:
-    """What to answer: a status and the pair whose cookies are written."""
+    """A session: whether all of it is open, and the pair whose cookies are written."""
 
-    status: LoginStatus
     pair: TokenPair
+    is_limited: bool
+
+    @property
+    def status(self) -> LoginStatus:
+        """Return what to answer."""
+        return (
+            LoginStatus.PASSWORD_CHANGE_REQUIRED if self.is_limited else LoginStatus.AUTHENTICATED
+        )
+
+
+@dataclass(frozen=True)
+class MfaRequired:
+    """No session yet: a second factor is owed, within `expires_in` seconds."""
+
+    flow_token: str
+    expires_in: int
+    methods: tuple[MfaMethod, ...]
+
+    status = LoginStatus.MFA_REQUIRED
 
 
 @dataclass(frozen=True)
 class FirstFactor:
     """A proven first factor.
 
-    `action` and `entity_name` are what the audit log tells of it. `attempts_key` is the name under
-    which failed secrets were counted; None when this factor counts none. `new_hash` replaces
-    `old_hash` when the password was hashed with old parameters.
+    `kind` decides whether a second one is asked for. `action` and `entity_name` are what the audit
+    log tells of it. `attempts_key` is the name under which failed secrets were counted; None when
+    this factor counts none. `new_hash` replaces `old_hash` when the password was hashed with old
+    parameters.
     """
 
+    kind: FirstFactorKind
     action: Action
     entity_type: EntityType
     entity_name: str
@@ -49,7 +74,9 @@ class FirstFactor:
     new_hash: str | None = None
 
 
-def log_in(rt: Runtime, *, identifier: str, password: str, client: Client) -> LoginOutcome:
+def log_in(
+    rt: Runtime, *, identifier: str, password: str, client: Client
+) -> LoginOutcome | MfaRequired:
     """Check identifier and password.
 
     Raises: PasswordLoginDisabled before any lookup; RateLimited; CredentialsFailed;
@@ -61,12 +88,13 @@ def log_in(rt: Runtime, *, identifier: str, password: str, client: Client) -> Lo
     who = identifiers.identifier(identifier)
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
-    attempts_key = attempts_key_of(account, who.key)
+    attempts_key = identifiers.attempts_key(account.id if account else None, who)
     rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or not verdict.matches:
         raise CredentialsFailed
     factor = FirstFactor(
+        kind=FirstFactorKind.PASSWORD,
         action=Action.USER_LOGIN,
         entity_type=EntityType.AUTH_SESSION,
         entity_name=identifier,
@@ -79,26 +107,23 @@ def log_in(rt: Runtime, *, identifier: str, password: str, client: Client) -> Lo
 
 def complete_login(
     rt: Runtime, account: Account, factor: FirstFactor, client: Client
-) -> LoginOutcome:
-    """Turn a proven first factor into a session; the one seam of every way to sign in.
+) -> LoginOutcome | MfaRequired:
+    """Turn a proven first factor into a session, or have the login wait for a second factor.
 
-    `account` is as it was when the factor was proven. Raises: AccountDisabled, PendingActivation;
-    CredentialsFailed when the account changed while it was being proven.
+    The one seam of every way to sign in. `account` is as it was when the factor was proven.
+    Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account changed while it
+    was being proven. Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     if account.status != Status.ACTIVE:
         raise AccountDisabled
     if account.activated_at is None:
         raise PendingActivation
+    methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
+    if methods:
+        return _wait_for_second(rt, account, factor, methods, client)
     is_limited = sessions.is_change_forced(rt, account)
-    entry = audit.entry(
-        rt,
-        factor.action,
-        factor.entity_type,
-        client=client,
-        user_id=account.id,
-        entity_name=factor.entity_name,
-        details={"mfa_required": False, "password_change_required": is_limited},
-    )
+    told = {"mfa_required": False, "password_change_required": is_limited}
+    entry = audit.entry(rt, **_entry(account, factor, client, told))
     pair = sessions.open_if_unchanged(rt, account, client, is_limited=is_limited, entry=entry)
     if pair is None:
         raise CredentialsFailed
@@ -107,13 +132,34 @@ def complete_login(
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
     if factor.attempts_key is not None:
         rt.failed_secrets.clear(factor.attempts_key, client.network)
-    status = LoginStatus.PASSWORD_CHANGE_REQUIRED if is_limited else LoginStatus.AUTHENTICATED
-    return LoginOutcome(status, pair)
+    return LoginOutcome(pair, is_limited)
 
 
-def attempts_key_of(account: Account | None, typed_key: str) -> str:
-    """Return the name failed secrets are counted under: the account, however it was spelled.
+def _wait_for_second(
+    rt: Runtime,
+    account: Account,
+    factor: FirstFactor,
+    methods: tuple[MfaMethod, ...],
+    client: Client,
+) -> MfaRequired:
+    flow_token, expires_in = open_login(rt, account, factor.kind, client)
+    told = {"mfa_required": True, "available_methods": methods}
+    with rt.transaction() as session:
+        # Now, since no hash may wait in Redis for the second step.
+        if factor.old_hash and factor.new_hash:
+            users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
+        audit.record(rt, session, **_entry(account, factor, client, told))
+    return MfaRequired(flow_token, expires_in, methods)
 
-    Unknown identifiers are counted alike, so the limit tells nothing either (decision E20).
-    """
-    return f"user:{account.id}" if account else f"name:{typed_key}"
+
+def _entry(
+    account: Account, factor: FirstFactor, client: Client, details: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "action": factor.action,
+        "entity_type": factor.entity_type,
+        "client": client,
+        "user_id": account.id,
+        "entity_name": factor.entity_name,
+        "details": details,
+    }

@@ -1,16 +1,36 @@
-"""/auth/login."""
+"""/auth/login, and /auth/mfa/challenge."""
 
+from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.login import service
+from app.login import challenge, service
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
 from app.login.responses import login_response
-from app.login.schemas import LoginData, LoginSchema
+from app.login.schemas import (
+    EmailCodeSentData,
+    LoginSchema,
+    MfaRequiredData,
+    SendEmailCodeSchema,
+    SignedInData,
+    VerifyChallengeSchema,
+)
+from app.mail.errors import MailDeliveryFailed, MailNotConfigured
+from app.mfa.errors import (
+    MfaAttemptsExceeded,
+    MfaCodeInvalid,
+    MfaEmailCodeExpired,
+    MfaEmailCodeRequired,
+    MfaFactorRequired,
+    MfaFlowExpired,
+    MfaFlowInvalid,
+    MfaRecoveryCodeUsed,
+)
 from app.sessions.errors import AccountDisabled
 from app.web.anonymous import anonymous_route
+from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.padding import minimum_duration
 from app.web.peer import client
@@ -25,9 +45,61 @@ bp = Blueprint("login", __name__, url_prefix="/api/v1/auth")
 @anonymous_route(source_check=True)
 @json_body(LoginSchema)
 @answers(
-    LoginData(),
+    SignedInData(),
+    MfaRequiredData(),
     errors=(PasswordLoginDisabled, CredentialsFailed, AccountDisabled, PendingActivation),
 )
 def log_in(body: dict[str, Any]) -> ResponseReturnValue:
-    """Sign in with username or e-mail address and password."""
+    """Sign in with username or e-mail address and password.
+
+    An account with a second factor gets no cookies yet, but a `flow_token` for
+    `/auth/mfa/challenge/verify`.
+    """
     return login_response(service.log_in(runtime(), **body, client=client()))
+
+
+@bp.post("/mfa/challenge/verify")
+@anonymous_route(source_check=True)
+@json_body(VerifyChallengeSchema)
+@answers(
+    SignedInData(),
+    errors=(
+        MfaFlowInvalid,
+        MfaFlowExpired,
+        PasswordLoginDisabled,
+        AccountDisabled,
+        PendingActivation,
+        MfaFactorRequired,
+        MfaEmailCodeRequired,
+        MfaEmailCodeExpired,
+        MfaCodeInvalid,
+        MfaRecoveryCodeUsed,
+        MfaAttemptsExceeded,
+    ),
+)
+def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
+    """Finish a login with a second factor.
+
+    A login has five attempts. The fifth wrong code ends it, and so does a right one.
+    """
+    return login_response(challenge.verify(runtime(), **body, client=client()))
+
+
+@bp.post("/mfa/challenge/email-code/send")
+@anonymous_route(source_check=True)
+@json_body(SendEmailCodeSchema)
+@answers(
+    EmailCodeSentData(),
+    errors=(
+        MfaFlowInvalid,
+        MailNotConfigured,
+        MfaFlowExpired,
+        AccountDisabled,
+        PendingActivation,
+        MfaFactorRequired,
+        MailDeliveryFailed,
+    ),
+)
+def send_email_code(body: dict[str, Any]) -> ResponseReturnValue:
+    """Have a code sent by e-mail, which voids any earlier one."""
+    return ok(asdict(challenge.send_email_code(runtime(), **body, client=client())))

@@ -8,6 +8,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
 
+LONGEST_FACTOR_NAME = 128
+
 
 class MfaMethod(StrEnum):
     """How a second factor is proven; only TOTP is kept as a factor of its own."""
@@ -28,9 +30,9 @@ class MfaFactor(Base):
     __table_args__ = (UniqueConstraint("user_id", "method"),)
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = mapped_column(Id, ForeignKey("users.id", ondelete="CASCADE"))
     method: Mapped[str] = mapped_column(String(16))
-    name: Mapped[str] = mapped_column(String(128))
+    name: Mapped[str] = mapped_column(String(LONGEST_FACTOR_NAME))
     secret: Mapped[str] = mapped_column(Text)
     last_login_step: Mapped[int | None] = mapped_column(BigInteger)
     last_management_step: Mapped[int | None] = mapped_column(BigInteger)
@@ -44,6 +46,6 @@ class MfaRecoveryCode(Base):
     __tablename__ = "mfa_recovery_codes"
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = mapped_column(Id, ForeignKey("users.id", ondelete="CASCADE"), index=True)
     code_hash: Mapped[str] = mapped_column(String(128))
     used_at: Mapped[datetime | None] = mapped_column(UTCDateTime)

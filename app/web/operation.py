@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from flask.typing import ResponseReturnValue
-from marshmallow import Schema
+from marshmallow import Schema, fields
 
 from app.core.errors import AppError
 
 View = Callable[..., ResponseReturnValue]
 Access = Literal["anonymous", "session", "admin"]
+# A field where the payload is no object, but say a bare array.
+Payload = Schema | fields.Field[Any]
 V = TypeVar("V", bound=View)
 
 _ATTRIBUTE = "__gatehouse_operation__"
@@ -24,12 +26,14 @@ class Operation:
     """One route as its decorators describe it.
 
     `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
+    `other_data` are further shapes of a success that depends on the account.
     """
 
     access: Access | None = None
     body: type[Schema] | None = None
     query: type[Schema] | None = None
-    data: Schema | None = None
+    data: Payload | None = None
+    other_data: tuple[Payload, ...] = ()
     status: int = 200
     media_type: str = "application/json"
     is_enveloped: bool = True
@@ -51,13 +55,16 @@ def operation_of(view: Any) -> Operation:
 
 
 def answers(
-    data: Schema | None = None, *, status: int = 200, errors: tuple[type[AppError], ...] = ()
+    data: Payload | None = None,
+    *other_data: Payload,
+    status: int = 200,
+    errors: tuple[type[AppError], ...] = (),
 ) -> Callable[[V], V]:
-    """Describe a view's success payload and the refusals of its use case."""
+    """Describe a view's success payload, of one shape or several, and its use case's refusals."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
-        operation.data, operation.status = data, status
+        operation.data, operation.other_data, operation.status = data, other_data, status
         operation.may_fail_with(*errors)
         return view
 
@@ -66,7 +73,7 @@ def answers(
 
 def answers_raw(
     media_type: str,
-    data: Schema | None = None,
+    data: Payload | None = None,
     *,
     status: int = 200,
     is_conditional: bool = False,

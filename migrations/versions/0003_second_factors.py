@@ -30,7 +30,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mfa_factors")),
-        sa.UniqueConstraint("user_id", "method", name=op.f("uq_mfa_factors_user_id")),
+        sa.UniqueConstraint("user_id", "method", name=op.f("uq_mfa_factors_user_id_method")),
     )
     op.create_table(
         "mfa_recovery_codes",

@@ -9,6 +9,7 @@ from app.core import redis as redis_client
 from app.serving import valkey
 from tests.support import servers
 from tests.support.api import ApiClient
+from tests.support.challenge import give_totp, verify
 from tests.support.factories import make_user
 
 
@@ -93,3 +94,14 @@ def test_it_is_used_again_once_it_answers(signed_in, server, asked, clock):
     for _ in range(5):
         signed_in.me().ok()
     assert len(asked) == 6
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_second_step_is_refused_without_waiting_again(rt, signed_in, user, asked):
+    """What the request's own limit found out is enough."""
+    give_totp(rt, user)
+    signed_in.me().ok()
+    for _ in range(5):
+        signed_in.stranger().login(user).fails(503, "internal_server_error")
+        verify(signed_in, "mfa_" + 32 * "0", "123456").fails(503, "internal_server_error")
+    assert len(asked) == 1

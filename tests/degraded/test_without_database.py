@@ -8,7 +8,9 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
+from app.login import challenge
 from tests.support.api import ApiClient
+from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import audit_rows
 
 
@@ -98,6 +100,35 @@ def test_it_recovers_by_itself(database, signed_in):
     database.restore()
     signed_in.me().ok()
     signed_in.refresh().ok()
+
+
+@pytest.mark.parametrize("moment", ["before", "during"])
+def test_a_login_that_waits_is_finished_once_it_is_back(
+    database, rt, api, user, clock, monkeypatch, moment
+):
+    """Also when it was lost after the code was looked at: nothing is used up."""
+    enabled = give_totp(rt, user, clock)
+    flow_token = start_login(api, user)
+    real = challenge.mfa.check_totp
+
+    def look_and_lose(*arguments):
+        proof = real(*arguments)
+        database.lose()
+        return proof
+
+    with monkeypatch.context() as patch:
+        if moment == "during":
+            patch.setattr(challenge.mfa, "check_totp", look_and_lose)
+        else:
+            database.lose()
+        answer = verify(api, flow_token, enabled.app.code()).fails(503, "database.error")
+        assert answer.set_cookies == {}
+    database.restore()
+    # A connection from before the loss may cost one more answer.
+    answers = [verify(api, flow_token, enabled.app.code())]
+    if answers[0].status == 503:
+        answers.append(verify(api, flow_token, enabled.app.code()))
+    answers[-1].ok()
 
 
 def test_liveness_does_not_depend_on_it_readiness_does(database, api):

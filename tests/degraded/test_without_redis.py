@@ -4,8 +4,11 @@ import pytest
 
 from app.core import redis as redis_client
 from app.core.config import Bucket
+from app.login import challenge
+from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
-from tests.support.factories import configure, make_user
+from tests.support.challenge import give_totp, send_code, start_login, verify
+from tests.support.factories import audit_rows, configure, count, make_user
 
 WRONG = "not the password"
 
@@ -88,6 +91,26 @@ def test_the_local_limit_drains(api, user, clock):
     api.login(user).ok()
 
 
+def test_a_second_factor_is_never_left_out(rt, api, user):
+    give_totp(rt, user)
+    answer = api.login(user).fails(503, "internal_server_error")
+    assert answer.set_cookies == {}
+    assert count(rt, LoginSession) == 0
+    assert audit_rows(rt, "user_login") == []
+
+
+@pytest.mark.parametrize("method", ["totp", "recovery_code", "email_code"])
+def test_a_waiting_login_cannot_be_finished(api, user, method):
+    answer = verify(api, "mfa_" + 32 * "0", "123456", method)
+    assert answer.fails(503, "internal_server_error").set_cookies == {}
+
+
+def test_no_login_code_is_sent(rt, api, user):
+    configure(rt, mail_smtp_host="localhost", mail_from_address="files@files.example")
+    configure(rt, auth_email_code_login_enabled=True)
+    send_code(api, "mfa_" + 32 * "0").fails(503, "internal_server_error")
+
+
 def test_settings_can_still_be_changed(rt, api, user):
     configure(rt, auth_access_token_ttl_secs=60)
     assert api.login(user).ok()["expires_in"] == 60
@@ -98,18 +121,70 @@ def test_readiness_tells_what_is_missing(api):
     assert api.get("/health").status == 200
 
 
+class Loss:
+    """Lets clients lose their server, and find it again."""
+
+    def __init__(self, *clients):
+        self.pools = [client.connection_pool for client in clients]
+        self.target = "path" if "path" in self.pools[0].connection_kwargs else "port"
+        self.known = self.pools[0].connection_kwargs[self.target]
+
+    def begin(self):
+        self._point_to("/nowhere.sock" if self.target == "path" else 1)
+
+    def end(self):
+        self._point_to(self.known)
+
+    def _point_to(self, where):
+        for pool in self.pools:
+            pool.connection_kwargs[self.target] = where
+            pool.reset()
+
+
+def test_a_login_that_waits_is_finished_once_redis_is_back(make_app, clock):
+    app = make_app()
+    rt, api = app.extensions["gatehouse"], ApiClient(app)
+    user = make_user(rt)
+    enabled = give_totp(rt, user, clock)
+    flow_token = start_login(api, user)
+    loss = Loss(rt.redis, rt.impatient_redis)
+    loss.begin()
+    verify(api, flow_token, enabled.app.code()).fails(503, "internal_server_error")
+    loss.end()
+    clock.advance(seconds=1)
+    verify(api, flow_token, enabled.app.code()).ok()
+
+
+def test_a_redis_lost_in_the_middle_uses_nothing_up(make_app, clock, monkeypatch):
+    """Between the look at the code and the use of the login."""
+    app = make_app()
+    rt, api = app.extensions["gatehouse"], ApiClient(app)
+    user = make_user(rt)
+    enabled = give_totp(rt, user, clock)
+    flow_token = start_login(api, user)
+    loss, real = Loss(rt.redis, rt.impatient_redis), challenge.mfa.check_totp
+
+    def lose_redis(*arguments):
+        loss.begin()
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(challenge.mfa, "check_totp", lose_redis)
+        verify(api, flow_token, enabled.app.code()).fails(503, "internal_server_error")
+    loss.end()
+    clock.advance(seconds=1)
+    verify(api, flow_token, enabled.app.code()).ok()
+
+
 def test_redis_coming_back_is_noticed(make_app, clock):
     """The limits hold again a second later, with no restart."""
     app = make_app(anonymous_bucket=Bucket(per_second=0.01, burst=1))
     api = ApiClient(app)
-    pool = app.extensions["gatehouse"].impatient_redis.connection_pool
-    target = "path" if "path" in pool.connection_kwargs else "port"
-    known = pool.connection_kwargs[target]
-    pool.connection_kwargs[target] = "/nowhere.sock" if target == "path" else 1
+    loss = Loss(app.extensions["gatehouse"].impatient_redis)
+    loss.begin()
     for _ in range(3):
         api.post("/auth/check").ok()
-    pool.connection_kwargs[target] = known
-    pool.reset()
+    loss.end()
     clock.advance(seconds=1)
     api.post("/auth/check").ok()
     api.post("/auth/check").fails(429, "rate_limited")

@@ -53,8 +53,7 @@ def test_of_32_right_codes_exactly_one_opens_a_session(
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
     flow_token = start_login(api, user)
     answers = at_once([lambda: verify(ApiClient(app), flow_token, code, method)] * 32)
-    assert codes_of(answers)["success"] == 1
-    assert set(codes_of(answers)) <= {"success", INVALID, WRONG, "auth.mfa_recovery_code_used"}
+    assert codes_of(answers) == {"success": 1, INVALID: 31}
     assert count(rt, LoginSession) == 1
     assert len(looked_at) <= 5
     assert [a.set_cookies for a in answers if a.status != 200] == [{}] * 31
@@ -132,8 +131,7 @@ def test_of_32_right_codes_at_several_workers_exactly_one_opens_a_session(
         assert len({client.worker() for client in clients}) == 2
         flow_token, code = start_login(clients[0], owner), live_enabled.app.code()
         answers = at_once([lambda c=c: verify(c, flow_token, code) for c in clients])
-        assert codes_of(answers)["success"] == 1
-        assert {answer.status for answer in answers} == {200, 401}
+        assert codes_of(answers) == {"success": 1, INVALID: 31}
         assert count(live.rt, LoginSession) == 1
         [winner] = [c for c, answer in zip(clients, answers, strict=True) if answer.status == 200]
         winner.me().ok()
@@ -152,10 +150,8 @@ def test_one_recovery_code_on_two_logins_at_two_workers_opens_one_session(
 ):
     with live.client_on_each_worker() as clients:
         for code in live_enabled.recovery_codes[:4]:
-            jobs = [
-                lambda c=c, f=start_login(c, owner), code=code: verify(c, f, code, RECOVERY)
-                for c in clients
-            ]
+            waiting = [(client, start_login(client, owner)) for client in clients]
+            jobs = [lambda c=c, f=f, code=code: verify(c, f, code, RECOVERY) for c, f in waiting]
             answers = at_once(jobs)
             assert codes_of(answers) == {"success": 1, "auth.mfa_recovery_code_used": 1}
 

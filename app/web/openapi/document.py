@@ -88,13 +88,20 @@ def _operation(
         "responses": answers.responses(
             operation,
             security.refusals(operation, method),
-            None if operation.data is None else plugin.reference(operation.data),
+            _data(plugin, operation),
         ),
     }
     if operation.body is not None:
         schema = plugin.reference(operation.body())
         described["requestBody"] = {"required": True, "content": {answers.JSON: {"schema": schema}}}
     return described
+
+
+def _data(plugin: Plugin, operation: Operation) -> JsonSchema | None:
+    if operation.data is None:
+        return None
+    shapes = [plugin.reference(shape) for shape in (operation.data, *operation.other_data)]
+    return {"oneOf": shapes} if operation.other_data else shapes[0]
 
 
 def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[JsonSchema]:

@@ -8,6 +8,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from app.web.openapi.texts import headline
+from app.web.operation import Payload
 from app.web.schema import INT64, RequestSchema, Text, WholeNumber
 
 JsonSchema = dict[str, Any]
@@ -52,9 +53,15 @@ class Plugin(MarshmallowPlugin):
 
     Converter = Converter
 
-    def reference(self, schema: Schema) -> JsonSchema:
-        """Return a reference to a schema, which then is one of the document's components."""
-        resolved: JsonSchema = self._converter.resolve_nested_schema(schema)
+    def reference(self, payload: Payload) -> JsonSchema:
+        """Return a reference to a schema, which then is one of the document's components.
+
+        A field is no component: it is described where it stands.
+        """
+        if isinstance(payload, fields.Field):
+            described: JsonSchema = self._converter.field2property(payload)
+            return described
+        resolved: JsonSchema = self._converter.resolve_nested_schema(payload)
         return resolved
 
     def query_parameters(self, schema: type[Schema]) -> Iterator[JsonSchema]:

@@ -1,0 +1,84 @@
+"""Logins that wait for their second factor (spec, MFA login flow; spec 02 §1.1)."""
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from app.core.client import Client
+from app.core.flow_store import Flow, FlowState
+from app.core.runtime import Runtime
+from app.core.tokens import random_uuid
+from app.mfa import flows
+from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
+from app.settings import keys
+from app.users.models import Account
+
+PREFIX = "mfa_"
+MOST_ATTEMPTS = 5
+
+
+class FirstFactorKind(StrEnum):
+    """What a login begins with."""
+
+    PASSWORD = "password"
+    EXTERNAL_AUTH = "external_auth"
+    PASSKEY = "passkey"
+
+    @property
+    def needs_second(self) -> bool:
+        """Tell whether a second factor is asked for; a passkey has verified its user already."""
+        return self is not FirstFactorKind.PASSKEY
+
+
+@dataclass(frozen=True)
+class WaitingLogin:
+    """What the first step has proven, and where it came from.
+
+    `flow_id` names it in the audit log, which no token may get into.
+    """
+
+    flow: Flow
+    flow_id: str
+    user_id: int
+    session_version: int
+    first_factor: FirstFactorKind
+    client: Client
+
+
+def open_login(
+    rt: Runtime, account: Account, first_factor: FirstFactorKind, client: Client
+) -> tuple[str, int]:
+    """Have a login wait; return its token and how long it does, in seconds."""
+    seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
+    data = {
+        "flow_id": random_uuid(),
+        "user_id": account.id,
+        "session_version": account.session_version,
+        "first_factor": first_factor,
+        "client": asdict(client),
+    }
+    return flows.logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX), seconds
+
+
+def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
+    """Return the login of a token.
+
+    Raises: MfaFlowInvalid, also for one whose last attempt another request has taken: that one
+    decides what becomes of it (decision A17); MfaFlowExpired.
+    """
+    token = flow_token.strip()
+    flow = flows.logins(rt).find(token) if token else None
+    if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
+        raise MfaFlowInvalid
+    if flow.state is FlowState.EXPIRED:
+        raise MfaFlowExpired
+    if flow.attempts >= MOST_ATTEMPTS:
+        raise MfaFlowInvalid
+    return WaitingLogin(
+        flow=flow,
+        flow_id=flow.data["flow_id"],
+        user_id=flow.data["user_id"],
+        session_version=flow.data["session_version"],
+        first_factor=FirstFactorKind(flow.data["first_factor"]),
+        client=Client(**flow.data["client"]),
+    )

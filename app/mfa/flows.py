@@ -1,0 +1,37 @@
+"""Which flows there are in Redis that wait for a code, and how to forget those of an account."""
+
+import logging
+
+from redis.exceptions import RedisError
+
+from app.core.flow_store import FlowStore
+from app.core.runtime import Runtime
+from app.mfa import email_codes
+
+LOGIN = "mfa-login"
+TOTP_SETUP = "totp-setup"
+
+log = logging.getLogger(__name__)
+
+
+def logins(rt: Runtime) -> FlowStore:
+    """Return the logins that wait for their second factor."""
+    return FlowStore(rt.redis, rt.breaker, rt.clock, LOGIN)
+
+
+def totp_setups(rt: Runtime) -> FlowStore:
+    """Return the setups that wait for the first code of the new authenticator app."""
+    return FlowStore(rt.redis, rt.breaker, rt.clock, TOTP_SETUP)
+
+
+def discard_all(rt: Runtime, user_id: int) -> None:
+    """Forget what of an account waits for a code, after its factors were removed.
+
+    Without Redis that stays until it expires; the app and the recovery codes are gone all the same.
+    """
+    try:
+        logins(rt).discard_all(user_id)
+        totp_setups(rt).discard_all(user_id)
+        email_codes.forget(rt, user_id)
+    except RedisError as error:
+        log.warning("open flows of a changed account stay until they expire: %s", error)

@@ -1,0 +1,140 @@
+"""Use cases of a signed-in account's second factors (spec 02 §1.4, §1.7, §1.8).
+
+Invariant: factors and recovery codes change only for a code that proves their possession; it is
+used up in the same transaction, under the lock of the account's row.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.ids import typed_id
+from app.core.runtime import Runtime
+from app.mfa import flows, queries, recovery_codes, service, totp
+from app.mfa.errors import (
+    FactorNotFound,
+    MfaCodeInvalid,
+    MfaFactorRequired,
+    MfaRecoveryCodeUsed,
+)
+from app.mfa.notices import Notice
+from app.mfa.queries import Listed
+from app.mfa.service import Proof, Purpose
+from app.sessions import service as sessions
+from app.users import identifiers
+from app.users import service as users
+from app.users.models import Account
+from app.web.principal import Principal
+
+T = TypeVar("T")
+
+
+def list_factors(rt: Runtime, user_id: int) -> list[Listed]:
+    """Return the factors of an account by id."""
+    return queries.list_factors(rt.database, user_id)
+
+
+def remove_factor(
+    rt: Runtime, principal: Principal, factor_id: str, *, code: str | None, client: Client
+) -> None:
+    """Remove a factor with all recovery codes, and void what waits for a second factor.
+
+    `code` is one of the app, or an unused recovery code; it is checked before the id, and not used
+    up when there is no such factor. Sessions go on.
+    Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed, FactorNotFound;
+    AccountDisabled, TokenInvalid when that happened meanwhile.
+    """
+
+    def remove(session: Session, account: Account) -> None:
+        wanted = typed_id(factor_id)
+        factor = queries.find_factor(session, account.id, wanted) if wanted is not None else None
+        if factor is None:
+            raise FactorNotFound
+        service.remove(rt, session, account)
+        told = {"method": factor.method, "factor_id": factor.id, "factor_name": factor.name}
+        _record(rt, session, Action.USER_MFA_DISABLE, account, factor, client, told)
+
+    _with_proof(rt, principal, code, client, remove)
+    flows.discard_all(rt, principal.user_id)
+
+
+def regenerate_recovery_codes(
+    rt: Runtime, principal: Principal, *, code: str | None, client: Client
+) -> list[str]:
+    """Put ten new recovery codes in the place of all there are; return them.
+
+    Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed; AccountDisabled,
+    TokenInvalid when that happened meanwhile.
+    """
+
+    def regenerate(session: Session, account: Account) -> list[str]:
+        factor = queries.get_factor(session, account.id)
+        codes = recovery_codes.new_codes()
+        service.store_codes(rt, session, account.id, codes)
+        told = {"method": factor.method, "recovery_code_count": len(codes)}
+        action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
+        _record(rt, session, action, account, factor, client, told)
+        service.notify(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
+        return codes
+
+    return _with_proof(rt, principal, code, client, regenerate)
+
+
+def _with_proof(
+    rt: Runtime,
+    principal: Principal,
+    code: str | None,
+    client: Client,
+    change: Callable[[Session, Account], T],
+) -> T:
+    """Make a change that needs a code; guesses at it count like failed logins (decision A11)."""
+    users.require_activated(principal.account)
+    if code is None or not code.strip():
+        raise MfaCodeInvalid
+    attempts_key = identifiers.attempts_key(principal.user_id)
+    rt.failed_secrets.reserve(attempts_key, client.network)
+    proof = _proof(rt, principal.user_id, code)
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        users.require_activated(account)
+        if not service.claim(rt, session, account.id, proof, purpose=Purpose.MANAGEMENT):
+            # Another request used the same code a moment ago.
+            raise MfaRecoveryCodeUsed if proof.recovery_code_id is not None else MfaCodeInvalid
+        result = change(session, account)
+    rt.failed_secrets.clear(attempts_key, client.network)
+    return result
+
+
+def _proof(rt: Runtime, user_id: int, code: str) -> Proof:
+    if totp.normalised(code) is None:
+        return service.check_recovery_code(rt, user_id, code)
+    try:
+        return service.check_totp(rt, user_id, code, purpose=Purpose.MANAGEMENT)
+    except MfaFactorRequired:
+        raise MfaCodeInvalid from None
+
+
+def _record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    account: Account,
+    factor: Listed,
+    client: Client,
+    told: Mapping[str, object],
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.MFA_FACTOR,
+        client=client,
+        user_id=account.id,
+        entity_id=factor.id,
+        entity_name=factor.name,
+        details=told,
+    )

@@ -1,0 +1,202 @@
+"""Statements on second factors."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Update, delete, exists, func, insert, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from app.core import bulk
+from app.core.db import Database
+from app.core.lookups import Lookup
+from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
+
+_UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
+_HELD = Lookup(
+    select(MfaFactor.id, exists(select(MfaRecoveryCode.id).where(*_UNUSED))), MfaFactor.user_id
+)
+_TOTP = Lookup(
+    select(
+        MfaFactor.id, MfaFactor.secret, MfaFactor.last_login_step, MfaFactor.last_management_step
+    ),
+    MfaFactor.user_id,
+)
+_CODES = Lookup(
+    select(MfaRecoveryCode.id, MfaRecoveryCode.code_hash, MfaRecoveryCode.used_at),
+    MfaRecoveryCode.user_id,
+)
+_REMAINING = select(func.count(MfaRecoveryCode.id)).where(*_UNUSED).scalar_subquery()
+_LISTED = Lookup(
+    select(
+        MfaFactor.id,
+        MfaFactor.method,
+        MfaFactor.name,
+        MfaFactor.enabled_at,
+        MfaFactor.last_used_at,
+        _REMAINING,
+    ),
+    MfaFactor.user_id,
+)
+
+
+class Held(NamedTuple):
+    """What an account's TOTP factor allows at a login."""
+
+    factor_id: int
+    has_recovery_code: bool
+
+
+class Totp(NamedTuple):
+    """The TOTP factor of an account, its secret sealed."""
+
+    id: int
+    secret: str
+    last_login_step: int | None
+    last_management_step: int | None
+
+
+class Seen(NamedTuple):
+    """The factor a code was checked against: still this one, not one that has its id now."""
+
+    user_id: int
+    factor_id: int
+    secret: str
+
+
+class Code(NamedTuple):
+    """A recovery code as it is stored; `used_at` is None while it can be used."""
+
+    id: int
+    code_hash: str
+    used_at: datetime | None
+
+
+class Listed(NamedTuple):
+    """A factor as its owner sees it."""
+
+    id: int
+    method: str
+    name: str
+    enabled_at: datetime
+    last_used_at: datetime | None
+    recovery_codes_remaining: int
+
+
+def find_held(database: Database, user_id: int) -> Held | None:
+    """Return what the account's TOTP factor allows; None without one."""
+    row = database.lookup(_HELD, user_id)
+    return Held(*row) if row else None
+
+
+def find_totp(database: Database, user_id: int) -> Totp | None:
+    """Return the account's TOTP factor; None without one."""
+    row = database.lookup(_TOTP, user_id)
+    return Totp(*row) if row else None
+
+
+def list_codes(database: Database, user_id: int) -> list[Code]:
+    """Return the recovery codes of an account, used ones included."""
+    return [Code(*row) for row in database.lookup_all(_CODES, user_id)]
+
+
+def list_factors(database: Database, user_id: int) -> list[Listed]:
+    """Return the factors of an account by id."""
+    return sorted(Listed(*row) for row in database.lookup_all(_LISTED, user_id))
+
+
+def find_factor(session: Session, user_id: int, factor_id: int) -> Listed | None:
+    """Return a factor of this account; None if it has no such."""
+    statement = _LISTED.statement.where(MfaFactor.user_id == user_id, MfaFactor.id == factor_id)
+    row = session.execute(statement).one_or_none()
+    return Listed(*row) if row else None
+
+
+def get_factor(session: Session, user_id: int) -> Listed:
+    """Return the one factor of an account that has one."""
+    statement = _LISTED.statement.where(MfaFactor.user_id == user_id)
+    return Listed(*session.execute(statement).one())
+
+
+def has_factor(session: Session, user_id: int) -> bool:
+    """Tell whether the account has a factor."""
+    statement = select(exists(select(MfaFactor.id).where(MfaFactor.user_id == user_id)))
+    return bool(session.execute(statement).scalar())
+
+
+def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: datetime) -> int:
+    """Insert a TOTP factor and return its id; `secret` is sealed."""
+    statement = insert(MfaFactor).values(
+        user_id=user_id, method=MfaMethod.TOTP, name=name, secret=secret, enabled_at=now
+    )
+    return session.execute(statement.returning(MfaFactor.id)).scalar_one()
+
+
+def accept_for_login(session: Session, seen: Seen, step: int, now: datetime) -> bool:
+    """Use up a time step for signing in; False if it, or a later one, was used already.
+
+    A single UPDATE, so of simultaneous logins with one code exactly one succeeds (decision A15).
+    """
+    statement = _of(seen).where(_is_before(MfaFactor.last_login_step, step))
+    used = statement.values(last_login_step=step, last_used_at=now)
+    return bulk.count_changed(session, used) == 1
+
+
+def accept_for_management(session: Session, seen: Seen, step: int) -> bool:
+    """Use up a time step for changing factors; False if it, or a later one, was used already."""
+    statement = _of(seen).where(_is_before(MfaFactor.last_management_step, step))
+    return bulk.count_changed(session, statement.values(last_management_step=step)) == 1
+
+
+def use_code(session: Session, user_id: int, code_id: int, code_hash: str, now: datetime) -> bool:
+    """Use up a recovery code; False if it was used already, or replaced meanwhile."""
+    statement = update(MfaRecoveryCode).where(
+        MfaRecoveryCode.id == code_id,
+        MfaRecoveryCode.user_id == user_id,
+        MfaRecoveryCode.code_hash == code_hash,
+        MfaRecoveryCode.used_at.is_(None),
+    )
+    return bulk.count_changed(session, statement.values(used_at=now)) == 1
+
+
+def replace_codes(session: Session, user_id: int, code_hashes: Iterable[str]) -> None:
+    """Put new recovery codes in the place of all there are, used ones included."""
+    _delete_codes(session, user_id)
+    rows = [{"user_id": user_id, "code_hash": code_hash} for code_hash in code_hashes]
+    session.execute(insert(MfaRecoveryCode), rows)
+
+
+def remove_all(session: Session, user_id: int) -> int:
+    """Delete factors and recovery codes of an account; return how many factors it had."""
+    _delete_codes(session, user_id)
+    statement = delete(MfaFactor).where(MfaFactor.user_id == user_id)
+    return bulk.count_changed(session, statement)
+
+
+def list_sealed(session: Session, after_id: int, most: int) -> list[tuple[int, int, str]]:
+    """Return id, user id and sealed secret of up to `most` factors with ids above `after_id`."""
+    statement = select(MfaFactor.id, MfaFactor.user_id, MfaFactor.secret)
+    page = statement.where(MfaFactor.id > after_id).order_by(MfaFactor.id).limit(most)
+    return [(row[0], row[1], row[2]) for row in session.execute(page)]
+
+
+def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool:
+    """Store the same secret sealed anew; False if the factor went meanwhile."""
+    same = MfaFactor.id == factor_id, MfaFactor.secret == old
+    return bulk.count_changed(session, update(MfaFactor).where(*same).values(secret=new)) == 1
+
+
+def _of(seen: Seen) -> Update:
+    return update(MfaFactor).where(
+        MfaFactor.id == seen.factor_id,
+        MfaFactor.user_id == seen.user_id,
+        MfaFactor.secret == seen.secret,
+    )
+
+
+def _is_before(column: InstrumentedAttribute[int | None], step: int) -> ColumnElement[bool]:
+    return or_(column.is_(None), column < step)
+
+
+def _delete_codes(session: Session, user_id: int) -> None:
+    bulk.count_changed(session, delete(MfaRecoveryCode).where(MfaRecoveryCode.user_id == user_id))

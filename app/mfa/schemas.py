@@ -1,0 +1,56 @@
+"""Bodies and payloads of managing second factors."""
+
+from marshmallow import Schema, fields
+
+from app.mfa.models import MfaMethod
+from app.web.schema import RequestSchema, text
+
+LONGEST_INPUT = 1024
+
+
+class FinishSetupSchema(RequestSchema):
+    """POST /auth/mfa/totp/setup/finish."""
+
+    flow_token = text(LONGEST_INPUT)
+    code = text(LONGEST_INPUT)
+    name = text(LONGEST_INPUT, nullable=True)
+
+
+class ProofSchema(RequestSchema):
+    """A code of the authenticator app, or an unused recovery code."""
+
+    code = text(LONGEST_INPUT, nullable=True)
+
+
+class MfaFactor(Schema):
+    """One enabled factor."""
+
+    id = fields.Integer(required=True)
+    method = fields.Enum(MfaMethod, by_value=True, required=True)
+    name = fields.String(required=True)
+    enabled_at = fields.DateTime(required=True)
+    last_used_at = fields.DateTime(required=True, allow_none=True)
+
+
+class MfaData(Schema):
+    """The second factors of the account."""
+
+    enabled = fields.Boolean(required=True)
+    factors = fields.List(fields.Nested(MfaFactor), required=True)
+    recovery_codes_remaining = fields.Integer(required=True)
+
+
+class StartedSetupData(Schema):
+    """What an authenticator app is fed with; `expires_in` in seconds."""
+
+    flow_token = fields.String(required=True)
+    expires_in = fields.Integer(required=True)
+    secret = fields.String(required=True)
+    otpauth_uri = fields.String(required=True)
+
+
+class EnabledData(Schema):
+    """The new factor, and recovery codes that are told only now."""
+
+    factor = fields.Nested(MfaFactor, required=True)
+    recovery_codes = fields.List(fields.String(), required=True)

@@ -1,0 +1,178 @@
+"""Second factors as a login needs them: which there are, whether a code is right, using it up.
+
+Invariant: checking uses nothing up. What makes a code good only once is `claim`, a conditional
+statement inside the transaction of what the code is for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from app.core.runtime import Runtime
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.mfa import queries, recovery_codes, totp
+from app.mfa.errors import MfaCodeInvalid, MfaFactorRequired, MfaRecoveryCodeUsed
+from app.mfa.models import MfaMethod
+from app.mfa.notices import Notice
+from app.settings import keys
+from app.users.models import Account
+
+__all__ = [
+    "Notice",
+    "Proof",
+    "Purpose",
+    "check_recovery_code",
+    "check_totp",
+    "claim",
+    "methods",
+    "notify",
+    "remove",
+    "sealed_for",
+    "store_codes",
+]
+
+
+class Purpose(StrEnum):
+    """What a code is typed for; a TOTP code is good once for each (decision A15)."""
+
+    LOGIN = "login"
+    MANAGEMENT = "management"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A right code that is not used up yet.
+
+    TOTP has `factor_id` and the time `step`, a recovery code has `recovery_code_id`; else None.
+    `stored` is what the code was checked against: ids alone may be given out again.
+    """
+
+    method: MfaMethod
+    factor_id: int | None = None
+    step: int | None = None
+    recovery_code_id: int | None = None
+    stored: str = field(default="", repr=False)
+
+
+def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
+    """Return the methods open to an account now; empty: it owes no second factor.
+
+    Source: spec, Endpoint rules 4; spec 02 §1.1.
+    """
+    held = queries.find_held(rt.database, account.id)
+    is_open = {
+        MfaMethod.TOTP: held is not None,
+        MfaMethod.RECOVERY_CODE: held is not None and held.has_recovery_code,
+        MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=held is not None),
+    }
+    return tuple(method for method in MfaMethod if is_open[method])
+
+
+def check_totp(rt: Runtime, user_id: int, code: str, *, purpose: Purpose = Purpose.LOGIN) -> Proof:
+    """Check a code of the authenticator app.
+
+    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before;
+    MfaFactorRequired for a well-formed code when there is no app.
+    """
+    digits = totp.normalised(code)
+    if digits is None:
+        raise MfaCodeInvalid
+    factor = queries.find_totp(rt.database, user_id)
+    if factor is None:
+        raise MfaFactorRequired
+    secret = rt.secret_box.open(factor.secret, sealed_for(user_id))
+    is_login = purpose is Purpose.LOGIN
+    last_step = factor.last_login_step if is_login else factor.last_management_step
+    step = totp.matching_step(secret, digits, rt.clock.now(), after=last_step)
+    if step is None:
+        raise MfaCodeInvalid
+    return Proof(MfaMethod.TOTP, factor_id=factor.id, step=step, stored=factor.secret)
+
+
+def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
+    """Check a recovery code.
+
+    Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for one that was right once (decision A16).
+    """
+    typed = recovery_codes.normalised(code)
+    if typed is None:
+        raise MfaCodeInvalid
+    found = _matching(rt, user_id, typed, queries.list_codes(rt.database, user_id))
+    if found is None:
+        raise MfaCodeInvalid
+    if found.used_at is not None:
+        raise MfaRecoveryCodeUsed
+    return Proof(MfaMethod.RECOVERY_CODE, recovery_code_id=found.id, stored=found.code_hash)
+
+
+def claim(
+    rt: Runtime,
+    session: Session,
+    user_id: int,
+    proof: Proof,
+    *,
+    purpose: Purpose = Purpose.LOGIN,
+) -> bool:
+    """Use a checked code up within a larger change; False if another request was faster.
+
+    A login also marks the authenticator app as just used.
+    """
+    now = rt.clock.now()
+    if proof.recovery_code_id is not None:
+        return queries.use_code(session, user_id, proof.recovery_code_id, proof.stored, now)
+    if proof.factor_id is None or proof.step is None:
+        raise ValueError(f"{proof.method} is not kept here")
+    seen = queries.Seen(user_id, proof.factor_id, proof.stored)
+    if purpose is Purpose.LOGIN:
+        return queries.accept_for_login(session, seen, proof.step, now)
+    return queries.accept_for_management(session, seen, proof.step)
+
+
+def notify(rt: Runtime, session: Session, account: Account, what: Notice) -> None:
+    """Tell the account's owner by mail, once the running transaction is committed."""
+    told = {"username": account.username, "event": what.value}
+    mail.queue(rt, session, Template.SECURITY_NOTICE, account.email, **told)
+
+
+def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:
+    """Put recovery codes, as they are shown, in the place of all an account has."""
+    hashes = [recovery_codes.stored(rt.secret_box, user_id, code) for code in codes]
+    queries.replace_codes(session, user_id, hashes)
+
+
+def remove(rt: Runtime, session: Session, account: Account) -> int:
+    """Remove every factor and recovery code of an account, and tell it; return how many factors.
+
+    The caller also discards its flows, after the commit.
+    """
+    removed = queries.remove_all(session, account.id)
+    if removed:
+        notify(rt, session, account, Notice.FACTOR_REMOVED)
+    return removed
+
+
+def sealed_for(user_id: int) -> str:
+    """Return the name under which the secret of an account's TOTP factor is sealed."""
+    return f"mfa_factor:{user_id}"
+
+
+def _takes_email_code(rt: Runtime, account: Account, *, has_totp: bool) -> bool:
+    if account.email_verified_at is None or not rt.settings.get(keys.EMAIL_CODE_LOGIN_ENABLED):
+        return False
+    if has_totp and not rt.settings.get(keys.EMAIL_CODE_TOTP_FALLBACK):
+        return False
+    return mail.is_smtp_configured(rt)
+
+
+def _matching(
+    rt: Runtime, user_id: int, typed: str, stored: Sequence[queries.Code]
+) -> queries.Code | None:
+    """Return the stored code that was typed; every one is looked at, wherever the match is."""
+    box = rt.secret_box
+    matching = [
+        code for code in stored if recovery_codes.is_stored_as(box, user_id, typed, code.code_hash)
+    ]
+    return matching[0] if matching else None

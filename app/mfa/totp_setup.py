@@ -1,0 +1,192 @@
+"""Use cases of setting up an authenticator app (spec 02 §1.5, §1.6).
+
+Invariant: an account gets its one factor under the lock of its own row, so simultaneous setups
+cannot both succeed; the unique column says the same.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.flow_store import Flow, FlowState
+from app.core.runtime import Runtime
+from app.mfa import flows, queries, recovery_codes, service, totp
+from app.mfa.errors import (
+    FactorNameTooLong,
+    MfaCodeInvalid,
+    MfaFactorAlreadyExists,
+    SetupInvalid,
+    SetupOfAnotherAccount,
+    TotpCodeMalformed,
+)
+from app.mfa.models import LONGEST_FACTOR_NAME, MfaMethod
+from app.mfa.notices import Notice
+from app.mfa.queries import Listed
+from app.sessions import service as sessions
+from app.settings import keys
+from app.users import service as users
+from app.users.models import Account
+from app.web.principal import Principal
+
+TOKEN_PREFIX = "mfs_"
+DEFAULT_NAME = "Authenticator app"
+
+
+@dataclass(frozen=True)
+class StartedSetup:
+    """What an authenticator app is fed with; `expires_in` is the setup's life in seconds."""
+
+    flow_token: str
+    expires_in: int
+    secret: str
+    otpauth_uri: str
+
+
+@dataclass(frozen=True)
+class Enabled:
+    """The new factor, and the recovery codes that are told once and kept nowhere."""
+
+    factor: Listed
+    recovery_codes: list[str]
+
+
+def start(rt: Runtime, account: Account) -> StartedSetup:
+    """Make a secret that waits for its first code; setups begun earlier stay open.
+
+    Raises: MfaFactorAlreadyExists.
+    """
+    _require_no_factor(rt, account)
+    life = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
+    secret = totp.new_secret()
+    waiting = {
+        "user_id": account.id,
+        "secret": rt.secret_box.seal(secret, _sealed_for(account.id)),
+    }
+    token = flows.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
+    issuer = rt.settings.get(keys.BRANDING_TITLE)
+    uri = totp.otpauth_uri(secret, issuer, account.email or account.username)
+    return StartedSetup(token, life, secret, uri)
+
+
+def finish(
+    rt: Runtime,
+    principal: Principal,
+    *,
+    flow_token: str,
+    code: str,
+    name: str | None,
+    client: Client,
+) -> Enabled:
+    """Add the authenticator app that shows the right code, and make recovery codes.
+
+    The code stays good for the next login (decision A15). Raises, in this order:
+    FactorNameTooLong, PendingActivation, MfaFactorAlreadyExists, SetupInvalid,
+    SetupOfAnotherAccount, TotpCodeMalformed, MfaCodeInvalid; AccountDisabled, TokenInvalid and
+    some of these once more when it happened meanwhile.
+    """
+    name = _tidy_name(name)
+    users.require_activated(principal.account)
+    _require_no_factor(rt, principal.account)
+    setups = flows.totp_setups(rt)
+    flow = _open_flow(rt, principal, setups.find(flow_token.strip()))
+    secret = _proven_secret(rt, principal.user_id, flow, code)
+    codes = recovery_codes.new_codes()
+    with ExitStack() as undo:
+        with rt.transaction() as session:
+            account = _held_without_factor(rt, session, principal)
+            users.require_activated(account)
+            if not setups.consume(flow):
+                raise SetupInvalid
+            undo.callback(setups.reopen, flow)
+            factor = _enable(rt, session, account, name, secret, codes, client)
+        undo.pop_all()
+    return Enabled(factor, codes)
+
+
+def _open_flow(rt: Runtime, principal: Principal, flow: Flow | None) -> Flow:
+    """Insist on a setup that can be finished.
+
+    Raises: SetupInvalid; MfaFactorAlreadyExists when it just was.
+    """
+    if flow is not None and flow.state is FlowState.CONSUMED:
+        # A simultaneous request used it up, and may not have committed its factor yet.
+        with rt.transaction() as session:
+            _held_without_factor(rt, session, principal)
+    if flow is None or flow.state is not FlowState.OPEN:
+        raise SetupInvalid
+    return flow
+
+
+def _held_without_factor(rt: Runtime, session: Session, principal: Principal) -> Account:
+    account = sessions.hold(rt, session, principal)
+    if queries.has_factor(session, account.id):
+        raise MfaFactorAlreadyExists
+    return account
+
+
+def _proven_secret(rt: Runtime, user_id: int, flow: Flow, typed: str) -> str:
+    """Return the secret of a setup, if what was typed is a code of it."""
+    if flow.data["user_id"] != user_id:
+        raise SetupOfAnotherAccount
+    code = totp.normalised(typed)
+    if code is None:
+        raise TotpCodeMalformed
+    secret = rt.secret_box.open(flow.data["secret"], _sealed_for(user_id))
+    if totp.matching_step(secret, code, rt.clock.now()) is None:
+        raise MfaCodeInvalid
+    return secret
+
+
+def _enable(
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    name: str,
+    secret: str,
+    codes: list[str],
+    client: Client,
+) -> Listed:
+    now = rt.clock.now()
+    sealed = rt.secret_box.seal(secret, service.sealed_for(account.id))
+    factor_id = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
+    service.store_codes(rt, session, account.id, codes)
+    audit.record(
+        rt,
+        session,
+        Action.USER_MFA_ENABLE,
+        EntityType.MFA_FACTOR,
+        client=client,
+        user_id=account.id,
+        entity_id=factor_id,
+        entity_name=name,
+        details={
+            "method": MfaMethod.TOTP,
+            "factor_id": factor_id,
+            "factor_name": name,
+            "recovery_code_count": len(codes),
+        },
+    )
+    service.notify(rt, session, account, Notice.FACTOR_ADDED)
+    return Listed(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
+
+
+def _require_no_factor(rt: Runtime, account: Account) -> None:
+    if queries.find_held(rt.database, account.id) is not None:
+        raise MfaFactorAlreadyExists
+
+
+def _tidy_name(typed: str | None) -> str:
+    name = (typed or "").strip() or DEFAULT_NAME
+    if len(name) > LONGEST_FACTOR_NAME:
+        raise FactorNameTooLong
+    return name
+
+
+def _sealed_for(user_id: int) -> str:
+    """Return the name a waiting secret is sealed under, so that it is no factor's."""
+    return f"totp_setup:{user_id}"

@@ -1,0 +1,35 @@
+"""What an operator does with second factors as a whole."""
+
+from sqlalchemy.orm import Session
+
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.mfa import queries
+from app.mfa.service import sealed_for
+
+BATCH_ROWS = 500
+
+
+def reseal(rt: Runtime, session: Session) -> int:
+    """Encrypt the secrets of TOTP factors under the newest key; return how many changed.
+
+    What cannot be decrypted is left alone: a key that comes back may still open it. Recovery codes
+    are not known here, so theirs are kept, and verified, under the key they were made with.
+    """
+    changed = last_id = 0
+    while batch := queries.list_sealed(session, last_id, BATCH_ROWS):
+        for factor_id, user_id, sealed in batch:
+            changed += _reseal(rt, session, factor_id, user_id, sealed)
+            last_id = factor_id
+    return changed
+
+
+def _reseal(rt: Runtime, session: Session, factor_id: int, user_id: int, sealed: str) -> bool:
+    if rt.secret_box.is_current(sealed):
+        return False
+    row = sealed_for(user_id)
+    try:
+        clear = rt.secret_box.open(sealed, row)
+    except SecretUnreadable:
+        return False
+    return queries.replace_secret(session, factor_id, sealed, rt.secret_box.seal(clear, row))
