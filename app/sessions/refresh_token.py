@@ -11,6 +11,7 @@ import base64
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from app.core.keyring import Keyring, SecretKey
 from app.core.tokens import digest, random_bytes
@@ -32,12 +33,12 @@ class RefreshToken:
     selector: bytes
     expires_at: datetime
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Return what the live token is stored as."""
         return digest(self.text)
 
-    @property
+    @cached_property
     def selector_digest(self) -> str:
         """Return what the session is found by."""
         return digest(self.selector.hex())

@@ -13,21 +13,13 @@ REFRESH_PATH = "/api/v1/auth"
 
 
 def access_cookie() -> str | None:
-    """Return the presented access token; an empty cookie is present too.
-
-    Nearly every request asks, and `request.cookies` decodes all the site's cookies to find one.
-    """
-    for cookie in request.environ.get("HTTP_COOKIE", "").split(";"):
-        name, separator, value = cookie.partition("=")
-        if name.strip() == ACCESS_COOKIE and separator:
-            text: str = value.strip()
-            return text
-    return None
+    """Return the presented access token; an empty cookie is present too."""
+    return _presented(ACCESS_COOKIE)
 
 
 def refresh_cookie() -> str | None:
     """Return the presented refresh token; None when there is none."""
-    return request.cookies.get(REFRESH_COOKIE) or None
+    return _presented(REFRESH_COOKIE) or None
 
 
 def write(response: Response, pair: TokenPair) -> Response:
@@ -44,6 +36,19 @@ def clear(response: Response) -> Response:
     _set(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
     _set(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
     return response
+
+
+def _presented(wanted: str) -> str | None:
+    """Return a cookie's value.
+
+    Nearly every request asks, and `request.cookies` decodes all the site's cookies to find one.
+    """
+    for cookie in request.environ.get("HTTP_COOKIE", "").split(";"):
+        name, separator, value = cookie.partition("=")
+        if name.strip() == wanted and separator:
+            text: str = value.strip()
+            return text
+    return None
 
 
 def _set(
