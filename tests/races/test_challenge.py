@@ -14,6 +14,7 @@ from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import audit_rows, configure, count, make_user
+from tests.support.live import eventually
 from tests.support.races import at_once
 
 INVALID = "auth.mfa_flow_invalid"
@@ -184,5 +185,10 @@ def test_switches_are_seen_by_every_worker(live, owner, live_enabled):
         flow_token = start_login(clients[0], owner)
         configure(live.rt, auth_password_login_enabled=False)
         for client in clients:
+            eventually(
+                lambda c=client: not c.post("/auth/check").ok()["password_login_enabled"],
+                "the switch",
+                2,
+            )
             answer = verify(client, flow_token, live_enabled.app.code())
             answer.fails(403, "auth.password_login_disabled")
