@@ -7,6 +7,7 @@ everything pass, while failed secrets are counted per network in this process (d
 import math
 import threading
 from collections import OrderedDict, deque
+from contextlib import suppress
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -91,25 +92,37 @@ class FailedSecrets:
         self._secret_box = secret_box
         self._local = _LocalFailures(clock, limit)
 
-    def reserve(self, account: str, network: str) -> None:
-        """Count an attempt before its secret is verified.
+    def reserve(self, account: str, network: str) -> str:
+        """Count an attempt before its secret is verified; return its name, for `give_back`.
 
         `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
         """
         now = self._clock.now().timestamp()
         keys = [self._key(account, network)]
-        limit = self._limit
+        limit, attempt = self._limit, random_hex()
         arguments: list[str | float] = [
             f"{now:.6f}",
             limit.window_seconds,
             limit.attempts,
-            random_hex(),
+            attempt,
         ]
         try:
             wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
         except RedisError:
             wait_ms = self._local.reserve(network)
         _refuse_for(wait_ms)
+        return attempt
+
+    def give_back(self, account: str, network: str, attempt: str) -> None:
+        """Uncount one attempt, whose secret was right, and none of those that were wrong.
+
+        For what proves a secret without completing a login: to forget the others would let whoever
+        knows one secret guess at another without end (decision E20).
+        """
+        self._local.give_back(network)
+        key = self._key(account, network)
+        with suppress(RedisError):  # it is forgotten when its window has passed
+            self._breaker.call(lambda: self._redis.zrem(key, attempt))
 
     def clear(self, account: str, network: str) -> None:
         """Forget the attempts: the login is complete."""

@@ -96,7 +96,7 @@ def _with_proof(
     if code is None or not code.strip():
         raise MfaCodeInvalid
     attempts_key = identifiers.attempts_key(principal.user_id)
-    rt.failed_secrets.reserve(attempts_key, client.network)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     proof = _proof(rt, principal.user_id, code)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
@@ -104,8 +104,10 @@ def _with_proof(
         if not service.claim(rt, session, account.id, proof, purpose=Purpose.MANAGEMENT):
             # Another request used the same code a moment ago.
             raise MfaRecoveryCodeUsed if proof.recovery_code_id is not None else MfaCodeInvalid
+        if proof.recovery_code_id is not None:
+            service.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
         result = change(session, account)
-    rt.failed_secrets.clear(attempts_key, client.network)
+    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     return result
 
 

@@ -51,10 +51,10 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, account.id)
     attempts_key = identifiers.attempts_key(account.id)
-    rt.failed_secrets.reserve(attempts_key, client.network)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
         raise CredentialsFailed
-    rt.failed_secrets.clear(attempts_key, client.network)
+    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     if new_password == current_password:
         raise PasswordUnchanged
     users.require_acceptable(new_password)

@@ -279,12 +279,14 @@ def test_the_limit_drains(signed_in, enabled, clock):
     regenerate(signed_in, enabled.app.code()).ok()
 
 
-def test_a_right_code_clears_the_count(signed_in, enabled):
+def test_a_right_code_is_not_counted_and_clears_no_guess(signed_in, enabled, clock):
     for _ in range(9):
         regenerate(signed_in, enabled.app.wrong_code()).fails(401, "auth.mfa_code_invalid")
-    regenerate(signed_in, enabled.app.code()).ok()
-    for _ in range(10):
-        regenerate(signed_in, enabled.app.wrong_code()).fails(401, "auth.mfa_code_invalid")
+    for _ in range(2):
+        regenerate(signed_in, enabled.app.code()).ok()
+        clock.advance(seconds=30)
+    regenerate(signed_in, enabled.app.wrong_code()).fails(401, "auth.mfa_code_invalid")
+    regenerate(signed_in, enabled.app.code()).fails(429, "rate_limited")
 
 
 def test_no_code_at_all_is_no_guess(signed_in, enabled):

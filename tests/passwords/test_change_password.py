@@ -152,12 +152,15 @@ def test_guesses_at_the_current_password_count_like_failed_logins(signed_in, use
     signed_in.me().ok()
 
 
-def test_a_change_clears_the_guesses(signed_in, user):
+def test_a_right_password_is_not_counted_and_clears_no_guess(signed_in, user):
+    """Else who knows the password could guess at the second factor without end."""
     for _ in range(9):
         change(signed_in, WRONG).fails(401, "auth.credentials_failed")
+    for _ in range(3):
+        change(signed_in, user.password, user.password).fails(400, "bad_request")
     change(signed_in, user.password).ok()
-    for _ in range(10):
-        signed_in.stranger().login(user, WRONG).fails(401, "auth.credentials_failed")
+    signed_in.stranger().login(user, WRONG).fails(401, "auth.credentials_failed")
+    signed_in.stranger().login(user, WRONG).fails(429, "rate_limited")
 
 
 def test_a_change_is_audited_without_the_passwords(rt, signed_in, user):
