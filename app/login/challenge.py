@@ -144,7 +144,7 @@ def _unchanged_account(rt: Runtime, waiting: WaitingLogin) -> Account:
     Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
     account = users_queries.find_by_id(rt.database, waiting.user_id)
-    if account is None:
+    if account is None or account.created_at.isoformat() != waiting.account:
         raise MfaFlowInvalid
     if account.status != Status.ACTIVE:
         raise AccountDisabled

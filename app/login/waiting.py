@@ -34,12 +34,14 @@ class FirstFactorKind(StrEnum):
 class WaitingLogin:
     """What the first step has proven, and where it came from.
 
-    `flow_id` names it in the audit log, which no token may get into.
+    `flow_id` names it in the audit log, which no token may get into. `account` is the account's
+    `created_at` as text: SQLite gives the id of a deleted account to the next one.
     """
 
     flow: Flow
     flow_id: str
     user_id: int
+    account: str
     session_version: int
     first_factor: FirstFactorKind
     client: Client
@@ -53,6 +55,7 @@ def open_login(
     data = {
         "flow_id": random_uuid(),
         "user_id": account.id,
+        "account": account.created_at.isoformat(),
         "session_version": account.session_version,
         "first_factor": first_factor,
         "client": asdict(client),
@@ -78,6 +81,7 @@ def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
         flow=flow,
         flow_id=flow.data["flow_id"],
         user_id=flow.data["user_id"],
+        account=flow.data["account"],
         session_version=flow.data["session_version"],
         first_factor=FirstFactorKind(flow.data["first_factor"]),
         client=Client(**flow.data["client"]),

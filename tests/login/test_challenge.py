@@ -431,6 +431,15 @@ def test_a_deleted_account_has_no_waiting_login(rt, api, user, enabled):
     verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
+def test_an_account_that_was_given_a_deleted_one_s_id_has_no_waiting_login(
+    rt, api, user, enabled, clock
+):
+    flow_token = start_login(api, user)
+    clock.advance(seconds=1)
+    change_user(rt, user, created_at=clock.now())  # all that such a newcomer need differ in
+    verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
+
+
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
