@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Column, Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy import Column, Connection, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
@@ -13,6 +13,7 @@ Reader = Connection | Session
 
 # Statements that run once per mail spare themselves the way through the ORM.
 MAILS = cast("Table", OutboxMail.__table__)
+_ADD = insert(MAILS)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
 
@@ -82,18 +83,17 @@ def add(
     session: Session, mail_id: str, template: str, recipient: str, payload: str, now: datetime
 ) -> None:
     """Write a mail that is due at once."""
-    session.add(
-        OutboxMail(
-            id=mail_id,
-            template=template,
-            recipient=recipient,
-            payload=payload,
-            status=MailStatus.QUEUED,
-            attempts=0,
-            created_at=now,
-            due_at=now,
-        )
-    )
+    values = {
+        "id": mail_id,
+        "template": template,
+        "recipient": recipient,
+        "payload": payload,
+        "status": MailStatus.QUEUED,
+        "attempts": 0,
+        "created_at": now,
+        "due_at": now,
+    }
+    session.connection().execute(_ADD, values)
 
 
 def is_any_due(reader: Reader, now: datetime) -> bool:
