@@ -4,16 +4,17 @@ Invariant: an account gets its one factor under the lock of its own row, so simu
 cannot both succeed; the unique column says the same.
 """
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
+from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
-from app.core.flow_store import Flow, FlowState
+from app.core.flow_store import Flow, FlowState, FlowStore
 from app.core.runtime import Runtime
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import (
@@ -102,10 +103,15 @@ def finish(
             users.require_activated(account)
             if not setups.consume(flow):
                 raise SetupInvalid
-            undo.callback(setups.reopen, flow)
+            undo.callback(_reopen, setups, flow)
             factor = _enable(rt, session, account, name, secret, codes, client)
         undo.pop_all()
     return Enabled(factor, codes)
+
+
+def _reopen(setups: FlowStore, flow: Flow) -> None:
+    with suppress(RedisError):  # the set-up stays used up then, which is safe
+        setups.reopen(flow)
 
 
 def _open_flow(rt: Runtime, principal: Principal, flow: Flow | None) -> Flow:
