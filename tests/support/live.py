@@ -119,8 +119,7 @@ class LiveService:
 
     def workers(self) -> list[int]:
         """Return the process ids of the workers that are alive."""
-        children = psutil.Process(self.pid).children()
-        return [child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE]
+        return [child.pid for child in psutil.Process(self.pid).children() if is_alive(child)]
 
     def wait(self) -> None:
         """Return once the service answers with all its workers."""
@@ -205,6 +204,14 @@ class LiveService:
         finally:
             for client in [*found.values(), *spare]:
                 client.close()
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Tell whether `process` still runs; it may end at any moment, also while being asked."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 class LiveClient:
