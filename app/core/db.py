@@ -183,6 +183,18 @@ class Database:
         """
         return self.change_together((prepared, values))
 
+    def change_returning(self, prepared: Prepared, *values: Any) -> list[Row]:
+        """Like `change`, for a statement with RETURNING: return what it says of the changed rows.
+
+        Raises: DatabaseUnavailable.
+        """
+        self._count_statement()
+        compiled = self._compiled_for(prepared)
+        if not self.is_sqlite:
+            return self._runner.returned(compiled, values)
+        with self._write_turn:
+            return self._patiently(lambda: self._runner.returned(compiled, values))
+
     def change_together(self, *steps: tuple[Prepared, Row]) -> int:
         """Run prepared statements as one transaction; return how many rows the last one changed.
 

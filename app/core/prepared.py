@@ -109,6 +109,15 @@ class Runner:
             rows = self._on_cursor([step], lambda cursor: cursor.fetchall())
         return compiled.processed(rows)
 
+    def returned(self, compiled: Compiled, values: Row) -> list[Row]:
+        """Run a statement with RETURNING and return its rows; it is never run twice.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        step = (compiled, compiled.bound(values))
+        rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
+        return compiled.processed(rows)
+
     def changed(self, steps: Sequence[tuple[Compiled, Row]]) -> int:
         """Run statements as one transaction; return how many rows the last one changed.
 
@@ -200,9 +209,7 @@ def _prepared(
 
 def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[int, Processor]]:
     """Return what turns the driver's values into the columns' types, where anything does."""
-    if isinstance(statement, Insert | Update):
-        return []
-    types = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
+    types = [column.type.dialect_impl(dialect) for column in statement.exported_columns]
     processors = [kind.result_processor(dialect, None) for kind in types]
     return [(index, p) for index, p in enumerate(processors) if p is not None]
 

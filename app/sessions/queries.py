@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    Boolean,
     Connection,
     String,
     bindparam,
@@ -26,7 +27,7 @@ from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
-from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
 
 Reader = Connection | Session
 
@@ -69,10 +70,19 @@ _INSERT = insert(LoginSession)
 _ROTATE = Prepared(
     update(LoginSession)
     .where(
-        LoginSession.id == bindparam("session_id", type_=LoginSession.id.type),
+        LoginSession.refresh_selector == bindparam("selector"),
         LoginSession.refresh_digest == bindparam("old_digest"),
         LoginSession.revoked_at.is_(None),
         LoginSession.expires_at > bindparam("now"),
+        LoginSession.is_limited.is_(False),
+        exists(
+            select(User.id).where(
+                User.id == LoginSession.user_id,
+                User.status == bindparam("active"),
+                User.must_change_password.is_(False)
+                | bindparam("is_change_forced", type_=Boolean()).is_(False),
+            )
+        ),
     )
     .values(
         refresh_digest=bindparam("new_digest", type_=String(64)),
@@ -83,11 +93,14 @@ _ROTATE = Prepared(
         user_agent=func.coalesce(
             bindparam("user_agent", type_=String(512)), LoginSession.user_agent
         ),
-    ),
+    )
+    .returning(LoginSession.id, LoginSession.user_id),
     (
-        "session_id",
+        "selector",
         "old_digest",
         "now",
+        "active",
+        "is_change_forced",
         "new_digest",
         "new_expires_at",
         "address",
@@ -201,18 +214,32 @@ def find_holder(database: Database, token: RefreshToken) -> Holder | None:
 
 def rotate(
     database: Database,
-    session_id: str,
     old: RefreshToken,
     successor: RefreshToken,
     client: Client,
     now: datetime,
-) -> bool:
-    """Put a new refresh token in the place of a live one; False if it no longer is.
+    *,
+    is_change_forced: bool,
+) -> tuple[str, int] | None:
+    """Put a new refresh token in the place of a live one; return its session and user.
 
-    A single UPDATE, so of two simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
+    `is_change_forced` says whether accounts that must change their password are held back.
+    None if the token is not live, or its session may not go on. A single UPDATE, so of two
+    simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
     """
-    values = (now, successor.digest, successor.expires_at, client.address, client.user_agent)
-    return database.change(_ROTATE, session_id, old.digest, *values) == 1
+    rows = database.change_returning(
+        _ROTATE,
+        old.selector_digest,
+        old.digest,
+        now,
+        Status.ACTIVE,
+        is_change_forced,
+        successor.digest,
+        successor.expires_at,
+        client.address,
+        client.user_agent,
+    )
+    return (rows[0][0], rows[0][1]) if rows else None
 
 
 def list_live(database: Database, user_id: int, now: datetime) -> list[Listed]:

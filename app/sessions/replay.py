@@ -7,26 +7,9 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import queries, rotations
-from app.sessions.errors import (
-    AccountDisabled,
-    RefreshTokenReused,
-    RefreshTokenStale,
-    TokenExpired,
-    TokenInvalid,
-)
+from app.sessions.errors import RefreshTokenReused, RefreshTokenStale, TokenExpired
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
-from app.users.models import Status
-
-
-def judge_lost_race(rt: Runtime, token: RefreshToken) -> Exception:
-    """Say why a token that was live a moment ago no longer is: never a replay."""
-    holder = queries.find_holder(rt.database, token)
-    if holder is not None and holder.status != Status.ACTIVE:
-        return AccountDisabled()
-    if holder is None or holder.revoked_at is not None:
-        return TokenInvalid()
-    return RefreshTokenStale()
 
 
 def judge_spent(

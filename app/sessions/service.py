@@ -17,6 +17,7 @@ from app.sessions import access_token, queries, refresh_token, replay, rotations
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
+    RefreshTokenStale,
     SessionNotFound,
     SessionUserMismatch,
     TokenExpired,
@@ -97,23 +98,41 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
 
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
+    now = rt.clock.now()
+    successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)
+    rotated = queries.rotate(
+        rt.database,
+        token,
+        successor,
+        client,
+        now,
+        is_change_forced=rt.settings.get(keys.PASSWORD_LOGIN_ENABLED),
+    )
+    if rotated is None:
+        raise _why_not_rotated(rt, token, client, arrived_at)
+    session_id, user_id = rotated
+    rotations.remember(rt, token.digest)
+    return _pair(rt, session_id, user_id, successor, now)
+
+
+def _why_not_rotated(
+    rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime
+) -> Exception:
     holder = queries.find_holder(rt.database, token)
     if holder is None:
-        raise TokenInvalid
+        return TokenInvalid()
     if holder.status != Status.ACTIVE:
-        raise AccountDisabled
+        return AccountDisabled()
     if holder.revoked_at is not None:
-        raise TokenInvalid
+        return TokenInvalid()
     if not token.is_stored_as(holder.refresh_digest):
-        raise replay.judge_spent(rt, token, holder, client, arrived_at)
-    _require_refreshable(rt, holder)
-    now = rt.clock.now()
-    expires_at = _refresh_expiry(rt, now)
-    successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
-    if not queries.rotate(rt.database, holder.session_id, token, successor, client, now):
-        raise replay.judge_lost_race(rt, token)
-    rotations.remember(rt, token.digest)
-    return _pair(rt, holder.session_id, holder.user_id, successor, now)
+        return replay.judge_spent(rt, token, holder, client, arrived_at)
+    if holder.expires_at <= rt.clock.now():
+        return TokenExpired()
+    if holder.is_limited or is_change_forced(rt, holder):
+        return PasswordChangeRequired()
+    # What stood in the way is gone since: the token is still good for the next try.
+    return RefreshTokenStale()
 
 
 def list_sessions(
@@ -237,13 +256,6 @@ def canonical_id(session_id: str) -> str:
         return str(uuid.UUID(session_id))
     except ValueError:
         raise SessionNotFound from None
-
-
-def _require_refreshable(rt: Runtime, holder: queries.Holder) -> None:
-    if holder.expires_at <= rt.clock.now():
-        raise TokenExpired
-    if holder.is_limited or is_change_forced(rt, holder):
-        raise PasswordChangeRequired
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:

@@ -360,15 +360,16 @@ def test_only_a_trusted_proxy_tells_the_time_of_arrival(signed_in, clock):
     answer.fails(401, "auth.refresh_token_reuse_detected")
 
 
-def test_a_token_spent_between_reading_and_exchanging_it_is_stale(signed_in, user, monkeypatch):
-    """Two requests read the same live token; the other one is faster."""
+def test_a_token_spent_while_its_refresh_was_under_way_is_stale(signed_in, clock, monkeypatch):
+    """Two requests bring the same live token; the one that came later is faster."""
     late = signed_in.twin()
     exchange = queries.rotate
 
-    def overtaken(*arguments):
+    def overtaken(*arguments, **named):
         monkeypatch.setattr(queries, "rotate", exchange)
+        clock.advance(seconds=0.001)
         signed_in.refresh().ok()
-        return exchange(*arguments)
+        return exchange(*arguments, **named)
 
     monkeypatch.setattr(queries, "rotate", overtaken)
     answer = late.refresh().fails(401, "auth.refresh_token_stale")
@@ -377,16 +378,33 @@ def test_a_token_spent_between_reading_and_exchanging_it_is_stale(signed_in, use
     signed_in.refresh().ok()
 
 
-def test_a_session_ended_between_reading_and_exchanging_gives_no_token(signed_in, monkeypatch):
+def test_a_session_that_ends_while_its_refresh_is_under_way_gives_no_token(signed_in, monkeypatch):
     copy = signed_in.twin()
     exchange = queries.rotate
 
-    def overtaken(*arguments):
+    def overtaken(*arguments, **named):
         copy.post("/auth/logout").ok()
-        return exchange(*arguments)
+        return exchange(*arguments, **named)
 
     monkeypatch.setattr(queries, "rotate", overtaken)
     signed_in.refresh().fails(401, "auth.token_invalid")
+
+
+def test_an_account_enabled_again_while_its_refresh_is_under_way_may_try_again(
+    rt, signed_in, user, monkeypatch
+):
+    exchange = queries.rotate
+
+    def too_early(*arguments, **named):
+        change_user(rt, user, status="disabled")
+        refused = exchange(*arguments, **named)
+        change_user(rt, user, status="active")
+        return refused
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queries, "rotate", too_early)
+        signed_in.refresh().fails(401, "auth.refresh_token_stale")
+    signed_in.refresh().ok()
 
 
 # --- the grace key -----------------------------------------------------------------------------
