@@ -4,6 +4,9 @@ A flow is a hash under the digest of its token, so Redis never shows a token. Th
 expiry; the key lives on for a while, so that "expired" and "unknown" stay different answers
 (decision E19). Everything that must happen at most once is one script.
 
+A client whose answer was lost asks again, so a script may run twice. Whoever may win something
+therefore brings a name of its own, an attempt, and the second run answers what the first one did.
+
 Every method raises RedisError while Redis does not answer: without its flow nobody gets further.
 """
 
@@ -19,6 +22,7 @@ from redis import Redis
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.lua import Script
+from app.core.rate_limits import RESERVE, Slots, refuse_for
 from app.core.tokens import digest, random_hex
 
 # How long an ended flow still says what became of it.
@@ -45,25 +49,58 @@ class Flow:
     expires_at: datetime
 
 
-# Spends an attempt of an open flow that has one left. Answers how many are spent now, or 0.
-_SPEND = Script("""
-if redis.call('HGET', KEYS[1], 'state') ~= 'open' then return 0 end
-if tonumber(redis.call('HGET', KEYS[1], 'expires_at')) <= tonumber(ARGV[1]) then return 0 end
-if tonumber(redis.call('HGET', KEYS[1], 'attempts')) >= tonumber(ARGV[2]) then return 0 end
-return redis.call('HINCRBY', KEYS[1], 'attempts', 1)
-""")
-
-# Takes an attempt back, of a flow that still is there and has one to take.
-_GIVE_BACK = Script("""
-if tonumber(redis.call('HGET', KEYS[1], 'attempts') or 0) < 1 then return 0 end
-redis.call('HINCRBY', KEYS[1], 'attempts', -1)
+# Opens a flow and puts it on the list of its account's. What Redis has forgotten by itself leaves
+# that list, which is kept as long as the flow of it that is kept longest.
+# ARGV: name, expires_at, seconds to keep, what has been forgotten by now, then the fields.
+_OPEN = Script("""
+redis.call('HSET', KEYS[1], unpack(ARGV, 5))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[4])
+redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+if redis.call('TTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('EXPIRE', KEYS[2], ARGV[3]) end
 return 1
 """)
 
-# Moves a flow from one state to another. Answers 1 for the one caller that did.
-_MOVE = Script("""
-if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[2])
+# Spends an attempt of an open flow that has one left, and one of its account's slots.
+# Answers the attempt's number, 0 for none left, or less than 0: milliseconds to wait for a slot.
+# ARGV: now, attempts of a flow, attempt, seconds of the window, slots.
+_SPEND = Script(f"""{RESERVE}
+local mine = 'attempt:' .. ARGV[3]
+local known = redis.call('HGET', KEYS[1], mine)
+if known then return tonumber(known) end
+local now = tonumber(ARGV[1])
+local state, expires_at, spent = unpack(
+  redis.call('HMGET', KEYS[1], 'state', 'expires_at', 'attempts'))
+if state ~= 'open' or tonumber(expires_at) <= now then return 0 end
+if tonumber(spent) >= tonumber(ARGV[2]) then return 0 end
+local wait_ms = reserve(KEYS[2], now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
+if wait_ms > 0 then return -wait_ms end
+local number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+redis.call('HSET', KEYS[1], mine, number)
+return number
+""")
+
+# Uses an open flow up. Answers 1 to the one attempt that did, however often that one asks.
+_CONSUME = Script("""
+local state, by = unpack(redis.call('HMGET', KEYS[1], 'state', 'consumed_by'))
+if state == 'consumed' and by == ARGV[1] then return 1 end
+if state ~= 'open' then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'consumed', 'consumed_by', ARGV[1])
+return 1
+""")
+
+# Opens a flow again that this attempt used up, and no other one since.
+_REOPEN = Script("""
+if redis.call('HGET', KEYS[1], 'consumed_by') ~= ARGV[1] then return 0 end
+redis.call('HDEL', KEYS[1], 'consumed_by')
+redis.call('HSET', KEYS[1], 'state', 'open')
+return 1
+""")
+
+# Ends an open flow.
+_EXHAUST = Script("""
+if redis.call('HGET', KEYS[1], 'state') ~= 'open' then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'exhausted')
 return 1
 """)
 
@@ -90,26 +127,21 @@ class FlowStore:
         token = prefix + random_hex()
         name, now = digest(token), self._clock.now()
         expires_at = now + life
-        seconds = int((life + REMEMBERED).total_seconds()) + 1
-        fields: dict[Any, Any] = {
+        fields: dict[str, str | float] = {
             "data": json.dumps(data),
             "state": FlowState.OPEN.value,
             "attempts": 0,
-            "expires_at": f"{expires_at.timestamp():.6f}",
+            "expires_at": _seconds(expires_at),
         }
-        index = self._index(user_id)
-
-        def store() -> None:
-            with self._redis.pipeline(transaction=True) as pipeline:
-                pipeline.hset(self._key(name), mapping=fields)
-                pipeline.expire(self._key(name), seconds)
-                # What Redis has forgotten by itself leaves the index, too.
-                pipeline.zremrangebyscore(index, "-inf", (now - REMEMBERED).timestamp())
-                pipeline.zadd(index, {name: expires_at.timestamp()})
-                pipeline.expire(index, seconds)
-                pipeline.execute()
-
-        self._breaker.call(store)
+        self._run(
+            _OPEN,
+            [self._key(name), self._index(user_id)],
+            name,
+            _seconds(expires_at),
+            int((life + REMEMBERED).total_seconds()) + 1,
+            _seconds(now - REMEMBERED),
+            *(text for pair in fields.items() for text in pair),
+        )
         return token
 
     def find(self, token: str) -> Flow | None:
@@ -126,47 +158,56 @@ class FlowStore:
             state = FlowState.EXPIRED
         return Flow(name, json.loads(found["data"]), state, int(found["attempts"]), expires_at)
 
-    def spend_attempt(self, flow: Flow, most: int) -> int:
+    def spend_attempt(self, flow: Flow, attempt: str, most: int, slots: Slots) -> int:
         """Count an attempt before what was typed is looked at; return its number, from 1 on.
 
+        It is one of `most` of the flow and takes one of its account's `slots`: both or neither.
         0: none was left, or the flow has ended meanwhile; nothing may be looked at then.
+        Raises: RateLimited.
         """
-        now = f"{self._clock.now().timestamp():.6f}"
-        return self._run(_SPEND, self._key(flow.name), now, most)
+        limit = slots.limit
+        outcome = self._run(
+            _SPEND,
+            [self._key(flow.name), slots.key],
+            _seconds(self._clock.now()),
+            most,
+            attempt,
+            limit.window_seconds,
+            limit.attempts,
+        )
+        refuse_for(max(0, -outcome))
+        return outcome
 
-    def give_back_attempt(self, flow: Flow) -> None:
-        """Undo `spend_attempt`, when nothing was looked at after all."""
-        self._run(_GIVE_BACK, self._key(flow.name))
-
-    def consume(self, flow: Flow) -> bool:
-        """Use the flow up; of simultaneous callers one is told True."""
-        return self._moved(flow, FlowState.OPEN, FlowState.CONSUMED)
+    def consume(self, flow: Flow, attempt: str) -> bool:
+        """Use the flow up; of simultaneous attempts one is told True."""
+        return self._run(_CONSUME, [self._key(flow.name)], attempt) == 1
 
     def is_consumed(self, flow: Flow) -> bool:
         """Tell whether somebody has used the flow up since it was read."""
         state = self._breaker.call(lambda: self._redis.hget(self._key(flow.name), "state"))
         return state == FlowState.CONSUMED
 
-    def exhaust(self, flow: Flow) -> bool:
-        """End a flow whose attempts are spent; of simultaneous callers one is told True."""
-        return self._moved(flow, FlowState.OPEN, FlowState.EXHAUSTED)
+    def exhaust(self, flow: Flow) -> None:
+        """End a flow whose attempts are spent."""
+        self._run(_EXHAUST, [self._key(flow.name)])
 
-    def reopen(self, flow: Flow) -> None:
-        """Undo `consume`, when what it was consumed for did not happen; attempts stay spent."""
-        self._moved(flow, FlowState.CONSUMED, FlowState.OPEN)
+    def reopen(self, flow: Flow, attempt: str) -> None:
+        """Undo this attempt's `consume`, when nothing came of it; attempts stay spent."""
+        self._run(_REOPEN, [self._key(flow.name)], attempt)
 
     def discard_all(self, user_id: int) -> None:
         """Forget every flow of an account."""
-        self._run(_DISCARD, self._index(user_id), self._key(""))
+        self._run(_DISCARD, [self._index(user_id)], self._key(""))
 
-    def _moved(self, flow: Flow, old: FlowState, new: FlowState) -> bool:
-        return self._run(_MOVE, self._key(flow.name), old.value, new.value) == 1
-
-    def _run(self, script: Script, key: str, *arguments: str | float) -> int:
-        return self._breaker.call(lambda: script.run(self._redis, [key], *arguments))
+    def _run(self, script: Script, keys: list[str], *arguments: str | float) -> int:
+        return self._breaker.call(lambda: script.run(self._redis, keys, *arguments))
 
     def _key(self, name: str) -> str:
         return f"gatehouse:flow:{self._kind}:{name}"
 
     def _index(self, user_id: int) -> str:
         return f"gatehouse:flows-of:{self._kind}:{user_id}"
+
+
+def _seconds(moment: datetime) -> str:
+    return f"{moment.timestamp():.6f}"

@@ -8,6 +8,7 @@ import math
 import threading
 from collections import OrderedDict, deque
 from contextlib import suppress
+from typing import NamedTuple
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -32,18 +33,31 @@ redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full
 return 0
 """
 
-# A sorted set of attempts by time. Answers 0 and adds the attempt, or the milliseconds to wait.
-_RESERVE = """
-local now, window, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
-if redis.call('ZCARD', KEYS[1]) >= most then
-  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-  return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+# For scripts that count an attempt in a sorted set by time: answers 0, or the milliseconds to wait.
+# An attempt that is counted already is not counted again.
+RESERVE = """
+local function reserve(key, now, window, most, attempt)
+  if redis.call('ZSCORE', key, attempt) then return 0 end
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  if redis.call('ZCARD', key) >= most then
+    local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+  end
+  redis.call('ZADD', key, string.format('%.6f', now), attempt)
+  redis.call('PEXPIRE', key, math.ceil(window * 1000))
+  return 0
 end
-redis.call('ZADD', KEYS[1], string.format('%.6f', now), ARGV[4])
-redis.call('PEXPIRE', KEYS[1], math.ceil(window * 1000))
-return 0
 """
+_RESERVE = f"""{RESERVE}
+return reserve(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+"""
+
+
+class Slots(NamedTuple):
+    """Where an account's attempts are counted, and how many there may be in the window."""
+
+    key: str
+    limit: FailureLimit
 
 
 class RateLimits:
@@ -66,7 +80,7 @@ class RateLimits:
             wait_ms = self._breaker.call(lambda: self._take(keys=keys, args=arguments))
         except RedisError:
             return
-        _refuse_for(wait_ms)
+        refuse_for(wait_ms)
 
 
 class FailedSecrets:
@@ -110,8 +124,12 @@ class FailedSecrets:
             wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
         except RedisError:
             wait_ms = self._local.reserve(network)
-        _refuse_for(wait_ms)
+        refuse_for(wait_ms)
         return attempt
+
+    def slots(self, account: str, network: str) -> Slots:
+        """Return what a script needs to count an attempt together with something else."""
+        return Slots(self._key(account, network), self._limit)
 
     def give_back(self, account: str, network: str, attempt: str) -> None:
         """Uncount one attempt, whose secret was right, and none of those that were wrong.
@@ -170,7 +188,11 @@ class _LocalFailures:
                 times.pop()
 
 
-def _refuse_for(wait_ms: int) -> None:
+def refuse_for(wait_ms: int) -> None:
+    """Refuse a request that has to wait so long; 0 lets it pass.
+
+    Raises: RateLimited.
+    """
     if wait_ms:
         seconds = max(1, math.ceil(wait_ms / 1000))
         raise RateLimited(f"Too many requests. Try again in {seconds} s.", retry_after=seconds)

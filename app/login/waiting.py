@@ -8,10 +8,13 @@ from app.core.client import Client
 from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
+from app.login.errors import PendingActivation
 from app.mfa import flows
 from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
+from app.sessions.errors import AccountDisabled
 from app.settings import keys
-from app.users.models import Account
+from app.users import queries as users_queries
+from app.users.models import Account, Status
 
 PREFIX = "mfa_"
 MOST_ATTEMPTS = 5
@@ -86,3 +89,20 @@ def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
         first_factor=FirstFactorKind(flow.data["first_factor"]),
         client=Client(**flow.data["client"]),
     )
+
+
+def unchanged_account(rt: Runtime, waiting: WaitingLogin) -> Account:
+    """Return the account, if nothing that happened since the first step ends this login.
+
+    Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
+    """
+    account = users_queries.find_by_id(rt.database, waiting.user_id)
+    if account is None or account.created_at.isoformat() != waiting.account:
+        raise MfaFlowInvalid
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.activated_at is None:
+        raise PendingActivation
+    if account.session_version != waiting.session_version:
+        raise MfaFlowInvalid
+    return account
