@@ -12,7 +12,7 @@ Every method raises RedisError while Redis does not answer: without its flow nob
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -43,7 +43,7 @@ class Flow:
     """A flow as it was just read. `name` is its token's digest, `data` what it was opened with."""
 
     name: str
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] = field(repr=False)
     state: FlowState
     attempts: int
     expires_at: datetime

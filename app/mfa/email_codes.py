@@ -52,7 +52,7 @@ class SentCode:
 
     id: str
     user_id: int
-    code_hash: str
+    code_hash: str = field(repr=False)
     expires_at: datetime
 
 
