@@ -22,6 +22,7 @@ from app.mfa.errors import (
     MfaAttemptsExceeded,
     MfaCodeInvalid,
     MfaEmailCodeExpired,
+    MfaEmailCodeRequired,
     MfaFactorRequired,
     MfaFlowInvalid,
     MfaRecoveryCodeUsed,
@@ -62,7 +63,7 @@ def verify(
 def _how_to_look(answer: Answer, code: str) -> Callable[[], Proof]:
     """Return what judges the code; refuse first what is no guess and spends no attempt.
 
-    Raises: MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired.
+    Raises: MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired; MfaFlowInvalid.
     """
     rt, account, method = answer.rt, answer.account, answer.method
     if method is MfaMethod.RECOVERY_CODE:
@@ -87,6 +88,10 @@ def _how_to_look_at_email_code(answer: Answer, digits: str) -> Callable[[], Proo
         sent = email_codes.find(rt, account, flow)
     except MfaEmailCodeExpired as error:
         _record_failure(answer, flow.attempts, error)
+        raise
+    except MfaEmailCodeRequired:
+        if flows.logins(rt).is_consumed(flow):
+            raise MfaFlowInvalid from None  # another request has just used both up
         raise
 
     def look() -> Proof:

@@ -8,7 +8,7 @@ import pytest
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.config import Argon2Cost, FailureLimit
-from app.core.errors import DatabaseUnavailable
+from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.passwords import Passwords
 from app.login import challenge, completion
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
@@ -696,6 +696,26 @@ def test_a_failed_transaction_leaves_login_and_code_as_they_were(
     assert audit_rows(rt, "user_mfa_challenge_success") == []
     assert mailbox.read() == []
     verify(api, flow_token, code, method).ok()
+
+
+def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
+    rt, api, user, enabled, monkeypatch
+):
+    """The answer of the database was lost: the login goes on, but not with this code."""
+    flow_token, code = start_login(api, user), enabled.app.code()
+    real = completion.sessions.open_if_unchanged
+
+    def lose_the_answer(*arguments, **options):
+        real(*arguments, **options)
+        raise DatabaseConnectionLost
+
+    with monkeypatch.context() as patch:
+        patch.setattr(completion.sessions, "open_if_unchanged", lose_the_answer)
+        answer = verify(api, flow_token, code).fails(503, "database.error")
+    assert answer.set_cookies == {}
+    verify(api, flow_token, code).fails(401, WRONG)
+    assert count(rt, LoginSession) == 1
+    verify(api, flow_token, enabled.app.wait()).ok()
 
 
 @pytest.mark.parametrize("attempts_before", [0, 4])

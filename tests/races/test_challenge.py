@@ -1,6 +1,8 @@
 """Second factors under simultaneous requests (issue "Second factors", Must hold)."""
 
+import json
 import os
+import re
 import signal
 from collections import Counter
 
@@ -11,15 +13,18 @@ from app.login import challenge
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
-from tests.support.challenge import give_totp, start_login, verify
+from tests.support.challenge import give_totp, send_code, start_login, verify, wrong
 from tests.support.factories import audit_rows, configure, count, make_user
 from tests.support.live import eventually
+from tests.support.mailbox import text_of
 from tests.support.races import at_once
+from tests.support.smtp import HOST, Sink
 
 INVALID = "auth.mfa_flow_invalid"
 WRONG = "auth.mfa_code_invalid"
 EXCEEDED = "auth.mfa_attempts_exceeded"
 RECOVERY = "recovery_code"
+EMAIL = "email_code"
 
 
 @pytest.fixture
@@ -108,6 +113,65 @@ def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, u
     codes = [right if number % 4 == 0 else wrong for number in range(16)]
     answers = at_once([lambda c=c: verify(ApiClient(app), flow_token, c) for c in codes])
     assert count(rt, LoginSession) == codes_of(answers)["success"] <= 1
+
+
+# --- codes by e-mail ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mailed(rt, api, user):
+    """A login of an account without TOTP, and the code that was sent for it."""
+    with Sink() as sink:
+        configure(
+            rt,
+            mail_smtp_host=HOST,
+            mail_smtp_port=sink.port,
+            mail_from_address="files@files.example",
+            mail_security=False,
+            auth_email_code_login_enabled=True,
+        )
+        flow_token = start_login(api, user)
+        send_code(api, flow_token).ok()
+        [code] = re.findall(r"\b\d{8}\b", text_of(sink.received[-1].message))
+    return flow_token, code
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_of_32_right_email_codes_exactly_one_opens_a_session(rt, app, mailed, attempt):
+    flow_token, code = mailed
+    answers = at_once([lambda: verify(ApiClient(app), flow_token, code, EMAIL)] * 32)
+    assert codes_of(answers) == {"success": 1, INVALID: 31}
+    assert count(rt, LoginSession) == 1
+    assert [a.set_cookies for a in answers if a.status != 200] == [{}] * 31
+    assert len(audit_rows(rt, "user_mfa_challenge_success")) == 1
+
+
+def test_of_32_wrong_email_codes_exactly_five_count(rt, app, api, mailed):
+    flow_token, code = mailed
+    answers = at_once([lambda: verify(ApiClient(app), flow_token, wrong(code), EMAIL)] * 32)
+    assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
+    counted = [
+        json.loads(entry.details)["attempt_count"]
+        for entry in audit_rows(rt, "user_mfa_challenge_failed")
+    ]
+    assert sorted(counted) == [1, 2, 3, 4, 5]
+    verify(api, flow_token, code, EMAIL).fails(401, INVALID)
+    assert count(rt, LoginSession) == 0
+
+
+def test_two_methods_at_once_open_one_session(rt, app, api, user, mailed, clock):
+    """One login, two right codes: the login is what is good once."""
+    flow_token, code = mailed
+    configure(rt, auth_email_code_login_allow_totp_fallback=True)
+    enabled = give_totp(rt, user, clock)
+    typed = [
+        (code, EMAIL),
+        (enabled.app.code(), "totp"),
+        (enabled.recovery_codes[0], RECOVERY),
+    ]
+    jobs = [lambda t=t: verify(ApiClient(app), flow_token, *t) for t in typed]
+    assert codes_of(at_once(jobs)) == {"success": 1, INVALID: 2}
+    assert count(rt, LoginSession) == 1
 
 
 # --- real workers --------------------------------------------------------------------------------
