@@ -15,18 +15,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis import Redis
 
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.lua import Script
-from app.core.rate_limits import RESERVE, Slots, refuse_for
+from app.core.rate_limits import RESERVE, Slots
 from app.core.tokens import digest, random_hex
 
 # How long an ended flow still says what became of it.
 REMEMBERED = timedelta(minutes=10)
+
+_FIELDS = ("data", "state", "attempts", "expires_at", "counted_as")
 
 
 class FlowState(StrEnum):
@@ -40,13 +42,29 @@ class FlowState(StrEnum):
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as it was just read. `name` is its token's digest, `data` what it was opened with."""
+    """A flow as it was just read. `name` is its token's digest, `data` what it was opened with.
+
+    `counted_as` is whose slots its attempts take, as `FailedSecrets` names accounts.
+    """
 
     name: str
     data: Mapping[str, Any] = field(repr=False)
     state: FlowState
     attempts: int
     expires_at: datetime
+    counted_as: str
+
+
+class Try(NamedTuple):
+    """A flow, and what one attempt at it was given.
+
+    `number` counts the flow's attempts from 1 on; 0: none was left, or the flow is not open.
+    `wait_ms` is how long its account has to wait for a slot; then no attempt was taken, either.
+    """
+
+    flow: Flow
+    number: int
+    wait_ms: int
 
 
 # Opens a flow and puts it on the list of its account's. What Redis has forgotten by itself leaves
@@ -61,31 +79,44 @@ if redis.call('TTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('EXPIRE', KEYS
 return 1
 """)
 
-# Spends an attempt of an open flow that has one left, and one of its account's slots.
-# Answers the attempt's number, 0 for none left, or less than 0: milliseconds to wait for a slot.
-# ARGV: now, attempts of a flow, attempt, seconds of the window, slots.
-_SPEND = Script(f"""{RESERVE}
-local mine = 'attempt:' .. ARGV[3]
-local known = redis.call('HGET', KEYS[1], mine)
-if known then return tonumber(known) end
-local now = tonumber(ARGV[1])
-local state, expires_at, spent = unpack(
-  redis.call('HMGET', KEYS[1], 'state', 'expires_at', 'attempts'))
-if state ~= 'open' or tonumber(expires_at) <= now then return 0 end
-if tonumber(spent) >= tonumber(ARGV[2]) then return 0 end
-local wait_ms = reserve(KEYS[2], now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
-if wait_ms > 0 then return -wait_ms end
-local number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
-redis.call('HSET', KEYS[1], mine, number)
-return number
+# Answers what a flow is, and takes one of its attempts together with one of its account's slots, if
+# it is open and has one left. So a request learns and spends in one step.
+# ARGV: now, attempts of a flow, attempt, seconds of the window, slots, before and after the name.
+_TRY = Script(f"""{RESERVE}
+local mine, now = 'attempt:' .. ARGV[3], tonumber(ARGV[1])
+local found = redis.call(
+  'HMGET', KEYS[1], 'data', 'state', 'attempts', 'expires_at', 'counted_as', mine)
+local data, state, spent, expires_at, counted_as, known = unpack(found, 1, 6)
+local number, wait_ms = 0, 0
+if known then
+  number = tonumber(known)
+elseif state == 'open' and tonumber(expires_at) > now and tonumber(spent) < tonumber(ARGV[2]) then
+  local slots = ARGV[6] .. counted_as .. ARGV[7]
+  wait_ms = reserve(slots, now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
+  if wait_ms == 0 then
+    number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+    redis.call('HSET', KEYS[1], mine, number)
+  end
+end
+return {{data, state, spent, expires_at, counted_as, number, wait_ms}}
 """)
 
-# Uses an open flow up. Answers 1 to the one attempt that did, however often that one asks.
+# Undoes what _TRY took.
+_GIVE_BACK = Script("""
+if redis.call('HDEL', KEYS[1], 'attempt:' .. ARGV[1]) == 1 then
+  redis.call('HINCRBY', KEYS[1], 'attempts', -1)
+end
+return redis.call('ZREM', KEYS[2], ARGV[1])
+""")
+
+# Uses an open flow up, and deletes the other keys with it. Answers 1 to the one attempt that did,
+# however often that one asks.
 _CONSUME = Script("""
 local state, by = unpack(redis.call('HMGET', KEYS[1], 'state', 'consumed_by'))
 if state == 'consumed' and by == ARGV[1] then return 1 end
 if state ~= 'open' then return 0 end
 redis.call('HSET', KEYS[1], 'state', 'consumed', 'consumed_by', ARGV[1])
+if #KEYS > 1 then redis.call('DEL', unpack(KEYS, 2)) end
 return 1
 """)
 
@@ -122,8 +153,19 @@ class FlowStore:
         self._clock = clock
         self._kind = kind
 
-    def open(self, user_id: int, data: Mapping[str, Any], life: timedelta, prefix: str) -> str:
-        """Store a new flow and return its token, `prefix` and 128 random bits (spec 02 §0)."""
+    def open(
+        self,
+        user_id: int,
+        data: Mapping[str, Any],
+        life: timedelta,
+        prefix: str,
+        *,
+        counted_as: str = "",
+    ) -> str:
+        """Store a new flow and return its token, `prefix` and 128 random bits (spec 02 §0).
+
+        `counted_as` is needed where attempts are taken.
+        """
         token = prefix + random_hex()
         name, now = digest(token), self._clock.now()
         expires_at = now + life
@@ -132,6 +174,7 @@ class FlowStore:
             "state": FlowState.OPEN.value,
             "attempts": 0,
             "expires_at": _seconds(expires_at),
+            "counted_as": counted_as,
         }
         self._run(
             _OPEN,
@@ -150,37 +193,40 @@ class FlowStore:
         found: dict[str, str] = self._breaker.call(
             lambda: self._redis.hgetall(self._key(name))  # type: ignore[arg-type, return-value]
         )
-        if not found:
-            return None
-        expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
-        state = FlowState(found["state"])
-        if state is FlowState.OPEN and expires_at <= self._clock.now():
-            state = FlowState.EXPIRED
-        return Flow(name, json.loads(found["data"]), state, int(found["attempts"]), expires_at)
+        return self._flow(name, *(found.get(field) for field in _FIELDS))
 
-    def spend_attempt(self, flow: Flow, attempt: str, most: int, slots: Slots) -> int:
-        """Count an attempt before what was typed is looked at; return its number, from 1 on.
+    def attempt(self, token: str, attempt: str, most: int, slots: Slots) -> Try | None:
+        """Find the flow of a token and take one of its `most` attempts, before a guess is judged.
 
-        It is one of `most` of the flow and takes one of its account's `slots`: both or neither.
-        0: none was left, or the flow has ended meanwhile; nothing may be looked at then.
-        Raises: RateLimited.
+        The attempt also takes one of the account's `slots`: both or neither. None: no such flow.
         """
-        limit = slots.limit
-        outcome = self._run(
-            _SPEND,
-            [self._key(flow.name), slots.key],
-            _seconds(self._clock.now()),
-            most,
-            attempt,
-            limit.window_seconds,
-            limit.attempts,
+        name, limit = digest(token), slots.limit
+        *found, number, wait_ms = self._breaker.call(
+            lambda: _TRY.answer(
+                self._redis,
+                [self._key(name)],
+                _seconds(self._clock.now()),
+                most,
+                attempt,
+                limit.window_seconds,
+                limit.attempts,
+                slots.before,
+                slots.after,
+            )
         )
-        refuse_for(max(0, -outcome))
-        return outcome
+        flow = self._flow(name, *found)
+        return Try(flow, number, wait_ms) if flow else None
 
-    def consume(self, flow: Flow, attempt: str) -> bool:
-        """Use the flow up; of simultaneous attempts one is told True."""
-        return self._run(_CONSUME, [self._key(flow.name)], attempt) == 1
+    def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
+        """Undo what `attempt` took, when nothing was judged after all."""
+        self._run(_GIVE_BACK, [self._key(flow.name), slots.key(flow.counted_as)], attempt)
+
+    def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
+        """Use the flow up; of simultaneous attempts one is told True.
+
+        The keys in `forget` are deleted with that.
+        """
+        return self._run(_CONSUME, [self._key(flow.name), *forget], attempt) == 1
 
     def is_consumed(self, flow: Flow) -> bool:
         """Tell whether somebody has used the flow up since it was read."""
@@ -201,6 +247,23 @@ class FlowStore:
 
     def _run(self, script: Script, keys: list[str], *arguments: str | float) -> int:
         return self._breaker.call(lambda: script.run(self._redis, keys, *arguments))
+
+    def _flow(
+        self,
+        name: str,
+        data: str | None,
+        state: str | None,
+        attempts: str | None,
+        expires_at: str | None,
+        counted_as: str | None,
+    ) -> Flow | None:
+        if data is None or state is None or attempts is None or expires_at is None:
+            return None
+        ends_at = datetime.fromtimestamp(float(expires_at), UTC)
+        found_as = FlowState(state)
+        if found_as is FlowState.OPEN and ends_at <= self._clock.now():
+            found_as = FlowState.EXPIRED
+        return Flow(name, json.loads(data), found_as, int(attempts), ends_at, counted_as or "")
 
     def _key(self, name: str) -> str:
         return f"gatehouse:flow:{self._kind}:{name}"

@@ -54,10 +54,18 @@ return reserve(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]),
 
 
 class Slots(NamedTuple):
-    """Where an account's attempts are counted, and how many there may be in the window."""
+    """Where the attempts of one network are counted, and how many there may be in the window.
 
-    key: str
+    An account's key is `before`, the account's name, `after`: a script may learn the name itself.
+    """
+
+    before: str
+    after: str
     limit: FailureLimit
+
+    def key(self, counted_as: str) -> str:
+        """Return the key of the account that `FailedSecrets.counted_as` gave this name."""
+        return f"{self.before}{counted_as}{self.after}"
 
 
 class RateLimits:
@@ -127,9 +135,14 @@ class FailedSecrets:
         refuse_for(wait_ms)
         return attempt
 
-    def slots(self, account: str, network: str) -> Slots:
+    def counted_as(self, account: str) -> str:
+        """Return the name of an account in keys."""
+        return self._secret_box.keyed_digest(account, "failed-secrets")
+
+    def slots(self, network: str) -> Slots:
         """Return what a script needs to count an attempt together with something else."""
-        return Slots(self._key(account, network), self._limit)
+        name = self._secret_box.keyed_digest(network, "failed-secrets-network")
+        return Slots("gatehouse:failures:", f":{name}", self._limit)
 
     def give_back(self, account: str, network: str, attempt: str) -> None:
         """Uncount one attempt, whose secret was right, and none of those that were wrong.
@@ -152,9 +165,8 @@ class FailedSecrets:
             return  # the attempts are forgotten when their window has passed
 
     def _key(self, account: str, network: str) -> str:
-        # Keyed, so that Redis never shows which accounts are being tried.
-        name = self._secret_box.keyed_digest(f"{account}\0{network}", "failed-secrets")
-        return f"gatehouse:failures:{name}"
+        # Keyed, so that Redis never shows which accounts are being tried, nor from where.
+        return self.slots(network).key(self.counted_as(account))
 
 
 class _LocalFailures:

@@ -1,34 +1,26 @@
 """One answer to what a waiting login asks, and what the audit log tells of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import random_hex
 from app.login.waiting import WaitingLogin
 from app.mfa.models import MfaMethod
-from app.users import identifiers
 from app.users.models import Account
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Who answers which login by which method; `attempt` is what this one is called in Redis."""
+    """Who answers which login by which method."""
 
     rt: Runtime
     waiting: WaitingLogin
     account: Account
     method: MfaMethod
     client: Client
-    attempt: str = field(default_factory=random_hex)
-
-    @property
-    def attempts_key(self) -> str:
-        """Return the name under which the account's failed secrets are counted."""
-        return identifiers.attempts_key(self.account.id)
 
     def entry(
         self, action: Action, *, entity_id: int | None = None, **details: Any

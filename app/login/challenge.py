@@ -10,12 +10,21 @@ from functools import partial
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.errors import AppError
+from app.core.rate_limits import refuse_for
 from app.core.runtime import Runtime
 from app.login import completion
 from app.login.answer import Answer
 from app.login.errors import PasswordLoginDisabled
 from app.login.service import LoginOutcome
-from app.login.waiting import MOST_ATTEMPTS, FirstFactorKind, find_login, unchanged_account
+from app.login.waiting import (
+    MOST_ATTEMPTS,
+    FirstFactorKind,
+    WaitingLogin,
+    attempt_login,
+    give_back,
+    require_unchanged,
+    unchanged_account,
+)
 from app.mfa import email_codes, flows, totp
 from app.mfa import service as mfa
 from app.mfa.errors import (
@@ -28,7 +37,7 @@ from app.mfa.errors import (
     MfaRecoveryCodeUsed,
 )
 from app.mfa.models import MfaMethod
-from app.mfa.service import Proof
+from app.mfa.service import Proof, Totp
 from app.settings import keys
 
 
@@ -43,45 +52,55 @@ def verify(
     the fifth wrong code, which ends the login.
     Source: spec 02 §1.2; decisions A3, A4, A11, A16, A17.
     """
-    waiting = find_login(rt, flow_token)
+    attempt = attempt_login(rt, flow_token, client)
+    try:
+        answer, look = _how_to_look(rt, attempt.login, method, code, client)
+        refuse_for(attempt.wait_ms)
+    except BaseException:
+        if attempt.number:
+            give_back(rt, attempt, client)
+        raise
+    try:
+        return completion.sign_in(answer, look(), attempt)
+    except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
+        raise _wrong(answer, attempt.number, error) from None
+
+
+def _how_to_look(
+    rt: Runtime, waiting: WaitingLogin, method: MfaMethod, code: str, client: Client
+) -> tuple[Answer, Callable[[], Proof]]:
+    """Return what judges the code; refuse first what is no guess and spends no attempt.
+
+    Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid,
+    MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired.
+    """
     is_password = waiting.first_factor is FirstFactorKind.PASSWORD
     if is_password and not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
+    if method is MfaMethod.TOTP:
+        account, factor = mfa.find_account_with_totp(rt, waiting.user_id)
+        answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)
+        return answer, _how_to_look_at_totp(rt, factor, code)
     answer = Answer(rt, waiting, unchanged_account(rt, waiting), method, client)
-    look = _how_to_look(answer, code)
-    number = _spend_attempt(answer)
-    try:
-        outcome = completion.sign_in(answer, look(), number)
-    except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
-        raise _wrong(answer, number, error) from None
-    rt.failed_secrets.clear(answer.attempts_key, client.network)
-    if waiting.client.network != client.network:
-        rt.failed_secrets.clear(answer.attempts_key, waiting.client.network)
-    return outcome
+    if method is MfaMethod.EMAIL_CODE:
+        return answer, _how_to_look_at_email_code(answer, code)
+    return answer, partial(mfa.check_recovery_code, rt, waiting.user_id, code)
 
 
-def _how_to_look(answer: Answer, code: str) -> Callable[[], Proof]:
-    """Return what judges the code; refuse first what is no guess and spends no attempt.
-
-    Raises: MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired; MfaFlowInvalid.
-    """
-    rt, account, method = answer.rt, answer.account, answer.method
-    if method is MfaMethod.RECOVERY_CODE:
-        return partial(mfa.check_recovery_code, rt, account.id, code)
-    shape = totp if method is MfaMethod.TOTP else email_codes
-    digits = shape.normalised(code)
+def _how_to_look_at_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
+    digits = totp.normalised(code)
     if digits is None:
         return _malformed
-    if method is MfaMethod.EMAIL_CODE:
-        return _how_to_look_at_email_code(answer, digits)
-    factor = mfa.find_totp(rt, account.id)
     if factor is None:
         raise MfaFactorRequired
     return partial(mfa.check_totp, rt, factor, digits)
 
 
-def _how_to_look_at_email_code(answer: Answer, digits: str) -> Callable[[], Proof]:
+def _how_to_look_at_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
     rt, account, flow = answer.rt, answer.account, answer.waiting.flow
+    digits = email_codes.normalised(code)
+    if digits is None:
+        return _malformed
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
     try:
@@ -103,20 +122,6 @@ def _how_to_look_at_email_code(answer: Answer, digits: str) -> Callable[[], Proo
 
 def _malformed() -> Proof:
     raise MfaCodeInvalid
-
-
-def _spend_attempt(answer: Answer) -> int:
-    """Take one of the login's attempts and one of the account's; return its number, from 1 on.
-
-    Of many simultaneous requests all but five get none, and use up nothing of what the account has.
-    Raises: MfaFlowInvalid, RateLimited.
-    """
-    rt, flow = answer.rt, answer.waiting.flow
-    slots = rt.failed_secrets.slots(answer.attempts_key, answer.client.network)
-    number = flows.logins(rt).spend_attempt(flow, answer.attempt, MOST_ATTEMPTS, slots)
-    if not number:
-        raise MfaFlowInvalid
-    return number
 
 
 def _wrong(answer: Answer, number: int, error: AppError) -> AppError:

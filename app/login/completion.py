@@ -2,7 +2,8 @@
 
 Invariant: login and code are used up together, once. The login is used up first, in Redis, and
 opened again only when that opens no second session: nothing was written, or the code's own row,
-which a committed session has used up, would refuse the same code.
+which a committed session has used up, would refuse the same code. The account's failures are
+forgotten with the login: whoever gets so far has proven both factors (decisions A11, E20).
 """
 
 from contextlib import suppress
@@ -16,7 +17,7 @@ from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.tokens import TokenPair
 from app.login.answer import Answer
 from app.login.service import LoginOutcome
-from app.login.waiting import unchanged_account
+from app.login.waiting import Attempt, unchanged_account
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
@@ -25,19 +26,21 @@ from app.sessions import service as sessions
 from app.users import queries as users_queries
 
 
-def sign_in(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
-    """Use login and code up and open the session of attempt `number`; all of it or nothing.
+def sign_in(answer: Answer, proof: Proof, attempt: Attempt) -> LoginOutcome:
+    """Use login and code up and open the session; all of it or nothing.
 
     Raises: MfaFlowInvalid; AccountDisabled, PendingActivation when that happened meanwhile;
     MfaCodeInvalid, MfaRecoveryCodeUsed when another request used the same code a moment ago.
     """
     rt, flow = answer.rt, answer.waiting.flow
-    if not flows.logins(rt).consume(flow, answer.attempt):
+    networks = {answer.client.network, answer.waiting.client.network}
+    counters = (rt.failed_secrets.slots(network).key(flow.counted_as) for network in networks)
+    if not flows.logins(rt).consume(flow, attempt.name, *counters):
         raise MfaFlowInvalid
     try:
-        outcome = _open_session(answer, proof, number)
+        outcome = _open_session(answer, proof, attempt.number)
     except BaseException as error:
-        _reopen_if_safe(answer, proof, error)
+        _reopen_if_safe(answer, proof, attempt, error)
         raise
     if proof.is_by_email:
         _forget_email_code(answer)
@@ -95,7 +98,7 @@ def _refusal(answer: Answer, proof: Proof) -> AppError:
     return MfaCodeInvalid() if proof.factor is not None else MfaFlowInvalid()
 
 
-def _reopen_if_safe(answer: Answer, proof: Proof, error: BaseException) -> None:
+def _reopen_if_safe(answer: Answer, proof: Proof, attempt: Attempt, error: BaseException) -> None:
     """Let the login be tried again, unless it may have opened a session with a code by e-mail.
 
     No row of ours says that such a code was used: it is worth what its login is.
@@ -105,7 +108,7 @@ def _reopen_if_safe(answer: Answer, proof: Proof, error: BaseException) -> None:
         _forget_email_code(answer)
         return
     with suppress(RedisError):  # the login stays used up then, which is safe
-        flows.logins(answer.rt).reopen(answer.waiting.flow, answer.attempt)
+        flows.logins(answer.rt).reopen(answer.waiting.flow, attempt.name)
 
 
 def _forget_email_code(answer: Answer) -> None:

@@ -24,21 +24,27 @@ from app.core.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions import queries as sessions_queries
 from app.sessions.queries import Claim
+from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
 _HELD = Lookup(
     select(MfaFactor.id, exists(select(MfaRecoveryCode.id).where(*_UNUSED))), MfaFactor.user_id
 )
-_TOTP = Lookup(
-    select(
-        MfaFactor.id,
-        MfaFactor.user_id,
-        MfaFactor.enabled_at,
-        MfaFactor.secret,
-        MfaFactor.last_login_step,
-        MfaFactor.last_management_step,
-    ),
+_TOTP_COLUMNS = (
+    MfaFactor.id,
     MfaFactor.user_id,
+    MfaFactor.enabled_at,
+    MfaFactor.secret,
+    MfaFactor.last_login_step,
+    MfaFactor.last_management_step,
+)
+_TOTP = Lookup(select(*_TOTP_COLUMNS), MfaFactor.user_id)
+_ACCOUNT_WITH_TOTP = Lookup(
+    select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS)
+    .select_from(User)
+    .outerjoin(UserProfile, UserProfile.user_id == User.id)
+    .outerjoin(MfaFactor, MfaFactor.user_id == User.id),
+    User.id,
 )
 _CODES = Lookup(
     select(MfaRecoveryCode.id, MfaRecoveryCode.code_hash, MfaRecoveryCode.used_at),
@@ -131,6 +137,15 @@ def find_totp(database: Database, user_id: int) -> Totp | None:
     """Return the account's TOTP factor; None without one."""
     row = database.lookup(_TOTP, user_id)
     return Totp(*row) if row else None
+
+
+def find_account_with_totp(database: Database, user_id: int) -> tuple[Account | None, Totp | None]:
+    """Return an account and its TOTP factor; None for what there is not."""
+    row = database.lookup(_ACCOUNT_WITH_TOTP, user_id)
+    if row is None:
+        return None, None
+    mine = len(_TOTP_COLUMNS)
+    return Account(*row[mine:]), Totp(*row[:mine]) if row[0] is not None else None
 
 
 def list_codes(database: Database, user_id: int) -> list[Code]:

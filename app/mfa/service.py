@@ -26,9 +26,11 @@ __all__ = [
     "Notice",
     "Proof",
     "Purpose",
+    "Totp",
     "check_recovery_code",
     "check_totp",
     "claim",
+    "find_account_with_totp",
     "find_totp",
     "login_claim",
     "methods",
@@ -82,6 +84,11 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
 def find_totp(rt: Runtime, user_id: int) -> Totp | None:
     """Return the authenticator app of an account; None without one."""
     return queries.find_totp(rt.database, user_id)
+
+
+def find_account_with_totp(rt: Runtime, user_id: int) -> tuple[Account | None, Totp | None]:
+    """Return an account and its authenticator app, in one read; None for what there is not."""
+    return queries.find_account_with_totp(rt.database, user_id)
 
 
 def check_totp(

@@ -8,7 +8,8 @@ from app.core.flow_store import REMEMBERED, FlowState, FlowStore
 from app.core.rate_limits import FailureLimit, Slots
 
 MINUTES = timedelta(minutes=1)
-AMPLE = Slots("gatehouse:failures:test", FailureLimit(attempts=100, window_seconds=300))
+AMPLE = Slots("test:", ":slots", FailureLimit(attempts=100, window_seconds=300))
+FEW = Slots("test:", ":slots", FailureLimit(attempts=2, window_seconds=300))
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_an_exhausted_flow_stays_so(flows, token):
     assert not flows.consume(flow, "first")
     flows.reopen(flow, "first")
     assert flows.find(token).state is FlowState.EXHAUSTED
-    assert flows.spend_attempt(flow, "first", 5, AMPLE) == 0
+    assert flows.attempt(token, "first", 5, AMPLE).number == 0
 
 
 def test_a_used_up_flow_is_not_exhausted(flows, token):
@@ -65,17 +66,56 @@ def test_a_used_up_flow_is_not_exhausted(flows, token):
 
 
 def test_an_attempt_is_counted_once_however_often_it_asks(flows, token):
-    flow = flows.find(token)
-    assert [flows.spend_attempt(flow, name, 2, AMPLE) for name in "aabbca"] == [1, 1, 2, 2, 0, 1]
+    numbers = [flows.attempt(token, name, 2, AMPLE).number for name in "aabbca"]
+    assert numbers == [1, 1, 2, 2, 0, 1]
     assert flows.find(token).attempts == 2
 
 
-def test_an_expired_or_forgotten_flow_has_no_attempt(flows, token, clock):
+def test_an_attempt_takes_a_slot_of_its_account_or_nothing(rt, flows, clock):
+    mine, other = (flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada") for _ in "ab")
+    theirs = flows.open(2, {}, 9 * MINUTES, "t_", counted_as="bob")
+    assert [flows.attempt(mine, name, 5, FEW).number for name in "aab"] == [1, 1, 2]
+    clock.advance(seconds=100)
+    for token, number in ((mine, 2), (other, 0)):
+        refused = flows.attempt(token, "c", 5, FEW)
+        assert (refused.number, refused.wait_ms) == (0, 200_000)
+        assert flows.find(token).attempts == number
+    assert flows.attempt(theirs, "d", 5, FEW).number == 1
+    clock.advance(seconds=200)
+    assert flows.attempt(other, "c", 5, FEW).number == 1
+
+
+def test_what_an_attempt_took_is_given_back_once(rt, flows):
+    token = flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada")
+    flow = flows.attempt(token, "a", 5, FEW).flow
+    flows.attempt(token, "b", 5, FEW)
+    for _ in range(3):
+        flows.give_back(flow, "a", FEW)
+    assert flows.find(token).attempts == 1
+    assert rt.redis.zrange(FEW.key("ada"), 0, -1) == ["b"]
+    assert flows.attempt(token, "c", 5, FEW).number == 2
+
+
+def test_using_a_flow_up_forgets_other_keys_once(rt, flows, token):
+    flow = flows.find(token)
+    for name in ("failures", "more"):
+        rt.redis.set(name, "1")
+    assert flows.consume(flow, "a", "failures", "more")
+    assert not rt.redis.exists("failures", "more")
+    rt.redis.set("failures", "since then")
+    assert flows.consume(flow, "a", "failures")
+    assert not flows.consume(flow, "b", "failures")
+    assert rt.redis.get("failures") == "since then"
+
+
+def test_an_expired_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
     flow = flows.find(token)
     clock.advance(minutes=5)
-    assert flows.spend_attempt(flow, "a", 5, AMPLE) == 0
+    taken = flows.attempt(token, "a", 5, AMPLE)
+    assert (taken.number, taken.flow.state) == (0, FlowState.EXPIRED)
+    assert not rt.redis.exists(AMPLE.key(""))
     flows.discard_all(1)
-    assert flows.spend_attempt(flow, "a", 5, AMPLE) == 0
+    assert flows.attempt(token, "a", 5, AMPLE) is None
     assert flows.find(token) is None
     assert not flows.consume(flow, "a")
 

@@ -41,7 +41,6 @@ HARMLESS = {
     "Runtime.secret_box",  # objects without a repr of their own
     "Runtime.failed_secrets",
     "Runtime.access_tokens",
-    "Slots.key",  # a keyed digest
     "FirstFactor.attempts_key",  # an account's number
     "Setting.key",  # the name of a setting
     "Problem.key",
