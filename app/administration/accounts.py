@@ -4,7 +4,7 @@ Invariant: there is always an administrator who can sign in. Whatever may take o
 the first, holds the lock SETUP from its check to its commit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -35,7 +35,7 @@ class Provisioned:
     """An account whose password was set; `generated_password` is told once and kept nowhere."""
 
     account: Account
-    generated_password: str | None
+    generated_password: str | None = field(repr=False)
 
 
 def create(

@@ -179,14 +179,14 @@ class Database:
     def change(self, prepared: Prepared, *values: Any) -> int:
         """Run a prepared statement that is a transaction by itself; return how many rows changed.
 
-        Raises: DatabaseUnavailable.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         return self.change_together((prepared, values))
 
     def change_returning(self, prepared: Prepared, *values: Any) -> list[Row]:
         """Like `change`, for a statement with RETURNING: return what it says of the changed rows.
 
-        Raises: DatabaseUnavailable.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         self._count_statement()
         compiled = self._compiled_for(prepared)
@@ -199,7 +199,8 @@ class Database:
         """Run prepared statements as one transaction; return how many rows the last one changed.
 
         On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
-        what depends on an earlier one says so in its own condition. Raises: DatabaseUnavailable.
+        what depends on an earlier one says so in its own condition.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         self._count_statement()
         compiled = [(self._compiled_for(prepared), values) for prepared, values in steps]

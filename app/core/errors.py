@@ -92,3 +92,7 @@ class DatabaseUnavailable(Unavailable):
 
     code = ErrorCode.DATABASE_ERROR
     message = "The database is temporarily unavailable."
+
+
+class DatabaseConnectionLost(DatabaseUnavailable):
+    """The connection was lost during a statement: a change may have been made, or not."""

@@ -5,7 +5,7 @@ which the requests beside it would wait for.
 """
 
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.header import Header
 from email.utils import format_datetime, formataddr
@@ -24,9 +24,9 @@ class Letter:
     sender_name: str
     recipient: str
     recipient_name: str
-    subject: str
-    text: str
-    html: str
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    html: str = field(repr=False)
     message_id: str
     written_at: datetime
 

@@ -15,7 +15,7 @@ from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
 from app.core.driver_pool import DriverPool
-from app.core.errors import DatabaseUnavailable
+from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
 _numbers = itertools.count(1)
 
@@ -35,10 +35,6 @@ class Prepared:
     statement: AnyStatement
     parameters: tuple[str, ...]
     name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
-
-
-class _ConnectionLost(DatabaseUnavailable):
-    """A connection that had been in use before is gone."""
 
 
 class Compiled:
@@ -104,7 +100,7 @@ class Runner:
         step = (compiled, compiled.bound(values))
         try:
             rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
-        except _ConnectionLost:
+        except DatabaseConnectionLost:
             # The database may have been restarted since the connection was made.
             rows = self._on_cursor([step], lambda cursor: cursor.fetchall())
         return compiled.processed(rows)
@@ -112,7 +108,7 @@ class Runner:
     def returned(self, compiled: Compiled, values: Row) -> list[Row]:
         """Run a statement with RETURNING and return its rows; it is never run twice.
 
-        Raises: DatabaseUnavailable when the connection is lost.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         step = (compiled, compiled.bound(values))
         rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
@@ -121,7 +117,7 @@ class Runner:
     def changed(self, steps: Sequence[tuple[Compiled, Row]]) -> int:
         """Run statements as one transaction; return how many rows the last one changed.
 
-        Raises: DatabaseUnavailable when the connection is lost.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         bound = [(compiled, compiled.bound(values)) for compiled, values in steps]
         count: int = self._on_cursor(bound, lambda cursor: cursor.rowcount)
@@ -140,7 +136,7 @@ class Runner:
         except self._driver_error as error:
             if self._dialect.is_disconnect(error, connection, None):
                 self._pool.drop_all(connection, error)
-                raise _ConnectionLost from error
+                raise DatabaseConnectionLost from error
             self._pool.put(connection)
             if isinstance(error, self._unavailable):
                 raise DatabaseUnavailable from error

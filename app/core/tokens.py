@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TOKEN_BYTES = 32
 # Characters that are easily taken for one another (0/O, 1/l/I) are left out.
@@ -17,9 +17,9 @@ _SYMBOLS = "!#%+-=?@"
 class TokenPair:
     """What a session's owner is given, with the lives of both tokens in seconds."""
 
-    access_token: str
+    access_token: str = field(repr=False)
     access_seconds: int
-    refresh_token: str
+    refresh_token: str = field(repr=False)
     refresh_seconds: int
 
 

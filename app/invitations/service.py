@@ -4,7 +4,7 @@ Invariant: an invitation leaves PENDING once and for good. Whoever needs an addr
 invitations takes the address first, so that nobody waits for each other.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -53,8 +53,8 @@ class Created:
     """A new invitation with its token, which is told once and kept nowhere, and its link."""
 
     invitation: Found
-    token: str
-    url: str
+    token: str = field(repr=False)
+    url: str = field(repr=False)
 
 
 def look_up(rt: Runtime, token: str) -> Found:

@@ -1,6 +1,6 @@
 """Password login, and `complete_login()`, which alone decides what a proven first factor earns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -48,7 +48,7 @@ class LoginOutcome:
 class MfaRequired:
     """No session yet: a second factor is owed, within `expires_in` seconds."""
 
-    flow_token: str
+    flow_token: str = field(repr=False)
     expires_in: int
     methods: tuple[MfaMethod, ...]
 
@@ -60,9 +60,9 @@ class FirstFactor:
     """A proven first factor.
 
     `kind` decides whether a second one is asked for. `action` and `entity_name` are what the audit
-    log tells of it. `attempts_key` is the name under which failed secrets were counted; None when
-    this factor counts none. `new_hash` replaces `old_hash` when the password was hashed with old
-    parameters.
+    log tells of it. `attempts_key` is the name under which failed secrets were counted, `attempt`
+    that of this one; None when this factor counts none. `new_hash` replaces `old_hash` when the
+    password was hashed with old parameters.
     """
 
     kind: FirstFactorKind
@@ -70,8 +70,9 @@ class FirstFactor:
     entity_type: EntityType
     entity_name: str
     attempts_key: str | None = None
-    old_hash: str | None = None
-    new_hash: str | None = None
+    attempt: str | None = None
+    old_hash: str | None = field(default=None, repr=False)
+    new_hash: str | None = field(default=None, repr=False)
 
 
 def log_in(
@@ -89,7 +90,7 @@ def log_in(
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = identifiers.attempts_key(account.id if account else None, who)
-    rt.failed_secrets.reserve(attempts_key, client.network)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or not verdict.matches:
         raise CredentialsFailed
@@ -99,6 +100,7 @@ def log_in(
         entity_type=EntityType.AUTH_SESSION,
         entity_name=identifier,
         attempts_key=attempts_key,
+        attempt=attempt,
         old_hash=stored_hash,
         new_hash=verdict.new_hash,
     )
@@ -149,6 +151,9 @@ def _wait_for_second(
         if factor.old_hash and factor.new_hash:
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
         audit.record(rt, session, **_entry(account, factor, client, told))
+    if factor.attempts_key is not None and factor.attempt is not None:
+        # A right password is no failure; the wrong ones before it stay counted (decision E20).
+        rt.failed_secrets.give_back(factor.attempts_key, client.network, factor.attempt)
     return MfaRequired(flow_token, expires_in, methods)
 
 

@@ -1,12 +1,14 @@
 """Statements on sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Connection,
     String,
     bindparam,
@@ -22,9 +24,9 @@ from sqlalchemy.orm import Session
 from app.audit import queries as audit_queries
 from app.core import bulk
 from app.core.client import Client
-from app.core.db import Database, UTCDateTime
+from app.core.db import Base, Database, UTCDateTime
 from app.core.lookups import Lookup
-from app.core.prepared import Prepared
+from app.core.prepared import Prepared, Row
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
@@ -121,23 +123,57 @@ _COLUMNS = (
     "last_seen_at",
     "expires_at",
 )
-_ADD_IF_UNCHANGED = Prepared(
-    insert(LoginSession).from_select(
-        _COLUMNS,
-        select(*(bindparam(c, type_=LoginSession.__table__.c[c].type) for c in _COLUMNS))
-        .where(
-            User.id == bindparam("user_id"),
-            User.status == bindparam("status"),
-            User.session_version == bindparam("session_version"),
-        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What opening a session uses up besides: it is opened only while that is unused.
+
+    `add` is made by `add_where` and takes `values` after its own; `use` marks it as used where
+    the session's id, its last value, is that of a session.
+    """
+
+    add: Prepared
+    values: Row
+    use: Prepared
+    use_values: Row
+
+
+def add_where(
+    claimed: type[Base] | None = None,
+    *conditions: ColumnElement[bool],
+    parameters: Sequence[str] = (),
+) -> Prepared:
+    """Return the INSERT of a session for an account as it was read.
+
+    Also only while `conditions` hold for the account's row of the table `claimed`. Both rows stay
+    as they are until the commit, so of simultaneous transactions that claim one row and change it
+    one inserts.
+    """
+    values = (bindparam(c, type_=LoginSession.__table__.c[c].type) for c in _COLUMNS)
+    source = select(*values).select_from(User)
+    locked: list[type[Base]] = [User]
+    if claimed is not None:
+        source = source.join(claimed, claimed.__table__.c.user_id == User.id)
+        locked.append(claimed)
+    statement = source.where(
+        User.id == bindparam("user_id"),
+        User.status == bindparam("status"),
+        User.session_version == bindparam("session_version"),
+        *conditions,
         # Not FOR SHARE: it would let a change of the account through that is just being made.
-        .with_for_update(key_share=True, of=User),
-    ),
-    (*_COLUMNS, "status", "session_version"),
-)
-_RECORD_IF_ADDED = audit_queries.add_if(
-    exists(select(LoginSession.id).where(LoginSession.id == bindparam("session_id"))), "session_id"
-)
+    ).with_for_update(key_share=True, of=locked)
+    insertion = insert(LoginSession).from_select(_COLUMNS, statement)
+    return Prepared(insertion, (*_COLUMNS, "status", "session_version", *parameters))
+
+
+def is_added() -> ColumnElement[bool]:
+    """Return the condition that the session named by the parameter `session_id` is there."""
+    return exists(select(LoginSession.id).where(LoginSession.id == bindparam("session_id")))
+
+
+_ADD_IF_UNCHANGED = add_where()
+_RECORD_IF_ADDED = audit_queries.add_if(is_added(), "session_id")
 
 
 class Listed(NamedTuple):
@@ -187,13 +223,22 @@ def add_if_unchanged(
     account: Account,
     columns: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
+    claim: Claim | None,
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
-    `entry` is None where nothing is recorded. False: status or session_version is another.
+    `entry` is None where nothing is recorded, `claim` where nothing is used up. False: status or
+    session_version is another, or what is claimed was used.
     """
     values = tuple(columns[name] for name in _COLUMNS)
-    steps = [(_ADD_IF_UNCHANGED, (*values, account.status, account.session_version))]
+    seen = (*values, account.status, account.session_version)
+    if claim is None:
+        steps = [(_ADD_IF_UNCHANGED, seen)]
+    else:
+        steps = [
+            (claim.add, (*seen, *claim.values)),
+            (claim.use, (*claim.use_values, columns["id"])),
+        ]
     if entry is not None:
         told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
         steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))

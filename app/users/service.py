@@ -1,6 +1,6 @@
 """Creating and finding accounts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ class NewUser:
 
     username: str
     email: str
-    password_hash: str | None
+    password_hash: str | None = field(repr=False)
     role: Role = Role.USER
     activated_at: datetime | None = None
     email_verified_at: datetime | None = None
