@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -235,6 +235,16 @@ class _Smtp(smtplib.SMTP):
         self._watch.follow(connected)
         return connected
 
+    def mail(self, sender: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        """Name the sender; unlike smtplib without reading once more an address that is one."""
+        self.putcmd("mail", " ".join((f"FROM:<{sender}>", *options)))
+        return self.getreply()
+
+    def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        """Name the recipient, likewise."""
+        self.putcmd("rcpt", " ".join((f"TO:<{recip}>", *options)))
+        return self.getreply()
+
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send the content, and give the server the rest of the attempt to look it over.
 
@@ -324,8 +334,9 @@ class _Message(flask_mail.Message):
     """
 
     def __init__(self, letter: Letter) -> None:
-        self.sender = letter.sender
-        self.recipients = [letter.recipient]
+        # Pairs of name and address, which Flask-Mail need not take apart.
+        self.sender = ("", letter.sender)
+        self.recipients = [("", letter.recipient)]
         self.subject = letter.subject
         self.date = letter.written_at.timestamp()
         self.cc, self.bcc, self.reply_to = [], [], None
