@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action
 from app.contact_verification import tokens
 from app.core import locks
 from app.core.runtime import Runtime
@@ -71,7 +70,7 @@ def create(
             policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)
-        _record(rt, session, Action.ADMIN_CREATE_USER, account, {"role": role})
+        users.record(rt, session, Action.ADMIN_CREATE_USER, account, details={"role": role})
     return Provisioned(account, generated)
 
 
@@ -95,7 +94,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         told = {"must_change_password": is_forced}
-        _record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, told)
+        users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=told)
         return Provisioned(users.get(session, account.id), generated)
 
 
@@ -185,7 +184,9 @@ def reset_mfa(rt: Runtime, who: str) -> Account:
         held = _held(session, who)
         removed = mfa.remove(rt, session, held)
         sessions.revoke_all(rt, session, held.id)
-        _record(rt, session, Action.ADMIN_RESET_USER_MFA, held, {"removed_factors": removed})
+        users.record(
+            rt, session, Action.ADMIN_RESET_USER_MFA, held, details={"removed_factors": removed}
+        )
         account = users.get(session, held.id)
     mfa_flows.discard_all(rt, account.id)
     return account
@@ -200,7 +201,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
         account = _held(session, who)
         removed = sessions.revoke_all(rt, session, account.id)
         told = {"removed": removed}
-        _record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, told)
+        users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=told)
     return removed
 
 
@@ -215,7 +216,9 @@ def delete(rt: Runtime, who: str) -> Account:
         if account.role == Role.ADMIN:
             raise AdministratorKept
         users_queries.remove(session, account.id)
-        _record(rt, session, Action.ADMIN_FORCE_DELETE_USER, account, {"email": account.email})
+        users.record(
+            rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
+        )
     return account
 
 
@@ -262,23 +265,9 @@ def _change(
     if ends_sessions:
         sessions.revoke_all(rt, session, account.id)
     told = {name: _told(value) for name, value in changed.items()}
-    _record(rt, session, Action.ADMIN_UPDATE_USER, account, told)
+    users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=told)
     return users.get(session, account.id)
 
 
 def _told(value: Any) -> Any:
     return value if isinstance(value, bool | int | str) else str(value)
-
-
-def _record(
-    rt: Runtime, session: Session, action: Action, account: Account, told: dict[str, Any]
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        entity_id=account.id,
-        entity_name=account.username,
-        details=told,
-    )

@@ -91,8 +91,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     users.require_allowed_address(rt, invitation.email)
     _require_free_address(rt, token, invitation)
     users.require_acceptable(password)
-    with rt.reading() as connection:
-        setup.require_ready(connection)
+    setup.require_ready_now(rt)
     identifiers.username(username)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
@@ -189,16 +188,7 @@ def _create_account(
 ) -> Account:
     account = users.create(session, new, rt.clock.now())
     queries.set_accepted_user(session, invitation.id, account.id)
-    audit.record(
-        rt,
-        session,
-        Action.USER_REGISTER,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-    )
+    users.record(rt, session, Action.USER_REGISTER, account, client)
     return account
 
 
