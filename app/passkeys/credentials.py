@@ -106,7 +106,7 @@ def _credential_id(credential: Mapping[str, Any]) -> str:
 
 def _client_data(response: Mapping[str, Any]) -> ClientData:
     raw = _binary(response, "clientDataJSON")
-    data = _parsed(lambda read: json.loads(read.decode()), raw)
+    data = _parsed(_json, raw)
     if not isinstance(data, dict):
         raise CredentialMalformed
     kind, challenge, origin = (data.get(name) for name in ("type", "challenge", "origin"))
@@ -115,6 +115,10 @@ def _client_data(response: Mapping[str, Any]) -> ClientData:
     # A page of another site had this one in a frame (WebAuthn §13.4.2).
     is_embedded = bool(_optional(data.get("crossOrigin"), bool)) or "topOrigin" in data
     return ClientData(raw, kind, challenge, origin, is_embedded)
+
+
+def _json(raw: bytes) -> Any:
+    return json.loads(raw.decode("utf-8-sig"))
 
 
 def _transports(told: Any) -> list[str] | None:

@@ -13,6 +13,7 @@ from app.core.runtime import Runtime
 from app.login import ways
 from app.passkeys import names, notices, queries
 from app.passkeys.errors import LastWayIn
+from app.passkeys.notices import Notice
 from app.passkeys.queries import Listed
 from app.sessions import service as sessions
 from app.settings import keys
@@ -74,7 +75,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
             client,
             name=passkey.name,
         )
-        notices.tell_removed(rt, session, account, passkey.name)
+        notices.tell(rt, session, account, Notice.REMOVED)
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

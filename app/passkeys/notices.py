@@ -1,5 +1,7 @@
 """What the owner of an account is told by mail about its passkeys."""
 
+from enum import Enum
+
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
@@ -8,17 +10,18 @@ from app.mail.templates import Template
 from app.users.models import Account
 
 
-def tell_added(rt: Runtime, session: Session, account: Account, name: str) -> None:
-    """Say, once the running transaction is committed, that there is a new passkey."""
-    _tell(rt, session, account, f"The passkey “{name}” was added. It can be used to sign in.")
+class Notice(Enum):
+    """An event; its value is the sentence in the mail.
+
+    Names of passkeys are left out: whoever took over a session must not choose words that a mail
+    of this service says.
+    """
+
+    ADDED = "A passkey was added. It can be used to sign in without a password."
+    REMOVED = "A passkey was removed. It cannot be used to sign in any more."
 
 
-def tell_removed(rt: Runtime, session: Session, account: Account, name: str) -> None:
-    """Say, once the running transaction is committed, that a passkey is gone."""
-    event = f"The passkey “{name}” was removed. It can no longer be used to sign in."
-    _tell(rt, session, account, event)
-
-
-def _tell(rt: Runtime, session: Session, account: Account, event: str) -> None:
-    told = {"username": account.username, "event": event}
+def tell(rt: Runtime, session: Session, account: Account, what: Notice) -> None:
+    """Tell the account's owner by mail, once the running transaction is committed."""
+    told = {"username": account.username, "event": what.value}
     mail.queue(rt, session, Template.SECURITY_NOTICE, account.email, **told)

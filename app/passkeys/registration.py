@@ -36,6 +36,7 @@ from app.passkeys.errors import (
 )
 from app.passkeys.flows import Purpose
 from app.passkeys.models import HANDLE_BYTES
+from app.passkeys.notices import Notice
 from app.passkeys.options import Options
 from app.passkeys.queries import Listed
 from app.sessions import service as sessions
@@ -193,5 +194,5 @@ def _add(
             "last_used_at": None,
         },
     )
-    notices.tell_added(rt, session, account, name)
+    notices.tell(rt, session, account, Notice.ADDED)
     return queries.get_passkey(session, account.id, passkey_id)

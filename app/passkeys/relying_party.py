@@ -35,8 +35,8 @@ def current(rt: Runtime) -> RelyingParty:
 
 
 def name(rt: Runtime) -> str:
-    """Return what a browser calls the site."""
-    return rt.settings.get(keys.BRANDING_TITLE)
+    """Return what a browser calls the site: its title, or its host while it has none."""
+    return rt.settings.get(keys.BRANDING_TITLE) or current(rt).id
 
 
 @lru_cache(maxsize=8)

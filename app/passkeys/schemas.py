@@ -6,8 +6,9 @@ order of refusals wants (spec 02 §2.3, §2.8).
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError, fields, validate
 
+from app.passkeys.credentials import TYPE
 from app.web.schema import RequestSchema, Switch, text
 
 LONGEST_FLOW_ID = 1024
@@ -66,7 +67,7 @@ class CredentialJson(Schema):
 
     id = fields.String(required=True)
     rawId = fields.String(required=True)  # noqa: N815 - WebAuthn's
-    type = fields.Constant("public-key", required=True)
+    type = fields.String(required=True, validate=validate.OneOf([TYPE]))
     clientExtensionResults = fields.Nested(  # noqa: N815 - WebAuthn's
         ClientExtensionResults, allow_none=True
     )
