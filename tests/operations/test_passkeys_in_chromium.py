@@ -100,6 +100,16 @@ def change_answer(page: Page, path: str, change: Callable[[dict], None]) -> None
     page.route(f"**/api/v1/auth/passkeys/{path}", answer)
 
 
+def ask_for_no_verification(options: dict) -> None:
+    options["authenticatorSelection"]["userVerification"] = "discouraged"
+    del options["extensions"]["credentialProtectionPolicy"]
+
+
+def ask_for_no_passkey(options: dict) -> None:
+    selection = options["authenticatorSelection"]
+    selection.update(residentKey="discouraged", requireResidentKey=False)
+
+
 def test_a_passkey_is_created_and_signs_in(
     page: Page, ann: str, authenticator: VirtualAuthenticator
 ) -> None:
@@ -205,14 +215,19 @@ def test_who_is_not_verified_gets_no_passkey(page: Page, ann: str, complaints: C
     sign_in_with_password(page, ann)
     create_passkey(page, "Laptop").says(BROWSER_GAVE_NONE)
 
-    change_answer(
-        page,
-        "register/start",
-        lambda options: options["authenticatorSelection"].update(userVerification="discouraged"),
-    )
+    change_answer(page, "register/start", ask_for_no_verification)
     create_passkey(page, "Laptop").says("Refused with auth.credentials_failed")
     assert len(authenticator.passkeys) == 1  # the browser was fooled, the service was not
     complaints.take_refusal(401)
+
+
+def test_a_key_that_does_not_tell_its_owner_is_no_passkey(
+    page: Page, ann: str, authenticator: VirtualAuthenticator, complaints: Complaints
+) -> None:
+    sign_in_with_password(page, ann)
+    change_answer(page, "register/start", ask_for_no_passkey)
+    create_passkey(page, "Laptop").says("Refused with passkey.not_discoverable")
+    complaints.take_refusal(400)
 
 
 def test_who_is_not_verified_does_not_sign_in(

@@ -14,7 +14,7 @@ const REASONS = {
   InvalidStateError: "This authenticator already holds a passkey of this account.",
   NotAllowedError:
     "The browser gave no passkey: it was cancelled, took too long, or no authenticator here can do it and verify who you are.",
-  NotSupportedError: "This browser or authenticator knows none of the algorithms asked for.",
+  NotSupportedError: "This browser or authenticator cannot do what the service asks for.",
 };
 
 let current = null;
