@@ -3,12 +3,23 @@
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.support.browser import Complaints, Step, needs_chromium, reference_page
+from tests.support.browser import (
+    CHROMIUM,
+    DOCS,
+    FLAGS,
+    Complaints,
+    Step,
+    needs_chromium,
+    reference_page,
+)
 from tests.support.launcher import Service
+from tests.support.smtp import Authority
+from tests.support.tls_front import TlsFront
 from tests.support.virtual_authenticator import VirtualAuthenticator
 
 PASSWORD = "a first password"
@@ -16,6 +27,8 @@ NUMBERS = itertools.count()
 BROWSER_GAVE_NONE = "The browser gave no passkey"
 
 pytestmark = needs_chromium
+
+SetSite = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +51,17 @@ def ann(service: Service) -> str:
 
 def account(name: str) -> dict[str, str]:
     return {"username": name, "email": f"{name}@example.com", "password": PASSWORD}
+
+
+@pytest.fixture
+def site(service: Service, origin: str) -> Iterator[SetSite]:
+    """Sets the site's addresses; afterwards they are what they were."""
+
+    def set_site(*origins: str) -> None:
+        service.flask("config", "set", "public_site_url", json.dumps(origins))
+
+    yield set_site
+    set_site(origin)
 
 
 @pytest.fixture
@@ -289,13 +313,37 @@ def test_creating_a_passkey_wants_a_session(page: Page, complaints: Complaints) 
 
 
 def test_a_page_of_another_site_says_so(
-    page: Page, ann: str, authenticator: VirtualAuthenticator, service: Service, origin: str
+    page: Page, ann: str, authenticator: VirtualAuthenticator, site: SetSite, origin: str
 ) -> None:
     sign_in_with_password(page, ann)
-    sites = json.dumps(["https://cloud.example.com", origin])
-    service.flask("config", "set", "public_site_url", sites)
+    site("https://cloud.example.com", origin)
     create_passkey(page, "Laptop").says("Passkeys here belong to cloud.example.com")
-    service.flask("config", "set", "public_site_url", json.dumps([origin]))
+
+
+def test_hosts_below_the_first_one_share_its_passkeys(
+    chromium: Browser, service: Service, ann: str, site: SetSite, tmp_path: Path
+) -> None:
+    site("https://example.com", "https://cloud.example.com")
+    tls = Authority(tmp_path).server("example.com")
+    with TlsFront(tls, service.port) as front:
+        flags = [
+            *FLAGS,
+            f"--host-resolver-rules=MAP *example.com:443 127.0.0.1:{front.port}",
+            "--ignore-certificate-errors",
+        ]
+        with chromium.browser_type.launch(executable_path=CHROMIUM, args=flags) as browser:
+            page = browser.new_page()
+            page.goto(f"https://example.com{DOCS}")
+            authenticator = VirtualAuthenticator(page)
+            have_passkey(page, ann)
+            page.goto(f"https://cloud.example.com{DOCS}")
+            sign_in_with_passkey(page).says("Signed in by passkey")
+            is_signed_in_as(page, ann)
+            (passkey,) = authenticator.passkeys
+            assert passkey["rpId"] == "example.com"
+
+            page.goto(f"https://other.example.com{DOCS}")  # the browser would, the service does not
+            sign_in_with_passkey(page).says("Refused with auth.request_origin_untrusted")
 
 
 def test_a_page_at_an_address_leads_to_its_name(
