@@ -346,6 +346,15 @@ def test_hosts_below_the_first_one_share_its_passkeys(
             sign_in_with_passkey(page).says("Refused with auth.request_origin_untrusted")
 
 
+def test_the_address_of_the_panel_leads_to_it(page: Page, origin: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{origin}{DOCS}#passkeys")
+    page.locator("#swagger-ui .opblock").first.wait_for()
+    box = page.get_by_role("heading", name="Passkeys", exact=True).bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 120  # right below the bar
+
+
 def test_a_page_at_an_address_leads_to_its_name(
     chromium: Browser, service: Service, origin: str, complaints: Complaints
 ) -> None:

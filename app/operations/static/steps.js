@@ -58,8 +58,10 @@ class StepView {
     this.node = el("li", { class: "step", id: `step-${step.id}`, "data-state": "todo" }, this.details);
   }
 
+  // The toggle event comes later; what it fills in now keeps the page from growing under a reader.
   open() {
     this.details.open = true;
+    this.#prepare();
   }
 
   // Opens the step as the next thing to do: with the keyboard in its first control.
@@ -155,6 +157,7 @@ class StepView {
   async #attempt(work, explain) {
     if (this.isRunning) return null;
     this.#busy(true);
+    this.#say("", "");
     try {
       const { request, answer } = await work(this.#trace());
       const said = answer.ok ? explain(answer.json.data, this.memory, request) : refused(answer);
