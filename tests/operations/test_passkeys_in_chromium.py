@@ -304,11 +304,17 @@ def test_browsers_without_json_methods_are_helped(
     sign_in_with_passkey(page).says("Signed in by passkey")
 
 
-def test_creating_a_passkey_wants_a_session(page: Page, complaints: Complaints) -> None:
+def test_creating_a_passkey_wants_a_session(page: Page, ann: str, complaints: Complaints) -> None:
     create = Step(page, "Create a passkey")
     create.open()
     create.press("Create")
     create.says("Refused with auth.token_missing: nobody is signed in.")
+    complaints.take_refusal(401)
+
+    sign_in_with_password(page, ann)
+    page.context.clear_cookies(name="service_access")  # as the browser does when its time is over
+    create.press("Create")
+    create.says("Refused with auth.token_missing: the access token's time is over")
     complaints.take_refusal(401)
 
 
