@@ -25,11 +25,14 @@ from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.invitations.views import bp as invitations
+from app.login import ways
 from app.login.views import bp as login
 from app.mail import dispatcher
 from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
+from app.passkeys import management as passkeys_management
+from app.passkeys.views import bp as passkeys
 from app.passwords.views import bp as passwords
 from app.profile.views import bp as profile
 from app.registration.views import bp as registration
@@ -52,6 +55,7 @@ BLUEPRINTS = (
     login,
     sessions,
     passwords,
+    passkeys,
     profile,
 )
 
@@ -91,6 +95,7 @@ def create_app(
         app.register_blueprint(blueprint)
     administration.install(app)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
+    rt.ways_in.extend([ways.password, passkeys_management.way_in])
     rt.background.extend(
         [
             lambda: settings.listen(rt),

@@ -195,7 +195,7 @@ class Database:
 
         On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
         what depends on an earlier one says so in its own condition.
-        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed; IntegrityError.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
         return self._change(self._runner.changed, steps)
 
@@ -290,11 +290,16 @@ class Database:
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:
-    """Return a statement by the name of its database, for `Prepared`.
+    """Return a statement by the name of its database, for `Prepared` and `chosen`.
 
     `build` is given the INSERT of that database, which alone knows ON CONFLICT.
     """
     return {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
+
+
+def chosen(session: Session, statements: Mapping[str, T]) -> T:
+    """Return the statement of this session's database."""
+    return statements[session.get_bind().dialect.name]
 
 
 def _autocommit_engine(config: Config, **pool: Any) -> Engine:

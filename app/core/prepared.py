@@ -153,7 +153,7 @@ class Runner:
     def returned(self, steps: Sequence[_Bound]) -> list[Row]:
         """Run statements as one transaction; return the rows of the last one.
 
-        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed; IntegrityError.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
         rows: list[Row] = self._on_cursor(steps, lambda cursor: cursor.fetchall())
         return steps[-1][0].processed(rows)
@@ -161,7 +161,7 @@ class Runner:
     def changed(self, steps: Sequence[_Bound]) -> int:
         """Run statements as one transaction; return how many rows the last one changed.
 
-        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed; IntegrityError.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
         count: int = self._on_cursor(steps, lambda cursor: cursor.rowcount)
         return count

@@ -21,6 +21,10 @@ from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 
+# Given the runtime, before a transaction: what tells, inside it, whether an account can sign in by
+# this way as things stand then.
+WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
+
 
 @dataclass(frozen=True)
 class Runtime:
@@ -42,6 +46,7 @@ class Runtime:
     failed_secrets: FailedSecrets
     mailer: Mailer
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
+    ways_in: list[WayIn] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 

@@ -56,16 +56,17 @@ def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnEl
     return or_(column.is_(None), column < step)
 
 
-_OPEN_WITH_TOTP = sessions_queries.add_where(
-    MfaFactor,
+_OPEN_WITH_TOTP = sessions_queries.opening(
+    MfaFactor.user_id == User.id,
     MfaFactor.id == bindparam("factor_id"),
     MfaFactor.enabled_at == bindparam("enabled_at"),
     _is_before(MfaFactor.last_login_step, bindparam("step")),
     parameters=("factor_id", "enabled_at", "step"),
+    locked=(MfaFactor,),
 )
 _USE_STEP = Prepared(
     update(MfaFactor)
-    .where(MfaFactor.id == bindparam("factor_id"), sessions_queries.is_added())
+    .where(MfaFactor.id == bindparam("factor_id"), sessions_queries.was_opened())
     .values(
         last_login_step=bindparam("step", type_=MfaFactor.last_login_step.type),
         last_used_at=bindparam("used_at", type_=MfaFactor.last_used_at.type),
@@ -192,7 +193,7 @@ def login_claim(factor: Totp, step: int, now: datetime) -> Claim:
     one code exactly one succeeds (decision A15).
     """
     seen = (factor.id, factor.enabled_at, step)
-    return Claim(_OPEN_WITH_TOTP, seen, _USE_STEP, (step, now, factor.id))
+    return Claim(_OPEN_WITH_TOTP, seen, ((_USE_STEP, (step, now, factor.id)),))
 
 
 def accept_for_management(session: Session, factor: Totp, step: int) -> bool:

@@ -125,55 +125,53 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What opening a session uses up besides: it is opened only while that is unused.
-
-    `add` is made by `add_where` and takes `values` after its own; `use` marks it as used where
-    the session's id, its last value, is that of a session.
-    """
-
-    add: Prepared
-    values: Row
-    use: Prepared
-    use_values: Row
-
-
-def add_where(
-    claimed: type[Base] | None = None,
+def opening(
     *conditions: ColumnElement[bool],
     parameters: Sequence[str] = (),
+    locked: Sequence[type[Base]] = (),
 ) -> Prepared:
-    """Return the INSERT of a session for an account as it was read.
+    """Return the statement that inserts a session for an account that is as it was read.
 
-    Also only while `conditions` hold for the account's row of the table `claimed`. Both rows stay
-    as they are until the commit, so of simultaneous transactions that claim one row and change it
-    one inserts.
+    It takes the values of _COLUMNS, then status and session_version, then those of further
+    conditions, whose tables are locked after the account's row.
     """
-    values = (bindparam(c, type_=LoginSession.__table__.c[c].type) for c in _COLUMNS)
-    source = select(*values).select_from(User)
-    locked: list[type[Base]] = [User]
-    if claimed is not None:
-        source = source.join(claimed, claimed.__table__.c.user_id == User.id)
-        locked.append(claimed)
-    statement = source.where(
+    columns = LoginSession.__table__.c
+    values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
+    unchanged = (
         User.id == bindparam("user_id"),
         User.status == bindparam("status"),
         User.session_version == bindparam("session_version"),
-        *conditions,
-        # Not FOR SHARE: it would let a change of the account through that is just being made.
-    ).with_for_update(key_share=True, of=locked)
-    insertion = insert(LoginSession).from_select(_COLUMNS, statement)
-    return Prepared(insertion, (*_COLUMNS, "status", "session_version", *parameters))
+    )
+    # Not FOR SHARE: it would let a change of the account through that is just being made.
+    chosen = values.where(*unchanged, *conditions).with_for_update(
+        key_share=True, of=(User, *locked)
+    )
+    names = (*_COLUMNS, "status", "session_version", *parameters)
+    return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
 
 
-def is_added() -> ColumnElement[bool]:
-    """Return the condition that the session named by the parameter `session_id` is there."""
-    return exists(select(LoginSession.id).where(LoginSession.id == bindparam("session_id")))
+def was_opened() -> ColumnElement[bool]:
+    """Return the condition that the session `session_id` is there."""
+    wanted = bindparam("session_id", type_=LoginSession.id.type)
+    return exists(select(LoginSession.id).where(LoginSession.id == wanted))
 
 
-_ADD_IF_UNCHANGED = add_where()
-_RECORD_IF_ADDED = audit_queries.add_if(is_added(), "session_id")
+_ADD_IF_UNCHANGED = opening()
+_RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What opening a session depends on besides the account, and what it changes with it.
+
+    `opening` is made by the function of this name, `values` are those of its further conditions.
+    Each of `changes` takes its own values and then the session's id, and changes nothing unless
+    that session `was_opened`.
+    """
+
+    opening: Prepared
+    values: Row
+    changes: Sequence[tuple[Prepared, Row]] = ()
 
 
 class Listed(NamedTuple):
@@ -223,22 +221,18 @@ def add_if_unchanged(
     account: Account,
     columns: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
-    claim: Claim | None,
+    claim: Claim | None = None,
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
-    `entry` is None where nothing is recorded, `claim` where nothing is used up. False: status or
-    session_version is another, or what is claimed was used.
+    `entry` is None where nothing is recorded. False: status or session_version is another, or
+    what `claim` depends on does not hold.
     """
+    claim = claim or Claim(_ADD_IF_UNCHANGED, ())
     values = tuple(columns[name] for name in _COLUMNS)
-    seen = (*values, account.status, account.session_version)
-    if claim is None:
-        steps = [(_ADD_IF_UNCHANGED, seen)]
-    else:
-        steps = [
-            (claim.add, (*seen, *claim.values)),
-            (claim.use, (*claim.use_values, columns["id"])),
-        ]
+    seen = account.status, account.session_version
+    steps = [(claim.opening, (*values, *seen, *claim.values))]
+    steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
     if entry is not None:
         told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
         steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))

@@ -89,6 +89,11 @@ def find_password_hash(database: Database, user_id: int) -> str | None:
     return row[0] if row else None
 
 
+def has_password(session: Session, user_id: int) -> bool:
+    """Tell whether the account has a usable password (decision E26)."""
+    return _any(session, User.id == user_id, User.password_hash.is_not(None))
+
+
 def what_is_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
     """Tell whether an account has this username in any case, and one this address."""
     values = {"username_key": username_key(name), "email": address}

@@ -45,6 +45,15 @@ class WholeNumber(fields.Integer):
         return value
 
 
+class Switch(fields.Boolean):
+    """A JSON boolean; no text and no number is one."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("must be true or false")
+        return value
+
+
 def text(longest: int, *, required: bool = True, nullable: bool = False) -> Text:
     """Return a field for a text of at most `longest` characters; a nullable one may be absent."""
     if nullable:

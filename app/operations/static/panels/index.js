@@ -2,5 +2,6 @@
 // A panel: { id, title, build() }, where build() returns its <section> with that id.
 
 import { firstSession } from "./first_session.js";
+import { passkeys } from "./passkeys.js";
 
-export const panels = [firstSession];
+export const panels = [firstSession, passkeys];
