@@ -1,11 +1,12 @@
 """All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
 
 from bench.lab import Scenario
-from bench.scenarios import logins, mails, memory, requests, scale
+from bench.scenarios import logins, mails, memory, passkeys, requests, scale
 
 SCENARIOS: tuple[Scenario, ...] = (
     *requests.SCENARIOS,
     *logins.SCENARIOS,
+    *passkeys.SCENARIOS,
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,
