@@ -3,6 +3,7 @@
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.runtime import Runtime
+from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.state import SetupState
 from app.web import site
@@ -25,6 +26,11 @@ def site_address(rt: Runtime) -> Finding:
         return warn(
             "public_site_url is empty. "
             """Run `flask config set public_site_url '["https://files.example"]'`."""
+        )
+    if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
+        return warn(
+            f"Browsers offer no passkeys at {origins[0]}. Let public_site_url begin with an https "
+            "address with a host name, or run `flask config set auth_passkey_login_enabled false`."
         )
     return ok(f"{', '.join(origins)}.")
 

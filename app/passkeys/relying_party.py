@@ -10,6 +10,8 @@ from app.passkeys.errors import PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
 from app.web import site
 
+# The one host browsers take plain http from for secure, besides addresses, which are no domains.
+LOOPBACK = "localhost"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -34,6 +36,15 @@ def current(rt: Runtime) -> RelyingParty:
     return _of(rt.settings.get(site.PUBLIC_SITE_URL))
 
 
+def is_usable(rt: Runtime) -> bool:
+    """Tell whether passkeys can be used at the site's address."""
+    try:
+        current(rt)
+    except (PublicSiteUrlRequired, PublicSiteUrlInvalid):
+        return False
+    return True
+
+
 def name(rt: Runtime) -> str:
     """Return what a browser calls the site: its title, or its host while it has none."""
     return rt.settings.get(keys.BRANDING_TITLE) or current(rt).id
@@ -45,17 +56,12 @@ def _of(origins: tuple[str, ...]) -> RelyingParty:
         raise PublicSiteUrlRequired
     first = urlsplit(origins[0])
     host = first.hostname or ""
-    if first.scheme != "https" and not _is_loopback(host):
+    if first.scheme != "https" and host != LOOPBACK:
         raise PublicSiteUrlInvalid
     if _is_address(host):
         raise PublicSiteUrlInvalid  # a relying party id must be a domain
     spelled = frozenset(_as_browsers_spell(origin) for origin in origins)
     return RelyingParty(host, hashlib.sha256(host.encode()).digest(), spelled)
-
-
-def _is_loopback(host: str) -> bool:
-    """Tell whether browsers take plain http from this host for secure."""
-    return host == "localhost"
 
 
 def _is_address(host: str) -> bool:

@@ -1,7 +1,6 @@
 """The wire form of passkeys (spec 02 §2.2 to §2.7)."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from app.passkeys.queries import Listed
@@ -11,7 +10,7 @@ from app.web.schema import timestamp
 
 def started(waiting: Started) -> dict[str, Any]:
     """Return what starting a ceremony answers."""
-    return asdict(waiting)
+    return {"flow_id": waiting.flow_id, "public_key": waiting.public_key}
 
 
 def passkey(listed: Listed) -> dict[str, Any]:

@@ -1,12 +1,21 @@
 """All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
 
 from bench.lab import Scenario
-from bench.scenarios import logins, mails, memory, requests, scale, second_factors
+from bench.scenarios import (
+    logins,
+    mails,
+    memory,
+    passkeys,
+    requests,
+    scale,
+    second_factors,
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     *requests.SCENARIOS,
     *logins.SCENARIOS,
     *second_factors.SCENARIOS,
+    *passkeys.SCENARIOS,
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,

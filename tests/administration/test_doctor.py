@@ -129,7 +129,11 @@ def test_bad_setting_is_a_failure(line, rt):
     [
         ("site address", {"public_site_url": []}),
         ("cookies", {"auth_cookie_secure": False}),
-        ("cookies", {"public_site_url": ["http://files.example"]}),
+        ("site address", {"public_site_url": ["https://192.0.2.7"]}),
+        (
+            "cookies",
+            {"public_site_url": ["http://files.example"], "auth_passkey_login_enabled": False},
+        ),
         ("mail", {"mail_smtp_host": "mail.example"}),
         ("mail", {"mail_from_address": "a@mail.example"}),
     ],

@@ -8,7 +8,7 @@ from tests.support.factories import configure
 from tests.support.passkeys import Authenticator, register
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def site(rt: Runtime) -> None:
     """The site is where the tests' browser is."""
     configure(rt, public_site_url=[ORIGIN])
@@ -21,7 +21,7 @@ def device() -> Authenticator:
 
 
 @pytest.fixture
-def passkey(signed_in: ApiClient, device: Authenticator) -> dict:
+def passkey(site: None, signed_in: ApiClient, device: Authenticator) -> dict:
     """`user`'s passkey on `device`; `signed_in` still is."""
     return register(signed_in, device).ok()
 

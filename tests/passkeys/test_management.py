@@ -11,6 +11,8 @@ from tests.support.factories import audit_rows, change_user, configure, count, m
 from tests.support.mailbox import text_of
 from tests.support.passkeys import Authenticator, log_in, register
 
+pytestmark = pytest.mark.usefixtures("site")
+
 NOT_FOUND = 404, "not_found"
 CONFLICT = 409, "conflict"
 

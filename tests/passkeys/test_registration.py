@@ -34,6 +34,8 @@ from tests.support.passkeys import (
     unb64,
 )
 
+pytestmark = pytest.mark.usefixtures("site")
+
 TOKEN_INVALID = 401, "auth.token_invalid"
 REFUSED = 401, "auth.credentials_failed"
 MALFORMED = 400, "bad_request"

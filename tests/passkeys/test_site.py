@@ -15,6 +15,8 @@ from tests.support.passkeys import (
     start_registration,
 )
 
+pytestmark = pytest.mark.usefixtures("site")
+
 REQUIRED = 400, "config.public_site_url_required"
 INVALID = 400, "config.public_site_url_invalid"
 

@@ -30,6 +30,8 @@ from tests.support.passkeys import (
     start_registration,
 )
 
+pytestmark = pytest.mark.usefixtures("site")
+
 REFUSED = 401, "auth.credentials_failed"
 
 # What both ceremonies check.
