@@ -1,0 +1,1 @@
+"""One module per kind of provider: how to ask it who somebody is."""
