@@ -19,6 +19,7 @@ pytest.register_assert_rewrite("tests.support.api", "tests.support.openapi", "te
 
 from app.core.config import Bucket
 from app.core.mailer import Mailer
+from app.core.outgoing import Outgoing
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
@@ -218,7 +219,7 @@ def make_app(
 ) -> Iterator[Callable[..., Flask]]:
     """Build applications on this test's database and Redis.
 
-    Keywords replace configuration values; `clock`, `redis` and `mailer` go to `create_app`.
+    Keywords replace configuration values; those named here go to `create_app`.
     """
     built: list[Flask] = []
     instance = tmp_path / "instance"
@@ -228,11 +229,12 @@ def make_app(
         clock: Any = clock,
         redis: Redis | None = None,
         mailer: Mailer | None = None,
+        outgoing: Outgoing | None = None,
         **overrides: Any,
     ) -> Flask:
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
-        app = create_app(config, clock=clock, redis=redis, mailer=mailer)
+        app = create_app(config, clock=clock, redis=redis, mailer=mailer, outgoing=outgoing)
         built.append(app)
         return app
 

@@ -16,6 +16,7 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
@@ -41,6 +42,7 @@ class Runtime:
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     mailer: Mailer
+    outgoing: Outgoing
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
