@@ -22,6 +22,7 @@ from app.core.mailer import Mailer
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
@@ -143,4 +144,5 @@ def _runtime(
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
         outgoing=outgoing,
+        remembered=Remembered(clock),
     )

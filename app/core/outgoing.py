@@ -120,14 +120,20 @@ class Outgoing:
         session.adapters.clear()
         session.mount("", GuardedAdapter(self))
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> requests.Response:
-        """Return the complete answer, whatever its status.
+    def get(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        """Return the complete answer, whatever its status; `params` are added to the query.
 
         Raises: requests.RequestException.
         """
         with requests.Session() as session:
             self.guard(session)
-            return session.get(url, headers=headers)
+            return session.get(url, params=params, headers=headers)
 
     def attempt(self, url: str) -> "Attempt":
         """Return what one request to this URL needs.
@@ -159,9 +165,10 @@ class Outgoing:
         threading.Thread(target=run, name="look-up", daemon=True).start()
         if not done.wait(max(ends_at - time.monotonic(), 0)):
             raise TookTooLong(f"{host}: the look-up took too long")
-        if isinstance(outcome[0], Exception):
-            raise outcome[0]
-        return outcome[0]
+        found = outcome[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def _check(self, url: str) -> tuple[str, str, int]:
         """Return scheme, host and port of a URL that may be asked.

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.core.clock import Clock
 
 T = TypeVar("T")
+
+LIFE = timedelta(minutes=5)  # decision A25
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class _Fetch(Generic[T]):
         self.error: Exception | None = None
 
 
-class Remembered(Generic[T]):
+class Remembered:
     """Values by key, each fetched when it is asked for and not yet, or no longer, known.
 
     However many ask for one key meanwhile, one of them fetches and the others wait for what it
@@ -36,12 +38,12 @@ class Remembered(Generic[T]):
     failure is kept, and who asks after that tries again.
     """
 
-    def __init__(self, clock: Clock, life: timedelta) -> None:
+    def __init__(self, clock: Clock, life: timedelta = LIFE) -> None:
         self._clock = clock
         self._life = life.total_seconds()
         self._lock = threading.Lock()
-        self._known: dict[Hashable, Found[T]] = {}
-        self._fetches: dict[Hashable, _Fetch[T]] = {}
+        self._known: dict[Hashable, Found[Any]] = {}
+        self._fetches: dict[Hashable, _Fetch[Any]] = {}
 
     def get(self, key: Hashable, fetch: Callable[[], T]) -> Found[T]:
         """Return what is known under the key, fetched unless it is fresh.
@@ -90,10 +92,10 @@ class Remembered(Generic[T]):
             mine.done.set()
         return mine.found
 
-    def _keep(self, key: Hashable, found: Found[T]) -> None:
+    def _keep(self, key: Hashable, found: Found[Any]) -> None:
         """Remember it, and forget what is no longer fresh."""
         self._known = {k: f for k, f in self._known.items() if self._is_fresh(f)}
         self._known[key] = found
 
-    def _is_fresh(self, found: Found[T]) -> bool:
+    def _is_fresh(self, found: Found[Any]) -> bool:
         return self._clock.monotonic() - found.at < self._life

@@ -19,6 +19,7 @@ from app.core.mailer import Mailer
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 
@@ -43,6 +44,7 @@ class Runtime:
     failed_secrets: FailedSecrets
     mailer: Mailer
     outgoing: Outgoing
+    remembered: Remembered
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
