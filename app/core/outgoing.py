@@ -217,8 +217,6 @@ class GuardedAdapter(HTTPAdapter):
                 answer = attempt.send(request)
                 response = self.build_response(request, answer)
                 response.raw = io.BytesIO(attempt.read(answer))
-        except Refused:
-            raise
         except UNREADABLE as error:
             raise attempt.failure(error) from None
         if response.is_redirect:
@@ -266,8 +264,7 @@ class Attempt:
         finally:
             answer.close()
         # A body without a length just ends where the watch cut it off.
-        if self.is_over:
-            raise self.failure(None)
+        self._seconds_left()
         return bytes(body)
 
     def connect(self) -> socket.socket:
@@ -277,28 +274,32 @@ class Attempt:
         """
         last: OSError = ConnectionError("the name has no address")
         for family, address in self._allowed_addresses():
+            seconds = self._seconds_left()
             sock = socket.socket(family, socket.SOCK_STREAM)
             try:
-                sock.settimeout(min(CONNECT_SECONDS, self._seconds_left()))
+                sock.settimeout(min(CONNECT_SECONDS, seconds))
                 sock.connect(address)
-            except OSError as error:
+            except BaseException as error:
                 sock.close()
+                if not isinstance(error, OSError):
+                    raise
                 last = error
-                continue
-            except BaseException:
-                sock.close()
-                raise
-            self._follow(sock)
-            sock.settimeout(self._seconds_left())
-            return sock
+            else:
+                sock.settimeout(seconds)
+                self._follow(sock)
+                return sock
         raise last
 
-    def failure(self, error: Exception | None) -> Refused:
-        """Return what to tell of an error, which says more than may be told."""
-        is_late = self.is_over or isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError)
-        if is_late:
-            return TookTooLong(f"{self.host}: the answer was not complete in time")
-        return Refused(f"{self.host}: {_reason(error)}")
+    def failure(self, error: Exception) -> Refused:
+        """Return what may be told of an error; what it says itself may be too much."""
+        cause = _innermost(error)
+        if isinstance(cause, Refused):
+            return cause
+        if self.is_over or isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
+            return self._late()
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return Refused(f"{self.host}: the certificate is not valid: {cause.verify_message}")
+        return Refused(f"{self.host}: no answer that can be read ({type(cause).__name__})")
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -343,8 +344,11 @@ class Attempt:
     def _seconds_left(self) -> float:
         left = self._ends_at - time.monotonic()
         if left <= 0 or self.is_over:
-            raise TookTooLong(f"{self.host}: the answer was not complete in time")
+            raise self._late()
         return left
+
+    def _late(self) -> TookTooLong:
+        return TookTooLong(f"{self.host}: the answer was not complete in time")
 
     def _follow(self, connected: socket.socket) -> None:
         """Watch this connection, with TLS or without, by a handle of our own."""
@@ -399,14 +403,8 @@ def _is_loopback_name(host: str) -> bool:
         return False
 
 
-def _reason(error: Exception | None) -> str:
-    """Name an error without repeating what it says, a certificate's fault excepted."""
-    cause = error
-    while cause is not None and not isinstance(cause, OSError):
-        inner = cause.args[-1] if cause.args else None
-        cause = inner if isinstance(inner, Exception) else None
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"the certificate is not valid: {cause.verify_message}"
-    if isinstance(cause, socket.gaierror):
-        return "the name is not known"
-    return f"no answer that can be read ({type(cause or error).__name__})"
+def _innermost(error: Exception) -> Exception:
+    """Return what the libraries have wrapped; a refusal of our own is an OSError to them."""
+    while error.args and isinstance(error.args[-1], Exception):
+        error = error.args[-1]
+    return error

@@ -29,6 +29,7 @@ PUBLIC_CLIENT_ID = "gatehouse-public"
 CALLBACK = "/api/v1/auth/external-auth/callback"
 INSTALL_SECONDS = 90
 MOST_STEPS = 20
+OLDEST_NODE = 20
 
 
 class Missing(Exception):
@@ -122,6 +123,9 @@ def _install() -> None:
     """Install what the lock file names, once for all processes of the suite."""
     if not shutil.which("node") or not shutil.which("npm"):
         raise Missing("Node and npm are not installed")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()
+    if int(re.sub(r"v?(\d*).*", r"\g<1>", version) or 0) < OLDEST_NODE:
+        raise Missing(f"Node {OLDEST_NODE} or later is needed, this is {version}")
     lock = FOLDER / "package-lock.json"
     with (FOLDER / ".install.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -136,7 +140,9 @@ def _npm_ci() -> None:
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     try:
         # What npm says may name the registry in use, which is nobody's business.
-        subprocess.run(command, cwd=FOLDER, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+        subprocess.run(
+            command, cwd=FOLDER, check=True, capture_output=True, timeout=INSTALL_SECONDS
+        )
     except subprocess.CalledProcessError as error:
         raise Missing(f"npm ci failed with status {error.returncode}") from None
     except subprocess.TimeoutExpired:

@@ -106,11 +106,9 @@ def claims(
     """
     try:
         payload = _verifier.decode(token, key, algorithms=[header.algorithm])
-        found = answers.parsed(payload)
-    except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+    except (jwt.PyJWTError, ValueError, TypeError):
         raise ProviderRejected("the ID token's signature is not valid") from None
-    if not isinstance(found, dict):
-        raise ProviderRejected("the ID token has no claims")
+    found = _members(payload)
     _check_audience(found, expected.client_id)
     _check_times(found, expected.now)
     _check_nonce(found, expected.nonce)
@@ -138,6 +136,16 @@ def _usable(key: Mapping[str, Any], algorithm: str | None) -> jwt.PyJWK | None:
         return jwt.PyJWK(dict(key), algorithm)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError):
         return None
+
+
+def _members(payload: bytes) -> dict[str, Any]:
+    try:
+        found = answers.parsed(payload)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ProviderRejected("the ID token has no claims")
+    return found
 
 
 def _check_audience(claims: Mapping[str, Any], client_id: str) -> None:
