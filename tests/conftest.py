@@ -24,10 +24,11 @@ from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, servers
+from tests.support import factories, oidc_provider, servers
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
+from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
 
@@ -182,6 +183,17 @@ def direct(
     return service
 
 
+@pytest.fixture(scope="session")
+def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
+    """A certified OpenID provider; its tests are skipped where Node is missing."""
+    try:
+        oidc_provider.install()
+    except oidc_provider.Missing as reason:
+        pytest.skip(f"no OpenID provider: {reason}")
+    with oidc_provider.running() as provider:
+        yield provider
+
+
 # --- one application per test --------------------------------------------------------------------
 
 
@@ -211,6 +223,13 @@ def wait_for() -> Callable[[Callable[[], Any]], Any]:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@pytest.fixture
+def fake_provider(clock: FakeClock) -> Iterator[FakeProvider]:
+    """A provider that can be told to do anything wrong; its tokens are dated by `clock`."""
+    with FakeProvider(clock) as provider:
+        yield provider
 
 
 @pytest.fixture

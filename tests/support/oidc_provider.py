@@ -79,11 +79,7 @@ def parameters(callback_url: str) -> dict[str, str]:
 
 @contextmanager
 def running() -> Iterator[OidcProvider]:
-    """Run a provider.
-
-    Raises: Missing.
-    """
-    _install()
+    """Run a provider, once it is installed."""
     clients = [_client(CLIENT_ID, CLIENT_SECRET), _client(PUBLIC_CLIENT_ID, None)]
     with subprocess.Popen(
         ["node", "provider.mjs"],
@@ -119,8 +115,11 @@ def _client(client_id: str, secret: str | None) -> Mapping[str, object]:
     }
 
 
-def _install() -> None:
-    """Install what the lock file names, once for all processes of the suite."""
+def install() -> None:
+    """Install what the lock file names, once for all processes of the suite.
+
+    Raises: Missing.
+    """
     if not shutil.which("node") or not shutil.which("npm"):
         raise Missing("Node and npm are not installed")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()

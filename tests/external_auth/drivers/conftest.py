@@ -1,6 +1,6 @@
 """What a driver needs of the runtime, without a database."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -80,9 +80,8 @@ def rt(clock: FakeClock, limits: Limits) -> Runtime:
 
 
 @pytest.fixture
-def provider(clock: FakeClock) -> Iterator[FakeProvider]:
-    with FakeProvider(clock) as running:
-        yield running
+def provider(fake_provider: FakeProvider) -> FakeProvider:
+    return fake_provider
 
 
 @pytest.fixture
