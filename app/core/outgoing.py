@@ -28,7 +28,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 import app
-from app.core import addresses
+from app.core import addresses, reaching
+from app.core.reaching import AddressInfo
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ LOOKUPS_AT_ONCE = 4
 # What comes out of the libraries below, UnicodeError for a name or a header of odd characters.
 UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
 
-SocketAddress = tuple[socket.AddressFamily, tuple[Any, ...]]
-Resolve = Callable[[str, int], list[SocketAddress]]
+Resolve = Callable[[str, int], list[AddressInfo]]
 
 
 class Refused(requests.RequestException):
@@ -53,15 +53,6 @@ class Refused(requests.RequestException):
 
 class TookTooLong(Refused, requests.Timeout):
     """The answer was not complete in time."""
-
-
-def look_up(host: str, port: int) -> list[SocketAddress]:
-    """Return the addresses of a name, in the system's order of preference.
-
-    Raises: OSError.
-    """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [(family, address) for family, _type, _protocol, _name, address in found]
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class Outgoing:
         allow_loopback: bool = False,
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
-        resolve: Resolve = look_up,
+        resolve: Resolve = reaching.look_up,
     ) -> None:
         self.limits = limits or Limits()
         self.allow_loopback = allow_loopback
@@ -142,33 +133,22 @@ class Outgoing:
         """
         return Attempt(self, *self._check(url))
 
-    def resolve(self, host: str, port: int, seconds: float) -> list[SocketAddress]:
+    def resolve(self, host: str, port: int, seconds: float) -> list[AddressInfo]:
         """Look a name up, for so long at most; meanwhile the event loop goes on.
 
-        Raises: OSError, TookTooLong.
+        Raises: OSError, UnicodeError.
         """
         ends_at = time.monotonic() + seconds
-        if not self._lookups.acquire(timeout=max(seconds, 0)):
-            raise TookTooLong(f"{host}: too many look-ups are under way")
-        outcome: list[list[SocketAddress] | Exception] = []
-        done = threading.Event()
+        if not self._lookups.acquire(timeout=seconds):
+            raise TimeoutError
 
-        def run() -> None:
+        def ask() -> list[AddressInfo]:
             try:
-                outcome.append(self._resolve(host, port))
-            except Exception as error:
-                outcome.append(error)
+                return self._resolve(host, port)
             finally:
                 self._lookups.release()
-                done.set()
 
-        threading.Thread(target=run, name="look-up", daemon=True).start()
-        if not done.wait(max(ends_at - time.monotonic(), 0)):
-            raise TookTooLong(f"{host}: the look-up took too long")
-        found = outcome[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return reaching.within(max(ends_at - time.monotonic(), 0), ask)
 
     def _check(self, url: str) -> tuple[str, str, int]:
         """Return scheme, host and port of a URL that may be asked.
@@ -272,23 +252,12 @@ class Attempt:
 
         Raises: OSError, Refused.
         """
-        last: OSError = ConnectionError("the name has no address")
-        for family, address in self._allowed_addresses():
-            seconds = self._seconds_left()
-            sock = socket.socket(family, socket.SOCK_STREAM)
-            try:
-                sock.settimeout(min(CONNECT_SECONDS, seconds))
-                sock.connect(address)
-            except BaseException as error:
-                sock.close()
-                if not isinstance(error, OSError):
-                    raise
-                last = error
-            else:
-                sock.settimeout(seconds)
-                self._follow(sock)
-                return sock
-        raise last
+        connection = reaching.reached(
+            self._allowed_addresses(), each=CONNECT_SECONDS, ends_at=self._ends_at
+        )
+        connection.settimeout(self._seconds_left())
+        self._follow(connection)
+        return connection
 
     def failure(self, error: Exception) -> Refused:
         """Return what may be told of an error; what it says itself may be too much."""
@@ -320,13 +289,13 @@ class Attempt:
             return _HttpsPool(self.host, self._port, attempt=self, ssl_context=tls)
         return _HttpPool(self.host, self._port, attempt=self)
 
-    def _allowed_addresses(self) -> list[SocketAddress]:
+    def _allowed_addresses(self) -> list[AddressInfo]:
         """Return the addresses of the host.
 
         Raises: Refused if a single one is internal: a name that mixes them is a trick.
         """
         found = self._outgoing.resolve(self.host, self._port, self._seconds_left())
-        for _family, address in found:
+        for *_, address in found:
             if not self._is_allowed(str(address[0])):
                 log.warning("%s stands for %s, which is not asked", self.host, address[0])
                 raise Refused(f"{self.host}: the address is internal")

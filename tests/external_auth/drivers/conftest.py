@@ -67,15 +67,14 @@ class Client:
         return self.identify(self.callback(self.authorize(), **overrides))
 
 
-@pytest.fixture
-def limits() -> Limits:
-    return Limits(seconds=0.6)
+# For tests that wait until the time is over.
+IMPATIENT = Limits(seconds=0.6)
 
 
 @pytest.fixture
-def rt(clock: FakeClock, limits: Limits) -> Runtime:
-    """Allows loopback, waits for a short time only."""
-    outgoing = Outgoing(allow_loopback=True, limits=limits)
+def rt(clock: FakeClock) -> Runtime:
+    """Allows loopback."""
+    outgoing = Outgoing(allow_loopback=True)
     return cast(Runtime, Surroundings(outgoing, Remembered(clock), clock))
 
 

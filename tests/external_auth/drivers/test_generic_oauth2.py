@@ -8,7 +8,7 @@ import pytest
 from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.drivers.generic_oauth2 import origin
 from app.external_auth.drivers.interface import ClaimNames, ExternalProfile, ProviderKind
-from tests.external_auth.drivers.conftest import Client
+from tests.external_auth.drivers.conftest import IMPATIENT, Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
 
@@ -245,6 +245,7 @@ def test_whatever_is_wrong_with_the_token_nobody_is_signed_in(generic: Client, f
 def test_a_slow_answer_ends_in_time(generic: Client, fault: str):
     callback = generic.callback(generic.authorize())
     SLOW_FAULTS[fault](generic.provider)
+    generic.rt.outgoing.limits = IMPATIENT
     with pytest.raises(ProviderRejected):
         generic.identify(callback)
 

@@ -13,7 +13,7 @@ from app.external_auth.drivers.errors import (
     ProviderRejected,
 )
 from app.external_auth.drivers.interface import ExternalProfile
-from tests.external_auth.drivers.conftest import REDIRECT_URI, Client
+from tests.external_auth.drivers.conftest import IMPATIENT, REDIRECT_URI, Client
 from tests.support.fake_provider import (
     DISCOVERY,
     REMOVED,
@@ -259,6 +259,7 @@ def test_whatever_is_wrong_nobody_is_signed_in(oidc: Client, fault: str):
 def test_a_slow_answer_ends_in_time(oidc: Client, fault: str):
     callback = oidc.callback(oidc.authorize())
     SLOW_FAULTS[fault](oidc.provider)
+    oidc.rt.outgoing.limits = IMPATIENT
     with pytest.raises(ProviderRejected) as refused:
         oidc.identify(callback)
     assert "not complete in time" in refused.value.reason
@@ -333,6 +334,7 @@ def test_a_provider_that_does_not_describe_itself_cannot_be_used(oidc: Client, f
 
 def test_a_slow_discovery_ends_in_time(oidc: Client):
     oidc.provider.reply(DISCOVERY, {}, pause=60)
+    oidc.rt.outgoing.limits = IMPATIENT
     with pytest.raises(DiscoveryFailed):
         oidc.authorize()
 
