@@ -5,9 +5,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+# As getaddrinfo gives it: family, type, protocol, canonical name, address.
+AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
 def connected(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
@@ -19,7 +22,25 @@ def connected(host: str, port: int, *, each: float, altogether: float) -> socket
     Raises: OSError, that of the last address.
     """
     ends_at = time.monotonic() + altogether
-    found = _within(altogether, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    found = within(altogether, lambda: look_up(host, port))
+    connection = reached(found, each=each, ends_at=ends_at)
+    connection.settimeout(each)
+    return connection
+
+
+def look_up(host: str, port: int) -> list[AddressInfo]:
+    """Return what a name stands for, in the system's order of preference.
+
+    Raises: OSError; UnicodeError for what cannot be a name.
+    """
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+def reached(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
+    """Return a connection to the first of these addresses that takes one.
+
+    `ends_at` is a moment of the monotonic clock; for `each` and the rest see `connected`.
+    """
     failure = OSError("its name has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(found):
         seconds = min(each, (ends_at - time.monotonic()) / (len(found) - tried))
@@ -29,7 +50,6 @@ def connected(host: str, port: int, *, each: float, altogether: float) -> socket
         try:
             connection.settimeout(seconds)
             connection.connect(address)
-            connection.settimeout(each)
         except OSError as error:
             connection.close()
             failure = error
@@ -44,15 +64,15 @@ def own_name(seconds: float) -> str:
     Its full name, or else its address in brackets; the DNS is asked for so many seconds.
     """
     try:
-        name = _within(seconds, socket.getfqdn)
+        name = within(seconds, socket.getfqdn)
         if "." in name:
             return name
-        return f"[{_within(seconds, lambda: socket.gethostbyname(socket.gethostname()))}]"
+        return f"[{within(seconds, lambda: socket.gethostbyname(socket.gethostname()))}]"
     except OSError:
         return "[127.0.0.1]"
 
 
-def _within(seconds: float, ask: Callable[[], T]) -> T:
+def within(seconds: float, ask: Callable[[], T]) -> T:
     """Return the answer to a question that knows no end of its own; its thread may outlast this.
 
     Raises: TimeoutError, and what `ask` raises.
