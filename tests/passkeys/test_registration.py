@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from app.core.client import Client
-from app.passkeys import registration
+from app.passkeys import queries, registration
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import service as sessions
@@ -350,6 +350,15 @@ def test_one_registered_after_the_start_is_taken_too(signed_in):
     finish_registration(signed_in, first["flow_id"], made).ok()
     again = device.create(second["public_key"], credential_id=device.held[0].id)
     finish_registration(signed_in, second["flow_id"], again).fails(*MALFORMED)
+
+
+def test_one_that_somebody_registers_this_very_moment_is_taken(
+    signed_in, other, device, passkey, monkeypatch
+):
+    monkeypatch.setattr(queries, "find_id", lambda *_: None)
+    answer = register(other, Authenticator(), credential_id=device.held[0].id)
+    answer.fails(*MALFORMED)
+    assert list_passkeys(other) == []
 
 
 # --- flows -------------------------------------------------------------------------------------
