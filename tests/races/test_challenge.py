@@ -94,6 +94,17 @@ def test_simultaneous_guesses_at_many_logins_keep_to_the_accounts_limit(
     assert set(codes_of(answers)) <= {WRONG, EXCEEDED, INVALID, "rate_limited"}
 
 
+def test_of_32_requests_that_are_no_guess_none_spends_an_attempt(rt, app, api, user, enabled):
+    flow_token = start_login(api, user)
+    jobs = [lambda: verify(ApiClient(app), flow_token, "12345678", EMAIL)] * 32
+    assert set(codes_of(at_once(jobs))) <= {"auth.mfa_factor_required", INVALID}
+    for _ in range(4):
+        verify(api, flow_token, enabled.app.wrong_code()).fails(401, WRONG)
+    for _ in range(6):
+        verify(api, flow_token, "12345678", EMAIL).fails(401, "auth.mfa_factor_required")
+    verify(api, flow_token, enabled.app.code()).ok()
+
+
 @pytest.mark.parametrize("method", ["totp", RECOVERY])
 def test_of_one_code_on_many_logins_at_once_one_succeeds(rt, app, api, user, enabled, method):
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
