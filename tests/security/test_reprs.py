@@ -29,15 +29,15 @@ TELLING = {
         "keys",
         "digest",
     ),
-    *("url", "uri", "text", "texts", "html", "selector", "payload", "subject", "data"),
+    *("url", "uri", "text", "texts", "html", "selector", "payload", "subject"),
 }
 HARMLESS = {
     "_Genuine.key_id",
     "SecretKey.key_id",
     "Shown.exit_code",
-    "Operation.data",  # schemas
-    "Operation.other_data",
     "Lookup.key",  # a column
+    "RelyingParty.id_hash",  # of the site's name
+    "Issue.token_digest",  # as it is kept
     "Runtime.secret_box",  # objects without a repr of their own
     "Runtime.failed_secrets",
     "Runtime.access_tokens",
@@ -46,7 +46,6 @@ HARMLESS = {
     "Problem.key",
     "Identifier.key",  # what accounts are found by
     "Rotation.key",  # a SecretKey, which hides its own
-    "Shown.data",
     "Shown.text",
     "Principal.token_expires_at",
     "Cleaned.mail_tokens",  # how many
@@ -93,7 +92,8 @@ RECORDS = list(records())
 
 
 def is_telling(name):
-    return bool(set(name.lower().split("_")) & TELLING)
+    words = name.lower().split("_")
+    return words[0] != "public" and bool(set(words) & TELLING)
 
 
 @pytest.mark.parametrize(
