@@ -323,42 +323,42 @@ def test_malformed_html_is_read_as_browsers_do(html, text):
 MALFORMED = [
     "<",
     "<a",
-    "<a_",
-    "<a_b",
-    "<a_b=",
-    "<a_b='",
-    '<a_b="',
-    "<a_b='c\"",
+    "<a ",
+    "<a b",
+    "<a b=",
+    "<a b='",
+    '<a b="',
+    "<a b='c\"",
     "</",
     "</a",
     "</a>",
     "<!",
     "<!--",
     "<!-->",
-    "<!--_-",
+    "<!-- -",
     "<![",
     "<![CDATA[",
     "<?",
     "<script>",
     "<script></script",
-    "<a_href=x>",
+    "<a href=x>",
     "<title>",
     "&",
     "&#",
     "&#9",
     "&amp",
-    "_",
+    " ",
     "/",
     "{{",
-    "{{_",
-    "<p_data-only='html'>",
+    "{{ ",
+    "<p data-only='html'>",
 ]
 
 
-@pytest.mark.parametrize("piece", [piece.replace("_", " ") for piece in MALFORMED])
+@pytest.mark.parametrize("piece", MALFORMED)
 def test_malformed_html_takes_no_longer_than_its_length(piece):
     """It takes some tenths of a second; were anything looked at once more per piece, minutes."""
-    html = piece * (500_000 // len(piece))
+    html = piece * (250_000 // len(piece))
     began = time.process_time()
     fill(Wording("subject", f"{html}<p>{html}'\">"), {})
     assert time.process_time() - began < 10
