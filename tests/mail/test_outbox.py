@@ -23,6 +23,8 @@ from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import audit_rows, configure, count
 from tests.support.smtp import Scripted
 
+SENT = OutboxMail.status == "sent"
+
 
 def change(rt, **columns):
     """Change every mail behind the sender's back."""
@@ -297,6 +299,62 @@ def test_a_mail_whose_every_sender_died_is_given_up(rt, smtp, clock):
     assert len(audit_rows(rt, "mail_delivery_failed")) == 1
 
 
+def test_mails_a_clock_ahead_put_off_leave_once_it_is_set_right(rt, smtp, clock, caplog):
+    """Of both, one had been tried and waited for its turn, and one had just been queued."""
+    caplog.set_level(logging.WARNING)
+    clock.advance(days=1)
+    smtp.refusals["first@example.com"] = "450 not now"
+    queue(rt, "first@example.com")
+    dispatcher.drain(rt)
+    queue(rt, "second@example.com")
+    smtp.refusals.clear()
+    clock.advance(days=-1)
+    dispatcher.drain(rt)
+    assert sorted(smtp.recipients) == ["first@example.com", "second@example.com"]
+    assert "the clock was set back: 2 mails" in caplog.text
+
+
+def test_a_lease_of_a_clock_ahead_ends_after_its_usual_time(rt, second, smtp, clock):
+    """And not at once, since whoever holds it may be in the middle of the mail."""
+    queue(rt)
+    until = clock.now() + timedelta(days=1)
+    change(rt, status="sending", lease="gone", attempts=1, due_at=until)
+    dispatcher.drain(rt)
+    assert (only_row(rt).lease, only_row(rt).due_at) == ("gone", clock.now() + dispatcher.LEASE)
+    clock.advance(seconds=59)
+    dispatcher.drain(second)
+    assert smtp.received == []
+    clock.advance(seconds=1)
+    dispatcher.drain(second)
+    assert [row.status for row in rows(rt)] == ["sent"]
+    assert len(smtp.received) == 1
+
+
+def test_a_mail_in_hand_while_the_clock_is_set_back_is_sent_once(rt, second, smtp, clock):
+    def set_back(_mail):
+        clock.advance(days=-1)
+        dispatcher.drain(second)
+
+    smtp.on_mail = set_back
+    queue(rt)
+    assert dispatcher.drain(rt).counts == {MailStatus.SENT: 1}
+    clock.advance(days=1)
+    dispatcher.drain(second)
+    assert len(smtp.received) == 1
+    assert len(audit_rows(rt, "mail_send")) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds"), [("sending", 60 + 60), ("queued", 900 + 60)], ids=["lease", "pause"]
+)
+def test_what_may_be_put_off_so_far_stays_where_it_is(rt, smtp, clock, status, seconds):
+    queue(rt)
+    due_at = clock.now() + timedelta(seconds=seconds)
+    change(rt, status=status, due_at=due_at)
+    dispatcher.drain(rt)
+    assert (only_row(rt).status, only_row(rt).due_at) == (status, due_at)
+
+
 def test_several_senders_send_each_mail_once(rt, second, smtp):
     recipients = [f"user{number}@example.com" for number in range(200)]
     with rt.transaction() as session:
@@ -342,6 +400,31 @@ def test_a_queued_mail_is_sent_without_waiting_for_the_next_look(rt, smtp, runni
         queue(rt, f"user{number}@example.com")
         wait_for(lambda expected=number: len(smtp.received) == expected)
     wait_for(lambda: {row.status for row in rows(rt)} == {"sent"})
+
+
+def test_mails_that_follow_one_another_share_a_connection(rt, smtp, running, wait_for):
+    for number in (1, 2, 3):
+        queue(rt, f"user{number}@example.com")
+        wait_for(lambda expected=number: count(rt, OutboxMail, SENT) == expected)
+    assert {mail.connection for mail in smtp.received} == {1}
+
+
+def test_a_connection_is_not_kept_when_no_mail_follows(rt, smtp, running, wait_for, monkeypatch):
+    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 0.1)
+    queue(rt)
+    wait_for(lambda: len(smtp.received) == 1 and not smtp.is_anybody_connected)
+    queue(rt)
+    wait_for(lambda: len(smtp.received) == 2)
+    assert smtp.connections == 2
+
+
+def test_a_server_that_hung_up_meanwhile_is_connected_again(rt, smtp, running, wait_for):
+    smtp.mails_per_connection = 1
+    for number in (1, 2):
+        queue(rt)
+        wait_for(lambda expected=number: count(rt, OutboxMail, SENT) == expected)
+    assert [mail.connection for mail in smtp.received] == [1, 2]
+    assert {row.attempts for row in rows(rt)} == {1}
 
 
 def test_a_mail_of_another_process_is_found_at_the_next_look(rt, second, smtp, running, wait_for):
@@ -396,6 +479,43 @@ def test_a_stop_is_prompt(rt, smtp, wait_for):
     assert not thread.is_alive()
     queue(rt)
     assert sorted(row.status for row in rows(rt)) == ["queued", "sent"]
+
+
+def test_a_stop_waits_for_a_server_that_has_the_content_and_has_not_answered(
+    rt, smtp, wait_for, monkeypatch
+):
+    """Were the mail left to its lease, it would arrive a second time."""
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    arrived, may_answer = threading.Event(), threading.Event()
+
+    def hold(_mail):
+        arrived.set()
+        may_answer.wait(10)
+
+    smtp.on_mail = hold
+    stop, thread = start(rt)
+    queue(rt)
+    assert arrived.wait(10)
+    threading.Timer(1, may_answer.set).start()
+    assert 1 <= seconds_of(stop) < 4
+    assert not thread.is_alive()
+    assert only_row(rt).status == "sent"
+    assert len(smtp.received) == 1
+
+
+def test_a_stop_does_not_wait_for_that_answer_for_ever(rt, smtp, wait_for, monkeypatch):
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "STOP_AFTER_CONTENT_SECONDS", 0.5)
+    may_answer = threading.Event()
+    smtp.on_mail = lambda _mail: may_answer.wait(10)
+    stop, thread = start(rt)
+    queue(rt)
+    wait_for(lambda: rt.mailer.is_content_out)
+    assert 0.5 <= seconds_of(stop) < 3
+    assert only_row(rt).status == "sending"
+    may_answer.set()
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
