@@ -19,8 +19,10 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
@@ -74,8 +76,9 @@ def create_app(
     clock: Clock | None = None,
     redis: Redis | None = None,
     mailer: Mailer | None = None,
+    outgoing: Outgoing | None = None,
 ) -> Flask:
-    """Return the WSGI application; a test may hand in its own clock, Redis client and mailer.
+    """Return the WSGI application; a test may hand in its own way to everything outside.
 
     Raises: ConfigError when the key file cannot be used.
     """
@@ -84,7 +87,8 @@ def create_app(
     # A redirect to the tidy address would repeat whatever Host the caller named.
     app.url_map.merge_slashes = False
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
-    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer())
+    outgoing = outgoing or Outgoing(allow_loopback=config.allow_loopback_http)
+    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), outgoing)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
     principal.install(app, sessions_service.authenticate)
@@ -108,7 +112,12 @@ def create_app(
 
 
 def _runtime(
-    app: Flask, config: Config, clock: Clock, redis: Redis | None, mailer: Mailer
+    app: Flask,
+    config: Config,
+    clock: Clock,
+    redis: Redis | None,
+    mailer: Mailer,
+    outgoing: Outgoing,
 ) -> Runtime:
     config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
     mailer.context = app.app_context  # Flask-Mail announces every mail to the application
@@ -139,4 +148,6 @@ def _runtime(
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
+        outgoing=outgoing,
+        remembered=Remembered(clock),
     )

@@ -76,6 +76,13 @@ class RateLimited(AppError):
     message = "Too many requests. Try again later."
 
 
+class Misconfigured(AppError):
+    """What an administrator set up cannot work."""
+
+    code = ErrorCode.CONFIG_ERROR
+    message = "The service is not configured correctly."
+
+
 class Unavailable(AppError):
     """Something the service depends on does not answer right now."""
 

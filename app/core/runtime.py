@@ -16,8 +16,10 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 
@@ -45,6 +47,8 @@ class Runtime:
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     mailer: Mailer
+    outgoing: Outgoing
+    remembered: Remembered
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)

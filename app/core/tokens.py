@@ -28,6 +28,11 @@ def random_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
+def random_nonce() -> str:
+    """Return 128 random bits as 22 URL-safe characters."""
+    return secrets.token_urlsafe(16)
+
+
 def random_bytes(count: int = TOKEN_BYTES) -> bytes:
     """Return random bytes; 32 unless told otherwise, the size of every key."""
     return secrets.token_bytes(count)

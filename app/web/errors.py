@@ -17,6 +17,7 @@ from app.core.errors import (
     DatabaseUnavailable,
     Forbidden,
     Gone,
+    Misconfigured,
     NotFound,
     RateLimited,
     RedisUnavailable,
@@ -37,6 +38,7 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
     Gone: HTTPStatus.GONE,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 RETRY_SOON_SECONDS = 2

@@ -173,3 +173,17 @@ def test_a_message_with_line_breaks_stays_on_one_line(capfd):
     written = capfd.readouterr().err
     assert written.count("\n") == 1
     assert "one\\ntwo\\x1b[31m\\u202ethree \\ud800 caf\u00e9" in written
+
+
+@pytest.mark.parametrize("name", ["urllib3.connectionpool", "requests_oauthlib.oauth2_session"])
+def test_libraries_that_repeat_secrets_are_quiet_even_at_debug(name):
+    """They would log URLs with codes, client secrets, and whole token answers."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        logs.configure("text", "DEBUG")
+        assert not logging.getLogger(name).isEnabledFor(logging.DEBUG)
+        assert logging.getLogger("app.core").isEnabledFor(logging.DEBUG)
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
