@@ -15,12 +15,12 @@ from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"  # noqa: S105
+SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 
 group = Commands(
     "external-auth", help="Sign-in by other services; KEY is a provider's key, or KIND/KEY."
 )
-kind_choice = click.Choice([*sorted(ProviderKind), *sorted(ALIASES)])
+kind_choice = click.Choice([*sorted(kind.value for kind in ProviderKind), *ALIASES])
 
 
 def _fields(*, is_new: bool) -> Callable[[F], F]:

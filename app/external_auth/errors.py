@@ -32,7 +32,7 @@ class ProviderDisabled(Forbidden):
 class ReturnPathInvalid(BadRequest):
     """The path to return to is none of this site."""
 
-    message = "return_path must be a path of this site: it starts with one slash, at most 2048 bytes."
+    message = "return_path must be a path of this site, of at most 2048 bytes."
 
 
 class CallbackAddressMissing(BadRequest):

@@ -1,6 +1,7 @@
 """Use cases of a signed-in account's links (spec 03 §8.4, §8.5; decisions A26, E26)."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -19,10 +20,11 @@ from app.web.principal import Principal
 
 def list_links(rt: Runtime, user_id: int) -> list[Link]:
     """Return the links of an account, the one used last first; those of disabled providers too."""
-    links = sorted(queries.list_links(rt.database, user_id), key=lambda link: link.id)
-    return sorted(
-        links, key=lambda link: (link.last_login_at or link.created_at, link.created_at), reverse=True
-    )
+
+    def used_last(link: Link) -> tuple[datetime, datetime, int]:
+        return link.last_login_at or link.created_at, link.created_at, link.id
+
+    return sorted(queries.list_links(rt.database, user_id), key=used_last, reverse=True)
 
 
 def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -> None:

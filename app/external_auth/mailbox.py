@@ -3,10 +3,12 @@
 The link works in any browser: whoever reads the mailbox signs in.
 """
 
+from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
+from app.contact_verification import tokens
 from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
@@ -16,7 +18,6 @@ from app.core.config import Bucket
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import linking, pending, provisioning, queries
-from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending, Provider
@@ -27,7 +28,6 @@ from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
 from app.users import identifiers
 
-PREFIX = "cv_"
 # Whoever has an identity chooses whom this service writes to, so they may not do so without end.
 MAILS = Bucket(per_second=10 / 3600, burst=10)
 
@@ -52,12 +52,12 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     with rt.reading() as connection:
         waiting = pending.find_open(rt, connection, token)
     _count_mail(rt, waiting)
-    mail_token, now = PREFIX + random_hex(), rt.clock.now()
+    mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
     with rt.transaction() as session:
         waiting = pending.find_open(rt, session, token)
         if waiting.email_requested_at is not None:
             raise ContactVerificationInvalid
-        provider = _held(session, waiting, pending.profile_of(waiting))
+        provider = _held(session, waiting)
         _require_signing_in(session, provider, address, terms)
         if not queries.request_mail(session, waiting, digest(mail_token), address, now):
             raise ContactVerificationInvalid
@@ -86,13 +86,7 @@ def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
         return MailLink.MISSING
     terms, now = Terms.of(rt), rt.clock.now()
     try:
-        with rt.transaction() as session:
-            waiting = _find_mailed(rt, session, token)
-            profile = pending.profile_of(waiting)
-            provider = _held(session, waiting, profile)
-            if not queries.consume(session, waiting, now):
-                raise ContactVerificationInvalid
-            proven = _resolved(rt, session, provider, waiting, profile, terms, client)
+        proven, waiting = _redeemed(rt, token, terms, now, client)
     except ContactVerificationInvalid:
         return MailLink.INVALID
     except ContactVerificationExpired:
@@ -115,9 +109,7 @@ def _count_mail(rt: Runtime, waiting: Pending) -> None:
         rt.rate_limits.take("external-mails", MAILS, identity)
 
 
-def _require_signing_in(
-    session: Session, provider: Provider, address: str, terms: Terms
-) -> None:
+def _require_signing_in(session: Session, provider: Provider, address: str, terms: Terms) -> None:
     """Refuse an address whose mail would sign nobody in.
 
     Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
@@ -131,16 +123,29 @@ def _require_signing_in(
         raise RegistrationDisabled
 
 
-def _find_mailed(rt: Runtime, session: Session, token: str) -> Pending:
+def _redeemed(
+    rt: Runtime, token: str, terms: Terms, now: datetime, client: Client
+) -> tuple[Proven, Pending]:
+    """Use the link of a mail up; return who signs in by it."""
+    with rt.transaction() as session:
+        waiting = _find_mailed(session, token, now)
+        provider = _held(session, waiting)
+        if not queries.consume(session, waiting, now):
+            raise ContactVerificationInvalid
+        return _resolved(rt, session, provider, waiting, terms, client), waiting
+
+
+def _find_mailed(session: Session, token: str, now: datetime) -> Pending:
     waiting = queries.find_mailed(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
-    if waiting.expires_at <= rt.clock.now():
+    if waiting.expires_at <= now:
         raise ContactVerificationExpired
     return waiting
 
 
-def _held(session: Session, waiting: Pending, profile: ExternalProfile) -> Provider:
+def _held(session: Session, waiting: Pending) -> Provider:
+    profile = pending.profile_of(waiting)
     return linking.hold(session, waiting.provider_id, profile, gone=ContactVerificationInvalid)
 
 
@@ -149,12 +154,11 @@ def _resolved(
     session: Session,
     provider: Provider,
     waiting: Pending,
-    profile: ExternalProfile,
     terms: Terms,
     client: Client,
 ) -> Proven:
     """Return who signs in: the identity's account, else the mailbox's, else a new one."""
-    address = waiting.target_email or ""
+    address, profile = waiting.target_email or "", pending.profile_of(waiting)
     if not provider.allows(address):
         raise PolicyDenied
     if account := linking.sign_in_again(rt, session, profile):

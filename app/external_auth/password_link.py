@@ -48,7 +48,7 @@ def link_by_password(
     if account is None or not verdict.matches:
         raise CredentialsFailed
     linking.require_own_address(account)
-    proven = _linked(rt, waiting, account, stored_hash, client)
+    proven = _linked(rt, waiting, account, client)
     return linking.complete(
         rt,
         proven,
@@ -71,9 +71,7 @@ def _waiting(rt: Runtime, token: str) -> Pending:
     return waiting
 
 
-def _linked(
-    rt: Runtime, waiting: Pending, seen: Account, stored_hash: str | None, client: Client
-) -> Proven:
+def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Proven:
     """Use the waiting identity up for an account that is as it was when its password was checked.
 
     An identity that this account has already is only marked as used.

@@ -35,7 +35,7 @@ from app.external_auth.provider_rules import REDACTED
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 
-SECRET_UNREADABLE = "The client secret cannot be decrypted with any key; set it again."  # noqa: S105
+SECRET_UNREADABLE = "The client secret cannot be decrypted with any key; set it again."
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:

@@ -113,9 +113,7 @@ def find_pending(reader: Reader, flow_token_digest: str) -> Pending | None:
 
 def find_mailed(reader: Reader, verification_token_digest: str) -> Pending | None:
     """Return what waits for the link of a mail, whatever became of it; None if there is none."""
-    return _pending(
-        reader, PendingIdentity.verification_token_digest == verification_token_digest
-    )
+    return _pending(reader, PendingIdentity.verification_token_digest == verification_token_digest)
 
 
 def request_mail(

@@ -1,4 +1,4 @@
-"""Wire forms of providers and links, and where a browser goes after a sign-in (spec 03 §3-5, §9)."""
+"""Wire forms of providers and links, and where a sign-in sends a browser (spec 03 §3-5, §9)."""
 
 import logging
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from app.web.errors import status_of
 from app.web.schema import timestamp
 
 # A page of the frontend.
-PASSWORD_CHANGE_PAGE = "/force-password-change"  # noqa: S105
+PASSWORD_CHANGE_PAGE = "/force-password-change"
 BINDING_COOKIE = "service_external_auth_"
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
-"""Where a browser goes after an external sign-in: a path of this site and nothing else.
+r"""Where a browser goes after an external sign-in: a path of this site and nothing else.
 
 Invariant: no accepted path leads a browser to another host, whether it stands behind the site's
-origin or alone (spec 03 §4). A browser drops tabs and line ends, and takes `\\` for `/`.
+origin or alone (spec 03 §4). A browser drops tabs and line ends, and takes `\` for `/`.
 """
 
 import unicodedata

@@ -34,6 +34,6 @@ def _name(subject: str, preferred: str | None, address: str) -> str:
 
 
 def _cleaned(source: str) -> str:
-    # ASCII letters only: lower() would make an ASCII letter of some others, such as the Kelvin sign.
+    # First, since lower() makes an ASCII letter of some others, such as the Kelvin sign.
     ascii_only = "".join(c for c in source if c.isascii())
     return _DROPPED.sub("", _TO_HYPHEN.sub("-", ascii_only.lower())).strip("-")

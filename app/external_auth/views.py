@@ -273,5 +273,5 @@ def _sent_on(finish: Callable[[], Finished | MailLink]) -> Response:
         return to_page(rt, LOGIN_PAGE, {})
     try:
         return responses.to_frontend(rt, finish())
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return responses.to_failure(rt, error)
