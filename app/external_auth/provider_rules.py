@@ -4,7 +4,6 @@ Every rule takes what somebody typed and returns what is stored, or raises Provi
 the field. Lengths are in bytes, as they are in the specification.
 """
 
-import ipaddress
 import json
 import re
 import unicodedata
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.core.outgoing import is_loopback_name
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.kinds import TRAITS, Protocol
@@ -117,16 +117,6 @@ def client_secret(typed: str | None) -> str | None:
     return secret or None
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether a URL's host is this machine by name or address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _required(name: str, typed: str | None, longest: int) -> str:
     text = _optional(name, typed, longest)
     if text is None:
@@ -190,7 +180,7 @@ def _url(name: str, typed: str | None, longest: int) -> str | None:
         raise problem from None
     if not host or "@" in parts.netloc:
         raise problem
-    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)):
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback_name(host)):
         return text
     raise problem
 

@@ -62,6 +62,7 @@ def test_healthy_installation_passes_the_strict_examination(line):
         "site address",
         "cookies",
         "mail",
+        "external sign-in",
         "storage route",
     }
 
