@@ -128,9 +128,11 @@ def come_back(client: Any, parameters: Mapping[str, str], path: str = CALLBACK) 
     return client.get(f"{path}?{urlencode(parameters)}")
 
 
-def sign_in(client: Any, fake: FakeProvider, kind: str = "oidc", **body: Any) -> Answer:
+def sign_in(
+    client: Any, fake: FakeProvider, kind: str = "oidc", key: str = "corp", **body: Any
+) -> Answer:
     """Go through a whole sign-in; return where the browser is sent."""
-    return come_back(client, fake.sign_in(start(client, kind, **body).url))
+    return come_back(client, fake.sign_in(start(client, kind, key, **body).url))
 
 
 def location(answer: Answer, origin: str = ORIGIN) -> str:
