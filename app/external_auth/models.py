@@ -144,8 +144,9 @@ class Provider(NamedTuple):
     @property
     def tenant(self) -> str | None:
         """Return Microsoft's tenant; None where none is stored."""
-        tenant: str | None = self.stored_options.get("microsoft", {}).get("tenant")
-        return tenant
+        microsoft = self.stored_options.get("microsoft")
+        tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
+        return tenant if isinstance(tenant, str) else None
 
     @property
     def stored_options(self) -> dict[str, Any]:

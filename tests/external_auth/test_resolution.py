@@ -257,7 +257,7 @@ def test_b4_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, a
     fails(sign_in(api, fake), "conflict")
 
 
-# --- B5 to B7: an account of its own --------------------------------------------------------------
+# --- B5 to B7: an account of its own -------------------------------------------------------------
 
 
 def test_b6_an_account_is_made(rt, api, fake, corp, provisioning, clock):
@@ -401,7 +401,7 @@ def test_an_address_no_account_can_have_is_asked_for_anew(rt, api, fake, corp, p
     nothing_happened(rt, 1)
 
 
-# --- what was decided is what is stored -----------------------------------------------------------
+# --- what was decided is what is stored ----------------------------------------------------------
 
 
 def test_a_link_ends_with_its_account(rt, api, line, user, fake, corp):

@@ -87,7 +87,7 @@ def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> in
         "user_id": user.id,
         "provider_id": provider.id,
         "identity_namespace": provider.issuer_url or NAMESPACE,
-        "subject": f"subject-{user.id}",
+        "subject": f"subject-{user.id}-{provider.id}",
         "created_at": now,
         "updated_at": now,
         "last_login_at": now,
