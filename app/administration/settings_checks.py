@@ -3,8 +3,8 @@
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.runtime import Runtime
-from app.passkeys import relying_party
 from app.external_auth import upkeep as external_auth
+from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.state import SetupState
 from app.web import site

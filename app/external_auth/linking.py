@@ -150,6 +150,7 @@ def complete(
     client: Client,
     *,
     attempts_key: str | None = None,
+    attempt: str | None = None,
     old_hash: str | None = None,
     new_hash: str | None = None,
 ) -> LoginOutcome | MfaRequired:
@@ -165,6 +166,7 @@ def complete(
         entity_name=proven.provider.key,
         details=_told(proven),
         attempts_key=attempts_key,
+        attempt=attempt,
         old_hash=old_hash,
         new_hash=new_hash,
     )

@@ -43,7 +43,7 @@ def link_by_password(
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = identifiers.attempts_key(account.id if account else None, who)
-    rt.failed_secrets.reserve(attempts_key, client.network)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or not verdict.matches:
         raise CredentialsFailed
@@ -54,6 +54,7 @@ def link_by_password(
         proven,
         client,
         attempts_key=attempts_key,
+        attempt=attempt,
         old_hash=stored_hash,
         new_hash=verdict.new_hash,
     )
