@@ -22,6 +22,7 @@ from app.external_auth.errors import PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending, Provider
 from app.external_auth.provisioning import Terms
+from app.external_auth.queries import Reader
 from app.external_auth.service import Finished
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -50,13 +51,11 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     token, address = pending.flow_token(flow_token), identifiers.email(email)
     terms = Terms.of(rt)
     with rt.reading() as connection:
-        waiting = pending.find_open(rt, connection, token)
+        waiting = _find_unmailed(rt, connection, token)
     _count_mail(rt, waiting)
     mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
     with rt.transaction() as session:
-        waiting = pending.find_open(rt, session, token)
-        if waiting.email_requested_at is not None:
-            raise ContactVerificationInvalid
+        waiting = _find_unmailed(rt, session, token)
         provider = _held(session, waiting)
         _require_signing_in(session, provider, address, terms)
         if not queries.request_mail(session, waiting, digest(mail_token), address, now):
@@ -97,6 +96,13 @@ def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
         with rt.transaction() as session:
             queries.reopen(session, waiting, now)
         raise
+
+
+def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
+    waiting = pending.find_open(rt, reader, token)
+    if waiting.email_requested_at is not None:
+        raise ContactVerificationInvalid
+    return waiting
 
 
 def _count_mail(rt: Runtime, waiting: Pending) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
 from tests.support.factories import audit_rows, change_user, configure, make_user
 from tests.support.fake_provider import SUBJECT
+from tests.support.passkeys import Authenticator, register
 
 PATH = "/auth/external-auth/links"
 
@@ -148,3 +149,22 @@ def test_removing_the_link_does_not_remove_a_forced_change(rt, api, user, provid
     api.login(user).ok()
     api.delete(f"{PATH}/{link_id}").fails(403, "auth.password_change_required")
     api.get(PATH).fails(403, "auth.password_change_required")
+
+
+def test_a_passkey_and_a_link_are_ways_in_for_each_other(rt, signed_in, user, provider):
+    passkey = register(signed_in, Authenticator()).ok()
+    first = link(rt, user, provider)
+    change_user(rt, user, password_hash=None)
+    signed_in.delete(f"{PATH}/{first}").ok()
+    signed_in.delete(f"/auth/passkeys/{passkey['id']}").fails(409, "conflict")
+    second = link(rt, user, provider)
+    signed_in.delete(f"/auth/passkeys/{passkey['id']}").ok()
+    signed_in.delete(f"{PATH}/{second}").fails(409, "conflict")
+
+
+def test_a_passkey_is_none_while_passkeys_are_switched_off(rt, signed_in, user, provider):
+    register(signed_in, Authenticator()).ok()
+    link_id = link(rt, user, provider)
+    change_user(rt, user, password_hash=None)
+    configure(rt, auth_passkey_login_enabled=False)
+    signed_in.delete(f"{PATH}/{link_id}").fails(409, "conflict")
