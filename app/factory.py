@@ -26,6 +26,9 @@ from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.external_auth import links as external_links
+from app.external_auth import provider_queries
+from app.external_auth.views import bp as external_auth
 from app.invitations.views import bp as invitations
 from app.login import ways
 from app.login.views import bp as login
@@ -58,6 +61,7 @@ BLUEPRINTS = (
     sessions,
     passwords,
     passkeys,
+    external_auth,
     profile,
 )
 
@@ -99,7 +103,8 @@ def create_app(
         app.register_blueprint(blueprint)
     administration.install(app)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
-    rt.ways_in.extend([ways.password, passkeys_management.way_in])
+    rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
+    rt.other_login_methods.append(provider_queries.is_any_enabled)
     rt.background.extend(
         [
             lambda: settings.listen(rt),

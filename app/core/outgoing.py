@@ -165,7 +165,7 @@ class Outgoing:
             raise Refused("the URL has no host, or has a user name or a fragment")
         if parts.scheme == "https":
             return parts.scheme, host, port or 443
-        if parts.scheme == "http" and self.allow_loopback and _is_loopback_name(host):
+        if parts.scheme == "http" and self.allow_loopback and is_loopback_name(host):
             return parts.scheme, host, port or 80
         raise Refused(f"{host}: the URL must be https")
 
@@ -306,7 +306,7 @@ class Attempt:
             address = addresses.parse(text)
         except ValueError:
             return False
-        if self._outgoing.allow_loopback and _is_loopback_name(self.host):
+        if self._outgoing.allow_loopback and is_loopback_name(self.host):
             return address.is_loopback
         return addresses.is_public(address)
 
@@ -362,7 +362,7 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls: ClassVar[type[HTTPSConnection]] = _Https  # type: ignore[misc]
 
 
-def _is_loopback_name(host: str) -> bool:
+def is_loopback_name(host: str) -> bool:
     """Tell whether the host, as written, can be nothing but this machine."""
     if host == "localhost":
         return True

@@ -2,6 +2,7 @@
 
 from bench.lab import Scenario
 from bench.scenarios import (
+    external_auth,
     logins,
     mails,
     memory,
@@ -16,6 +17,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *logins.SCENARIOS,
     *second_factors.SCENARIOS,
     *passkeys.SCENARIOS,
+    *external_auth.SCENARIOS,
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,

@@ -44,8 +44,13 @@ class Complaints:
 
 
 @contextmanager
-def reference_page(browser: Browser, origin: str, complaints: Complaints) -> Iterator[Page]:
-    """Open the page; afterwards it must not have complained or spoken to anybody else."""
+def reference_page(
+    browser: Browser, origin: str, complaints: Complaints, *others: str
+) -> Iterator[Page]:
+    """Open the page; afterwards it must not have complained or spoken to anybody else.
+
+    `others` are origins it may speak to.
+    """
     hosts: set[str] = set()
     page = browser.new_page()
     page.on("console", complaints.note)
@@ -56,7 +61,7 @@ def reference_page(browser: Browser, origin: str, complaints: Complaints) -> Ite
     page.close()
     assert complaints.texts == []
     # Pictures inside a style sheet are data and have no host.
-    assert hosts - {""} == {urlsplit(origin).netloc}
+    assert hosts - {""} == {urlsplit(known).netloc for known in (origin, *others)}
 
 
 class Step:
