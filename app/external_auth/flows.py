@@ -7,7 +7,7 @@ PKCE verifier are sealed for that key.
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from app.core.runtime import Runtime
@@ -41,7 +41,7 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
     binding = random_token()
     key = _key(state, binding)
     expires_at = (rt.clock.now() + life).timestamp()
-    text = json.dumps({"expires_at": expires_at, **asdict(sign_in)})
+    text = json.dumps({"expires_at": expires_at, **vars(sign_in)})
     sealed = rt.secret_box.seal(text, key)
     swept_after = int((life + SWEPT_AFTER).total_seconds())
     rt.breaker.call(lambda: rt.redis.set(key, sealed, ex=swept_after))
