@@ -2,8 +2,7 @@
 
 from marshmallow import fields
 
-from app.setup.schemas import LONGEST_INPUT
-from app.web.schema import RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class ConfirmQuery(RequestSchema):

@@ -77,6 +77,13 @@ class LiveSettings:
             snapshot.parsed[key.name] = key.value_of(snapshot.texts.get(key.name))
         return cast("T", snapshot.parsed[key.name])
 
+    def renew(self) -> None:
+        """Read the database if that was a while ago, as a transaction does before it begins.
+
+        What its steps `get`, say for the audit log, then needs no connection while it lasts.
+        """
+        self._current()
+
     def forget(self) -> None:
         """Make the next `get` read the database."""
         self._snapshot = None

@@ -22,6 +22,7 @@ import flask_mail
 
 from app.core import reaching
 from app.core.letter import Letter
+from app.core.reaching import Handle
 from app.core.smtp_errors import Undeliverable, undeliverable
 
 IMPLICIT_TLS_PORT = 465
@@ -166,7 +167,7 @@ class _Watch:
         self.is_over = False
         self._seconds = seconds
         self._ends_at = math.inf
-        self._socket: socket.socket | None = None
+        self._handle: Handle | None = None
         self._closed = threading.Event()
         threading.Thread(target=self._run, name="SMTP watch", daemon=True).start()
 
@@ -186,9 +187,9 @@ class _Watch:
         return max(0.0, self._ends_at - time.monotonic())
 
     def follow(self, connected: socket.socket) -> None:
-        """Watch this connection from now on, with TLS or without, by a handle of our own."""
+        """Watch this connection from now on."""
         self._forget()
-        self._socket = socket.socket(fileno=os.dup(connected.fileno()))
+        self._handle = Handle(connected)
         if self.is_over:
             self._end()
 
@@ -204,14 +205,13 @@ class _Watch:
 
     def _end(self) -> None:
         self.is_over = True
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+        if self._handle is not None:
+            self._handle.cut()
 
     def _forget(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
 
 
 class _Smtp(smtplib.SMTP):

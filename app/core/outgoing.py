@@ -9,13 +9,12 @@ verified; no proxy, cookie or password of the environment takes part.
 import http.client
 import io
 import logging
-import os
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -29,7 +28,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 import app
 from app.core import addresses, reaching
-from app.core.reaching import AddressInfo
+from app.core.reaching import AddressInfo, Handle
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +212,7 @@ class Attempt:
         self._outgoing = outgoing
         self._scheme = scheme
         self._port = port
-        self._socket: socket.socket | None = None
+        self._handle: Handle | None = None
         self._ends_at = time.monotonic() + outgoing.limits.seconds
 
     def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
@@ -280,8 +279,8 @@ class Attempt:
             yield
         finally:
             timer.cancel()
-            if self._socket is not None:
-                self._socket.close()
+            if self._handle is not None:
+                self._handle.close()
 
     def _pool(self) -> urllib3.HTTPConnectionPool:
         if self._scheme == "https":
@@ -320,16 +319,15 @@ class Attempt:
         return TookTooLong(f"{self.host}: the answer was not complete in time")
 
     def _follow(self, connected: socket.socket) -> None:
-        """Watch this connection, with TLS or without, by a handle of our own."""
-        self._socket = socket.socket(fileno=os.dup(connected.fileno()))
+        """Watch this connection."""
+        self._handle = Handle(connected)
         if self.is_over:
             self._end()
 
     def _end(self) -> None:
         self.is_over = True
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+        if self._handle is not None:
+            self._handle.cut()
 
 
 class _Http(HTTPConnection):

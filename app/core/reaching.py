@@ -1,10 +1,12 @@
 """Finds and reaches a server within a time, whatever the DNS and its addresses do."""
 
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -56,6 +58,22 @@ def reached(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.
         else:
             return connection
     raise failure
+
+
+class Handle:
+    """A hold of one's own on a connection, with TLS or without, by which another thread ends it."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = socket.socket(fileno=os.dup(connected.fileno()))
+
+    def cut(self) -> None:
+        """End the connection for whoever waits for it."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let go; the connection lives on."""
+        self._socket.close()
 
 
 def own_name(seconds: float) -> str:

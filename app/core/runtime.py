@@ -56,6 +56,7 @@ class Runtime:
 
     def transaction(self) -> AbstractContextManager[Session]:
         """Open the one transaction of a use case."""
+        self.settings.renew()
         return self.database.transaction()
 
     def reading(self) -> AbstractContextManager[Connection]:

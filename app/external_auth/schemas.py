@@ -5,8 +5,7 @@ from marshmallow import Schema, fields, validate
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.external_auth.drivers.interface import ProviderKind
 from app.login.schemas import LONGEST_FLOW_TOKEN, LONGEST_IDENTIFIER
-from app.setup.schemas import LONGEST_INPUT
-from app.web.schema import RequestSchema, Text, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, Text, text
 
 
 class StartSchema(RequestSchema):

@@ -12,7 +12,7 @@ from app.invitations.models import Invitation, InvitationStatus
 Reader = Connection | Session
 
 
-class Found(NamedTuple):
+class StoredInvitation(NamedTuple):
     """A stored invitation, in the order of its columns."""
 
     id: int
@@ -32,23 +32,23 @@ class Found(NamedTuple):
         return InvitationStatus.EXPIRED if is_overdue else self.status
 
 
-_FOUND = select(*(getattr(Invitation, name) for name in Found._fields))
+_STORED = select(*(getattr(Invitation, name) for name in StoredInvitation._fields))
 
 
-def find_by_token(reader: Reader, digest: str) -> Found | None:
+def find_by_token(reader: Reader, digest: str) -> StoredInvitation | None:
     """Return the invitation whose token has this digest; None if there is none."""
     return _one(reader, Invitation.token_digest == digest)
 
 
-def find(reader: Reader, invitation_id: int) -> Found | None:
+def find(reader: Reader, invitation_id: int) -> StoredInvitation | None:
     """Return the invitation; None if there is none."""
     return _one(reader, Invitation.id == invitation_id)
 
 
-def list_newest_first(reader: Reader) -> list[Found]:
+def list_newest_first(reader: Reader) -> list[StoredInvitation]:
     """Return every invitation."""
     newest_first = Invitation.created_at.desc(), Invitation.id.desc()
-    return [_found(row) for row in reader.execute(_FOUND.order_by(*newest_first))]
+    return [_stored(row) for row in reader.execute(_STORED.order_by(*newest_first))]
 
 
 def add(
@@ -80,12 +80,8 @@ def accept(session: Session, invitation_id: int, now: datetime) -> bool:
 
 def set_accepted_user(session: Session, invitation_id: int, user_id: int) -> None:
     """Note the account that was made of an accepted invitation."""
-    session.execute(
-        update(Invitation)
-        .where(Invitation.id == invitation_id)
-        .values(accepted_user_id=user_id)
-        .execution_options(synchronize_session=False)
-    )
+    its_row = update(Invitation).where(Invitation.id == invitation_id)
+    bulk.count_changed(session, its_row.values(accepted_user_id=user_id))
 
 
 def revoke(session: Session, invitation_id: int, now: datetime) -> bool:
@@ -123,11 +119,11 @@ def _is_in_time(now: datetime) -> Any:
     return Invitation.expires_at > now
 
 
-def _one(reader: Reader, condition: Any) -> Found | None:
-    row = reader.execute(_FOUND.where(condition)).one_or_none()
-    return _found(row) if row else None
+def _one(reader: Reader, condition: Any) -> StoredInvitation | None:
+    row = reader.execute(_STORED.where(condition)).one_or_none()
+    return _stored(row) if row else None
 
 
-def _found(row: Any) -> Found:
-    found = Found(*row)
+def _stored(row: Any) -> StoredInvitation:
+    found = StoredInvitation(*row)
     return found._replace(status=InvitationStatus(found.status))

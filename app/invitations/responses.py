@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from app.invitations.queries import Found
+from app.invitations.queries import StoredInvitation
 from app.web.schema import timestamp
 
 
-def invitation(found: Found) -> dict[str, Any]:
+def invitation(found: StoredInvitation) -> dict[str, Any]:
     """Return what the invitee is told."""
     return {"email": found.email, "expires_at": timestamp(found.expires_at)}
 
 
-def admin_invitation(found: Found, *, mail_queued: bool = False) -> dict[str, Any]:
+def admin_invitation(found: StoredInvitation, *, mail_queued: bool = False) -> dict[str, Any]:
     """Return the whole invitation; the token can be told by its creation only."""
     return {
         "id": found.id,

@@ -3,8 +3,7 @@
 from marshmallow import Schema, fields
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
-from app.setup.schemas import LONGEST_INPUT
-from app.web.schema import RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class AcceptInvitationSchema(RequestSchema):

@@ -25,7 +25,7 @@ from app.invitations.errors import (
     InvitationRevoked,
 )
 from app.invitations.models import InvitationStatus
-from app.invitations.queries import Found
+from app.invitations.queries import StoredInvitation
 from app.login.errors import PasswordLoginDisabled
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -52,12 +52,12 @@ REFUSALS: dict[InvitationStatus, type[AppError]] = {
 class Created:
     """A new invitation with its token, which is told once and kept nowhere, and its link."""
 
-    invitation: Found
+    invitation: StoredInvitation
     token: str = field(repr=False)
     url: str = field(repr=False)
 
 
-def look_up(rt: Runtime, token: str) -> Found:
+def look_up(rt: Runtime, token: str) -> StoredInvitation:
     """Return the open invitation of a token.
 
     Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
@@ -145,7 +145,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     return Created(invitation, token, url)
 
 
-def revoke(rt: Runtime, typed: str) -> Found:
+def revoke(rt: Runtime, typed: str) -> StoredInvitation:
     """Take an open invitation back.
 
     Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
@@ -163,7 +163,7 @@ def revoke(rt: Runtime, typed: str) -> Found:
     raise refusal
 
 
-def list_invitations(rt: Runtime) -> list[Found]:
+def list_invitations(rt: Runtime) -> list[StoredInvitation]:
     """Return every invitation, the newest first; overdue ones count as expired."""
     now = rt.clock.now()
     with rt.reading() as connection:
@@ -171,7 +171,7 @@ def list_invitations(rt: Runtime) -> list[Found]:
     return [invitation._replace(status=invitation.status_at(now)) for invitation in found]
 
 
-def _require_free_address(rt: Runtime, token: str, invitation: Found) -> None:
+def _require_free_address(rt: Runtime, token: str, invitation: StoredInvitation) -> None:
     """Refuse an address that somebody got meanwhile.
 
     Raises: EmailExists; InvitationAccepted if the invitation itself was accepted this moment.
@@ -184,7 +184,7 @@ def _require_free_address(rt: Runtime, token: str, invitation: Found) -> None:
 
 
 def _create_account(
-    rt: Runtime, session: Session, invitation: Found, new: users.NewUser, client: Client
+    rt: Runtime, session: Session, invitation: StoredInvitation, new: users.NewUser, client: Client
 ) -> Account:
     account = users.create(session, new, rt.clock.now())
     queries.set_accepted_user(session, invitation.id, account.id)
@@ -201,14 +201,14 @@ def _why_closed(session: Session, invitation_id: int, now: datetime) -> type[App
     return REFUSALS[_get(session, invitation_id).status]
 
 
-def _get(session: Session, invitation_id: int) -> Found:
+def _get(session: Session, invitation_id: int) -> StoredInvitation:
     found = queries.find(session, invitation_id)
     if found is None:
         raise InvitationNotFound
     return found
 
 
-def _record(rt: Runtime, session: Session, action: Action, invitation: Found) -> None:
+def _record(rt: Runtime, session: Session, action: Action, invitation: StoredInvitation) -> None:
     audit.record(
         rt,
         session,

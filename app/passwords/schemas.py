@@ -1,8 +1,7 @@
 """Bodies of the password endpoints."""
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
-from app.setup.schemas import LONGEST_INPUT
-from app.web.schema import RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class ChangePasswordSchema(RequestSchema):

@@ -1,10 +1,9 @@
-"""Bodies of the registration; `setup` has the one of a new account."""
+"""Bodies of the registration; `users` has the one of a new account."""
 
-from app.login.schemas import LONGEST_IDENTIFIER
-from app.web.schema import RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class ResendActivationSchema(RequestSchema):
     """POST /auth/register/resend."""
 
-    identifier = text(LONGEST_IDENTIFIER)
+    identifier = text(LONGEST_INPUT)

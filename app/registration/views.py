@@ -10,7 +10,6 @@ from app.registration import service
 from app.registration.errors import RegistrationDisabled
 from app.registration.schemas import ResendActivationSchema
 from app.setup.errors import SystemNotInitialized
-from app.setup.schemas import NewAccountSchema
 from app.users import responses as users
 from app.users.errors import (
     EmailBlocked,
@@ -22,7 +21,7 @@ from app.users.errors import (
     UsernameExists,
     UsernameInvalid,
 )
-from app.users.schemas import UserInfo
+from app.users.schemas import NewAccountSchema, UserInfo
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers

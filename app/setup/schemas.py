@@ -1,19 +1,8 @@
-"""Bodies and payloads of the set-up."""
+"""Payloads of the set-up; its body is that of any new account."""
 
 from marshmallow import Schema, fields
 
 from app.setup.state import SetupState
-from app.web.schema import RequestSchema, text
-
-LONGEST_INPUT = 1024
-
-
-class NewAccountSchema(RequestSchema):
-    """POST /auth/setup and /auth/register."""
-
-    username = text(LONGEST_INPUT)
-    email = text(LONGEST_INPUT)
-    password = text(LONGEST_INPUT)
 
 
 class PublicStateData(Schema):

@@ -11,10 +11,10 @@ from app.core.errors import BadRequest
 from app.core.runtime import Runtime
 from app.setup import service
 from app.setup.errors import SystemAlreadyInitialized
-from app.setup.schemas import NewAccountSchema, PublicStateData
+from app.setup.schemas import PublicStateData
 from app.users import responses as users
 from app.users.errors import EmailInvalid, PasswordInvalid, UsernameInvalid
-from app.users.schemas import UserInfo
+from app.users.schemas import NewAccountSchema, UserInfo
 from app.web import origin, site
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok

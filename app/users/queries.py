@@ -4,9 +4,20 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Update,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
+from app.core import bulk
 from app.core.db import Database
 from app.core.lookups import Lookup
 from app.core.prepared import Prepared
@@ -124,21 +135,15 @@ def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
 
 def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
     """Store a re-hash of the same password, unless the password was changed meanwhile."""
-    unchanged = User.id == user_id, User.password_hash == old_hash
-    session.execute(update(User).where(*unchanged).values(password_hash=new_hash))
+    bulk.count_changed(session, _with_hash(user_id, old_hash).values(password_hash=new_hash))
 
 
 def change_password(
     session: Session, user_id: int, new_hash: str, now: datetime, *, old_hash: str
 ) -> bool:
     """Replace the hash and lift a forced change; False if another change came first."""
-    statement = (
-        update(User)
-        .where(User.id == user_id, User.password_hash == old_hash)
-        .values(password_hash=new_hash, must_change_password=False, updated_at=now)
-        .returning(User.id)
-    )
-    return session.execute(statement).one_or_none() is not None
+    values = {"password_hash": new_hash, "must_change_password": False, "updated_at": now}
+    return bulk.count_changed(session, _with_hash(user_id, old_hash).values(values)) == 1
 
 
 def lock(session: Session, user_id: int) -> None:
@@ -149,28 +154,19 @@ def lock(session: Session, user_id: int) -> None:
 
 def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:
     """Change columns of an account."""
-    session.execute(
-        update(User)
-        .where(User.id == user_id)
-        .values(updated_at=now, **values)
-        .execution_options(synchronize_session=False)
-    )
+    its_row = update(User).where(User.id == user_id)
+    bulk.count_changed(session, its_row.values(updated_at=now, **values))
 
 
 def drop_pending_email(session: Session, user_id: int) -> None:
     """Forget the address an account is changing to."""
-    session.execute(
-        update(User)
-        .where(User.id == user_id, User.pending_email.is_not(None))
-        .values(pending_email=None)
-        .execution_options(synchronize_session=False)
-    )
+    its_row = update(User).where(User.id == user_id, User.pending_email.is_not(None))
+    bulk.count_changed(session, its_row.values(pending_email=None))
 
 
 def remove(session: Session, user_id: int) -> None:
     """Delete an account with everything that hangs on it."""
-    statement = delete(User).where(User.id == user_id)
-    session.execute(statement.execution_options(synchronize_session=False))
+    bulk.count_changed(session, delete(User).where(User.id == user_id))
 
 
 def is_other_admin_active(session: Session, user_id: int) -> bool:
@@ -182,6 +178,10 @@ def is_other_admin_active(session: Session, user_id: int) -> bool:
         User.activated_at.is_not(None),
         User.id != user_id,
     )
+
+
+def _with_hash(user_id: int, password_hash: str) -> Update:
+    return update(User).where(User.id == user_id, User.password_hash == password_hash)
 
 
 def _column(who: Identifier) -> Any:

@@ -1,8 +1,18 @@
-"""How an account looks on the wire, for the API description."""
+"""How an account looks on the wire, also when it is about to be made."""
 
 from marshmallow import Schema, fields, validate
 
+from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.users.models import Role, Status
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
+
+
+class NewAccountSchema(RequestSchema):
+    """POST /auth/setup and /auth/register."""
+
+    username = text(LONGEST_INPUT)
+    email = text(LONGEST_INPUT)
+    password = text(LONGEST_TYPED_PASSWORD)
 
 
 class AvatarInfo(Schema):

@@ -6,6 +6,9 @@ from typing import Any
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
 INT64 = 2**63
+# What a name, an address or a token may be long as a request carries it: far longer than any is, so
+# that what has the wrong shape is refused as such and not as a malformed body.
+LONGEST_INPUT = 1024
 
 
 class RequestSchema(Schema):

@@ -3,6 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.mail import service as mail
+from app.mail.templates import Template
 from app.settings import keys
 from app.settings import queries as settings_queries
 from app.settings import service as settings
@@ -47,6 +51,22 @@ def test_a_missed_message_is_made_up_for_within_a_second(rt, other, clock):
     assert lifetime(other) == 900
     clock.advance(seconds=0.001)
     assert lifetime(other) == 60
+
+
+def test_a_transaction_reads_no_settings_but_before_it_begins(rt, clock, monkeypatch):
+    """It would keep others waiting for one more connection."""
+    load, loaded = rt.settings._load, []
+
+    def counting():
+        loaded.append(rt.database.engine.pool.checkedout())
+        return load()
+
+    monkeypatch.setattr(rt.settings, "_load", counting)
+    clock.advance(seconds=1)
+    with rt.transaction() as session:
+        mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "ada@example.com", username="Ada")
+        audit.record(rt, session, Action.SYSTEM_SETUP, EntityType.USER)
+    assert loaded == [0]
 
 
 def test_a_worker_that_listens_sees_a_change_at_once(rt, other, wait_for):

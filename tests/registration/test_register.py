@@ -13,6 +13,7 @@ from tests.support.factories import (
     configure,
     count,
     delete_all_users,
+    fresh_account,
     make_user,
     moment,
     remove_storage_route,
@@ -50,27 +51,14 @@ def row_of(rt, username):
 
 def test_an_account_is_made_and_answered(api, ready, clock):
     account = register(api).ok(201)
-    now = account["created_at"]
-    assert moment(now) == clock.now()
-    assert account == {
-        "id": account["id"],
-        "username": "Ada",
-        "email": "ada@example.com",
-        "email_verified": False,
-        "pending_email": None,
-        "role": "user",
-        "status": "active",
-        "must_change_password": False,
-        "policy_group_id": account["policy_group_id"],
-        "created_at": now,
-        "updated_at": now,
-        "storage_used": 0,
-        "storage_quota": 0,
-        "profile": {
-            "display_name": None,
-            "avatar": {"source": "none", "url_512": None, "url_1024": None, "version": 0},
-        },
-    }
+    assert moment(account["created_at"]) == clock.now()
+    assert account == fresh_account(
+        account,
+        username="Ada",
+        email="ada@example.com",
+        email_verified=False,
+        role="user",
+    )
     assert isinstance(account["policy_group_id"], int)
 
 

@@ -11,7 +11,14 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 from app.users.models import User
 from app.web import site
 from tests.support.api import ApiClient
-from tests.support.factories import audit_rows, configure, count, make_user, moment
+from tests.support.factories import (
+    audit_rows,
+    configure,
+    count,
+    fresh_account,
+    make_user,
+    moment,
+)
 
 PASSWORD = "correct horse battery"
 
@@ -28,27 +35,14 @@ def learnt(rt):
 
 def test_the_first_administrator_is_answered_as_an_account(api, clock):
     account = api.sign_up_admin("Admin.One", "Admin@Example.COM").ok(201)
-    now = account["created_at"]
-    assert moment(now) == clock.now()
-    assert account == {
-        "id": account["id"],
-        "username": "Admin.One",
-        "email": "admin@example.com",
-        "email_verified": True,
-        "pending_email": None,
-        "role": "admin",
-        "status": "active",
-        "must_change_password": False,
-        "policy_group_id": account["policy_group_id"],
-        "created_at": now,
-        "updated_at": now,
-        "storage_used": 0,
-        "storage_quota": 0,
-        "profile": {
-            "display_name": None,
-            "avatar": {"source": "none", "url_512": None, "url_1024": None, "version": 0},
-        },
-    }
+    assert moment(account["created_at"]) == clock.now()
+    assert account == fresh_account(
+        account,
+        username="Admin.One",
+        email="admin@example.com",
+        email_verified=True,
+        role="admin",
+    )
     assert isinstance(account["policy_group_id"], int)
 
 

@@ -142,6 +142,27 @@ def count(rt: Runtime, model: Any, *conditions: Any) -> int:
         return int(connection.execute(statement).scalar_one())
 
 
+def fresh_account(answered: Any, **own: Any) -> dict[str, Any]:
+    """Return what an account just made is answered as, with members of its `own`."""
+    now = answered["created_at"]
+    return {
+        "id": answered["id"],
+        "pending_email": None,
+        "status": "active",
+        "must_change_password": False,
+        "policy_group_id": answered["policy_group_id"],
+        "created_at": now,
+        "updated_at": now,
+        "storage_used": 0,
+        "storage_quota": 0,
+        "profile": {
+            "display_name": None,
+            "avatar": {"source": "none", "url_512": None, "url_1024": None, "version": 0},
+        },
+        **own,
+    }
+
+
 def moment(text: str) -> datetime:
     """Read a timestamp of the wire; insists on UTC with a trailing Z."""
     assert text.endswith("Z"), text

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.support.background import BackgroundServer
 from tests.support.mailbox import parsed
 
 HOST = "localhost"
@@ -40,7 +41,7 @@ class Received:
 
 
 @dataclass
-class Sink:
+class Sink(BackgroundServer):
     """A real SMTP server that keeps every mail; a context manager.
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
@@ -61,18 +62,6 @@ class Sink:
     logins: list[tuple[str, str]] = field(default_factory=list)
     port: int = 0
 
-    def __enter__(self) -> "Sink":
-        started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
-        self._thread.start()
-        assert started.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(10)
-
     @property
     def is_anybody_connected(self) -> bool:
         return bool(self._open)
@@ -82,12 +71,7 @@ class Sink:
         """The address each mail went to."""
         return [address for mail in self.received for address in mail.recipients]
 
-    def _run(self, started: threading.Event) -> None:
-        self._loop.run_until_complete(self._serve(started))
-        self._loop.close()
-
     async def _serve(self, started: threading.Event) -> None:
-        self._ended = asyncio.Event()
         self._open: set[asyncio.BaseTransport] = set()
         server = await self._loop.create_server(
             self._protocol, "127.0.0.1", self.port, ssl=self.implicit_tls

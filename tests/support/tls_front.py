@@ -5,31 +5,16 @@ import ssl
 import threading
 from contextlib import suppress
 
+from tests.support.background import BackgroundServer
 
-class TlsFront:
+
+class TlsFront(BackgroundServer):
     """Takes TLS connections and hands their bytes to a port of this machine; a context manager."""
 
     def __init__(self, context: ssl.SSLContext, upstream_port: int) -> None:
         self._context = context
         self._upstream_port = upstream_port
         self.port = 0
-
-    def __enter__(self) -> "TlsFront":
-        started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._ended = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
-        self._thread.start()
-        assert started.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(10)
-
-    def _run(self, started: threading.Event) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve(started))
 
     async def _serve(self, started: threading.Event) -> None:
         server = await asyncio.start_server(self._relay, "127.0.0.1", 0, ssl=self._context)
