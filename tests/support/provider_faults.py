@@ -264,7 +264,7 @@ SLOW_FAULTS: dict[str, Fault] = {
 # These are found out at the start already.
 DISCOVERY_FAULTS: dict[str, Fault] = {
     "another issuer": lambda p: p.metadata.update(issuer=OTHER),
-    "issuer with a slash": lambda p: p.metadata.update(issuer=f"{p.issuer}/"),
+    "issuer with a path": lambda p: p.metadata.update(issuer=f"{p.issuer}/other"),
     "issuer missing": lambda p: p.metadata.update(issuer=REMOVED),
     "issuer as a list": lambda p: p.metadata.update(issuer=[p.issuer]),
     "no authorization endpoint": lambda p: p.metadata.update(authorization_endpoint=REMOVED),

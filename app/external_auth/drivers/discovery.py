@@ -27,8 +27,8 @@ class Issuer(Protocol):
     def calls_itself(self, name: str) -> bool:
         """Tell whether this may stand as the issuer in the document."""
 
-    def signs_as(self, name: str) -> bool:
-        """Tell whether this may stand as the issuer in an ID token."""
+    def signs_as(self, name: str, documented: str) -> bool:
+        """Tell whether `name` may be an ID token's issuer where the document says `documented`."""
 
     def __hash__(self) -> int: ...
 

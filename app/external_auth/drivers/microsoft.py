@@ -37,10 +37,13 @@ class TenantIssuer:
             return True
         if self.tenant not in ALIASES:
             return False
-        return name == f"{self.authority}/{{tenantid}}/v2.0" or self.signs_as(name)
+        return name == f"{self.authority}/{{tenantid}}/v2.0" or self._stands_for(name)
 
-    def signs_as(self, name: str) -> bool:
+    def signs_as(self, name: str, _documented: str) -> bool:
         """Tell whether this is a concrete tenant, and one that the alias stands for."""
+        return self._stands_for(name)
+
+    def _stands_for(self, name: str) -> bool:
         prefix, suffix = f"{self.authority}/", "/v2.0"
         tenant = name.removeprefix(prefix).removesuffix(suffix)
         if name != f"{prefix}{tenant}{suffix}" or not _UUID.fullmatch(tenant):

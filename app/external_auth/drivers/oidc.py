@@ -10,17 +10,20 @@ from app.external_auth.drivers.openid import OpenIdDriver
 
 @dataclass(frozen=True)
 class ExactIssuer:
-    """An issuer that has one name everywhere."""
+    """An issuer that has one name in document and tokens.
+
+    It is stored without a trailing slash (spec 03 §9.1), which the names of some providers have.
+    """
 
     url: str
 
     def calls_itself(self, name: str) -> bool:
-        """Tell whether this is its name, to the letter."""
-        return name == self.url
+        """Tell whether this is its name, with or without the slash."""
+        return name in (self.url, f"{self.url}/")
 
-    def signs_as(self, name: str) -> bool:
-        """Tell whether this is its name, to the letter."""
-        return name == self.url
+    def signs_as(self, name: str, documented: str) -> bool:
+        """Tell whether this is the document's name, to the letter."""
+        return name == documented
 
 
 class OidcDriver(OpenIdDriver):

@@ -74,7 +74,7 @@ class OpenIdDriver:
             raise ProviderRejected("there is no ID token")
         said = self._claims(provider, metadata, token, callback.nonce)
         vouching = said.get("iss")
-        if not isinstance(vouching, str) or not issuer.signs_as(vouching):
+        if not isinstance(vouching, str) or not issuer.signs_as(vouching, metadata.issuer):
             raise ProviderRejected("the ID token is another issuer's")
         return ExternalProfile(
             namespace=claims.namespace(vouching),
@@ -155,5 +155,7 @@ def _check_callback(callback: Callback, metadata: Metadata, issuer: Issuer) -> N
     if callback.issuer is None:
         if metadata.announces_issuer:
             raise ProviderRejected("the callback does not name its issuer")
-    elif callback.issuer != metadata.issuer and not issuer.signs_as(callback.issuer):
+    elif callback.issuer != metadata.issuer and not issuer.signs_as(
+        callback.issuer, metadata.issuer
+    ):
         raise ProviderRejected("the callback names another issuer")

@@ -402,6 +402,19 @@ def test_an_exchange_needs_a_token_endpoint(oidc: Client):
         oidc.identify(callback)
 
 
+def test_a_provider_may_end_its_name_in_a_slash(oidc: Client):
+    oidc.provider.metadata["issuer"] = f"{oidc.provider.issuer}/"
+    assert oidc.sign_in().namespace == f"{oidc.provider.issuer}/"
+
+
+@pytest.mark.parametrize(("documented", "signed"), [("", "/"), ("/", ""), ("//", "//")])
+def test_a_provider_has_one_name(oidc: Client, documented: str, signed: str):
+    oidc.provider.metadata["issuer"] = f"{oidc.provider.issuer}{documented}"
+    oidc.provider.claims["iss"] = f"{oidc.provider.issuer}{signed}"
+    with pytest.raises((ProviderRejected, DiscoveryFailed)):
+        oidc.sign_in()
+
+
 def test_an_issuer_must_be_stored(client):
     with pytest.raises(ProviderMisconfigured):
         client().authorize()
