@@ -5,9 +5,9 @@ the driver's cursor; PostgreSQL also plans it once per connection (PREPARE), whi
 than running it.
 """
 
-import itertools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -28,8 +28,6 @@ from sqlalchemy.types import TypeEngine
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
-_numbers = itertools.count(1)
-
 Row = tuple[Any, ...]
 AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
 Processor = Callable[[Any], Any]
@@ -49,7 +47,6 @@ class Prepared:
 
     statement: AnyStatement | Mapping[str, AnyStatement]
     parameters: tuple[str, ...]
-    name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
 
     def on(self, dialect: Dialect) -> AnyStatement:
         """Return the statement of one database."""
@@ -87,18 +84,18 @@ def run_within(session: Session, *steps: Step) -> int:
 class Compiled:
     """A statement in the form one database runs.
 
-    `prepare` is what makes it known to a connection; empty where nothing does.
+    `prepare` is what makes it known to a connection, under its `name`; empty where nothing does.
     """
 
     def __init__(self, prepared: Prepared, dialect: Dialect) -> None:
         statement = prepared.on(dialect)
         compiled = statement.compile(dialect=dialect)
         types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in prepared.parameters}
-        self.name = prepared.name
-        self.text, self.prepare = str(compiled), ""
+        self.name = self.prepare = ""
+        self.text = str(compiled)
         order = list(prepared.parameters)
         if dialect.name == "postgresql":
-            self.text, self.prepare = _prepared(self.text, prepared.name, types, dialect)
+            self.name, self.text, self.prepare = _prepared(self.text, types, dialect)
         else:
             order = list(compiled.positiontup or ())
         self._binders = [
@@ -241,18 +238,23 @@ def _run_on_sqlite(cursor: Any, steps: Sequence[_Bound], outcome: Callable[[Any]
 
 
 def _prepared(
-    text: str, name: str, types: dict[str, TypeEngine[Any]], dialect: Dialect
-) -> tuple[str, str]:
-    """Return the EXECUTE and the PREPARE of a statement with psycopg2's named marks."""
+    text: str, types: dict[str, TypeEngine[Any]], dialect: Dialect
+) -> tuple[str, str, str]:
+    """Return the name, the EXECUTE and the PREPARE of a statement with psycopg2's named marks.
+
+    The name is made of what it stands for: behind a pooler the connections may know statements of
+    another version of this service, and must not run those instead.
+    """
     for number, (parameter, kind) in enumerate(types.items(), start=1):
         mark = f"%({parameter})s"
         text = text.replace(f"{mark}::{kind.compile(dialect)}", mark).replace(mark, f"${number}")
-    if not types:
-        return f"EXECUTE {name}", f"PREPARE {name} AS {text}"
     kinds = [kind.compile(dialect) for kind in types.values()]
+    name = f"gatehouse_{hashlib.sha256(f'{kinds} {text}'.encode()).hexdigest()[:24]}"
+    if not kinds:
+        return name, f"EXECUTE {name}", f"PREPARE {name} AS {text}"
     # psycopg2 writes a list as ARRAY['a'], which unlike 'a' has a type of its own.
     marks = ", ".join(f"%s::{kind}" if kind.endswith("[]") else "%s" for kind in kinds)
-    return f"EXECUTE {name} ({marks})", f"PREPARE {name} ({', '.join(kinds)}) AS {text}"
+    return name, f"EXECUTE {name} ({marks})", f"PREPARE {name} ({', '.join(kinds)}) AS {text}"
 
 
 def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[int, Processor]]:

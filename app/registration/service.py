@@ -130,8 +130,8 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     steps += queries.recording(columns, entry)
     try:
         account = queries.add(rt.database, steps, columns)
-    except IntegrityError as error:
-        raise users.taken_meanwhile(error) from error
+    except IntegrityError:
+        account = None  # somebody was faster by a moment, or took the group away
     if account is None:
         raise _why_not(rt, username, address)
     if account.activated_at is None:

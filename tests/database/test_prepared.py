@@ -1,0 +1,82 @@
+"""Prepared statements that are run together: all of them or none, whatever their database."""
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from app.core.errors import DatabaseUnavailable
+from app.core.locks import NamedLock
+from app.core.prepared import Compiled, Prepared, constant, run_within
+from tests.support.factories import count
+
+ADD = Prepared(
+    sa.insert(NamedLock).from_select(["name"], sa.select(sa.bindparam("new", type_=sa.String(32)))),
+    ("new",),
+)
+READ = Prepared(
+    sa.select(NamedLock.name)
+    .where(NamedLock.name > constant("a'"), NamedLock.name.like(sa.bindparam("like")))
+    .order_by(NamedLock.name),
+    ("like",),
+)
+RENAME = Prepared(
+    sa.update(NamedLock)
+    .where(NamedLock.name == sa.bindparam("old"))
+    .values(name=sa.bindparam("new")),
+    ("old", "new"),
+)
+NOWHERE = Prepared(sa.select(sa.table("nowhere", sa.column("name")).c.name), ())
+
+
+def names(rt):
+    return [row[0] for row in rt.database.rows(READ, "new%")]
+
+
+def test_the_last_step_sees_what_the_first_did(rt):
+    rows = rt.database.change_then_read(ADD.step(new="new1"), READ.step(like="new%"))
+    assert rows == [("new1",)]
+    assert names(rt) == ["new1"]
+
+
+def test_what_the_last_step_changed_is_counted(rt):
+    steps = [ADD.step(new="new1"), RENAME.step(old="new1", new="new2")]
+    assert rt.database.change_together(*steps) == 1
+    assert rt.database.change_together(RENAME.step(old="new1", new="new3")) == 0
+    assert names(rt) == ["new2"]
+
+
+@pytest.mark.parametrize("run", ["change_together", "change_then_read"])
+def test_one_that_fails_takes_the_others_with_it(rt, run):
+    before = count(rt, NamedLock)
+    taken = ADD.step(new="setup")
+    with pytest.raises(IntegrityError):
+        getattr(rt.database, run)(ADD.step(new="new1"), taken)
+    with pytest.raises((DatabaseUnavailable, sa.exc.ProgrammingError)):
+        getattr(rt.database, run)(ADD.step(new="new1"), NOWHERE.step())
+    assert count(rt, NamedLock) == before
+    assert rt.database.change(ADD, "new1") == 1  # the connection is as good as new
+
+
+def test_the_same_steps_run_within_a_larger_transaction(rt):
+    with rt.transaction() as session:
+        run_within(session, READ.step(like="new%"), ADD.step(new="new1"))
+        assert run_within(session, RENAME.step(old="new1", new="new2")) == 1
+        assert run_within(session, RENAME.step(old="new1", new="new2")) == 0
+        session.rollback()
+    assert names(rt) == []
+
+
+def test_a_step_takes_its_values_by_name_and_leaves_others_out(rt):
+    assert RENAME.step(new="b", old="a", other="c") == (RENAME, ("a", "b"))
+    with pytest.raises(KeyError):
+        RENAME.step(new="b")
+
+
+@pytest.mark.postgres
+def test_a_name_stands_for_one_statement_whatever_the_version(rt):
+    """Behind a pooler a connection may know the statements of another one."""
+    dialect = rt.database.engine.dialect
+    compiled = [Compiled(prepared, dialect) for prepared in (ADD, READ, RENAME)]
+    assert len({one.name for one in compiled}) == 3
+    again = Prepared(READ.statement, ("like",))
+    assert Compiled(again, dialect).name == compiled[1].name
