@@ -6,7 +6,7 @@ everything pass, while failed secrets are counted per network in this process (d
 
 import math
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -131,7 +131,7 @@ class FailedSecrets:
         try:
             wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
         except RedisError:
-            wait_ms = self._local.reserve(network)
+            wait_ms = self._local.reserve(network, attempt)
         refuse_for(wait_ms)
         return attempt
 
@@ -150,19 +150,17 @@ class FailedSecrets:
         For what proves a secret without completing a login: to forget the others would let whoever
         knows one secret guess at another without end (decision E20).
         """
-        self._local.give_back(network)
+        self._local.give_back(network, attempt)
         key = self._key(account, network)
         with suppress(RedisError):  # it is forgotten when its window has passed
             self._breaker.call(lambda: self._redis.zrem(key, attempt))
 
-    def clear(self, account: str, network: str) -> None:
-        """Forget the attempts: the login is complete."""
-        self._local.give_back(network)
+    def clear(self, account: str, network: str, attempt: str) -> None:
+        """Forget the account's attempts: the login is complete, by `attempt`."""
+        self._local.give_back(network, attempt)
         key = self._key(account, network)
-        try:
+        with suppress(RedisError):  # they are forgotten when their window has passed
             self._breaker.call(lambda: self._redis.delete(key))
-        except RedisError:
-            return  # the attempts are forgotten when their window has passed
 
     def _key(self, account: str, network: str) -> str:
         # Keyed, so that Redis never shows which accounts are being tried, nor from where.
@@ -176,28 +174,30 @@ class _LocalFailures:
         self._clock = clock
         self._limit = limit
         self._lock = threading.Lock()
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        # Times by attempt, the oldest first, by network.
+        self._times: OrderedDict[str, dict[str, float]] = OrderedDict()
 
-    def reserve(self, network: str) -> int:
+    def reserve(self, network: str, attempt: str) -> int:
         """Return 0, or how many milliseconds to wait."""
         now = self._clock.monotonic()
         with self._lock:
-            times = self._times.setdefault(network, deque())
+            times = self._times.setdefault(network, {})
             self._times.move_to_end(network)
-            while times and times[0] <= now - self._limit.window_seconds:
-                times.popleft()
+            for name, time in list(times.items()):
+                if time <= now - self._limit.window_seconds:
+                    del times[name]
             if len(times) >= self._limit.attempts:
-                return math.ceil((times[0] + self._limit.window_seconds - now) * 1000)
-            times.append(now)
+                oldest = next(iter(times.values()))
+                return math.ceil((oldest + self._limit.window_seconds - now) * 1000)
+            times[attempt] = now
             if len(self._times) > MOST_LOCAL_NETWORKS:
                 self._times.popitem(last=False)
         return 0
 
-    def give_back(self, network: str) -> None:
-        """Give one slot back: this login was right, which says nothing about the other attempts."""
+    def give_back(self, network: str, attempt: str) -> None:
+        """Uncount one attempt, if it was counted here; that it was right says nothing of others."""
         with self._lock:
-            if times := self._times.get(network):
-                times.pop()
+            self._times.get(network, {}).pop(attempt, None)
 
 
 def refuse_for(wait_ms: int) -> None:

@@ -142,8 +142,8 @@ def complete_login(
     if factor.old_hash and factor.new_hash:
         with rt.transaction() as session:
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
-    if factor.attempts_key is not None:
-        rt.failed_secrets.clear(factor.attempts_key, client.network)
+    if factor.attempts_key is not None and factor.attempt is not None:
+        rt.failed_secrets.clear(factor.attempts_key, client.network, factor.attempt)
     return LoginOutcome(pair, is_limited)
 
 

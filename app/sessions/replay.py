@@ -7,9 +7,15 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import queries, rotations
-from app.sessions.errors import RefreshTokenReused, RefreshTokenStale, TokenExpired
+from app.sessions.errors import (
+    RefreshTokenReused,
+    RefreshTokenStale,
+    TokenExpired,
+    TokenInvalid,
+)
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
+from app.users import queries as users_queries
 
 
 def judge_spent(
@@ -29,8 +35,7 @@ def judge_spent(
         arrived_at < spent_at or _is_within_grace(rt, holder, client, arrived_at - spent_at)
     ):
         return RefreshTokenStale()
-    _sound_alarm(rt, holder, client)
-    return RefreshTokenReused()
+    return RefreshTokenReused() if _sound_alarm(rt, holder, client) else TokenInvalid()
 
 
 def _is_within_grace(
@@ -41,10 +46,18 @@ def _is_within_grace(
     return bool(grace) and same_browser and late_by <= grace
 
 
-def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
-    """End everything the user has, in a transaction of its own that the error cannot undo."""
+def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
+    """End everything the user has, in a transaction of its own that the error cannot undo.
+
+    False, and nothing ends, if the session has ended since it was read: what the user has by now
+    was begun after an alarm that was faster, or a logout (decision E5).
+    """
     with rt.transaction() as session:
-        removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
+        users_queries.lock(session, holder.user_id)
+        now = rt.clock.now()
+        if not queries.is_live(session, holder.session_id, now):
+            return False
+        removed = queries.revoke_all(session, holder.user_id, now)
         audit.record(
             rt,
             session,
@@ -55,3 +68,4 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
             entity_id=holder.user_id,
             details={"session_id": holder.session_id, "removed": removed},
         )
+    return True

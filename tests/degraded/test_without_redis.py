@@ -176,6 +176,25 @@ def test_a_redis_lost_in_the_middle_uses_nothing_up(make_app, clock, monkeypatch
     verify(api, flow_token, enabled.app.code()).ok()
 
 
+def test_a_login_of_ones_own_while_redis_is_back_forgets_no_guess_at_others(make_app, clock):
+    """Or guesses would be without end where Redis comes and goes."""
+    app = make_app()
+    rt, api = app.extensions["gatehouse"], ApiClient(app)
+    user, own = make_user(rt), make_user(rt)
+    loss = Loss(rt.redis, rt.impatient_redis)
+    loss.begin()
+    fail(api, user, 10)
+    loss.end()
+    clock.advance(seconds=1)
+    for _ in range(3):
+        api.login(own).ok()
+    enabled = give_totp(rt, own, clock)
+    for _ in range(3):
+        verify(api, start_login(api, own), enabled.app.wait()).ok()
+    loss.begin()
+    api.login(user, WRONG).fails(429, "rate_limited")
+
+
 def test_redis_coming_back_is_noticed(make_app, clock):
     """The limits hold again a second later, with no restart."""
     app = make_app(anonymous_bucket=Bucket(per_second=0.01, burst=1))

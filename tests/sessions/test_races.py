@@ -1,0 +1,73 @@
+"""Refreshes, replays and the end of a session at the same moment (decisions A6, E5)."""
+
+import json
+from functools import partial
+
+import pytest
+
+from app.sessions import queries, service, upkeep
+from tests.support.factories import audit_rows
+from tests.support.races import at_once
+
+ALARM = "user_refresh_token_reuse_detected"
+REUSED = "auth.refresh_token_reuse_detected"
+INVALID = "auth.token_invalid"
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_of_many_replays_at_once_one_sounds_the_alarm(rt, signed_in, attempt):
+    thieves = [signed_in.twin() for _ in range(8)]
+    signed_in.refresh().ok()
+    answers = at_once([thief.refresh for thief in thieves])
+    assert sorted(answer.code for answer in answers) == [REUSED] + [INVALID] * 7
+    [entry] = audit_rows(rt, ALARM)
+    assert json.loads(entry.details)["removed"] == 1
+    signed_in.me().fails(401, INVALID)
+
+
+def test_a_replay_overtaken_by_another_ends_nothing_begun_since(rt, signed_in, user, monkeypatch):
+    """Decision E5: by then the session is gone, and its owner has signed in again."""
+    thief, accomplice, owner = signed_in.twin(), signed_in.twin(), signed_in.stranger()
+    signed_in.refresh().ok()
+    look = queries.find_holder
+
+    def overtaken(*arguments):
+        holder = look(*arguments)
+        monkeypatch.setattr(queries, "find_holder", look)
+        accomplice.refresh().fails(401, REUSED)
+        owner.login(user).ok()
+        return holder
+
+    monkeypatch.setattr(queries, "find_holder", overtaken)
+    assert thief.refresh().fails(401, INVALID).set_cookies == {}
+    owner.me().ok()
+    owner.refresh().ok()
+    assert len(audit_rows(rt, ALARM)) == 1
+
+
+def end_by_logout(rt, client, user):
+    client.bearer().post("/auth/logout").ok()
+
+
+def end_by_operator(rt, client, user):
+    upkeep.revoke(rt, service.authenticate(rt, client.access_token).session_id)
+
+
+def end_all(rt, client, user):
+    with rt.transaction() as session:
+        assert service.revoke_all(rt, session, user.id) == 1
+
+
+@pytest.mark.parametrize("attempt", range(4))
+@pytest.mark.parametrize("end", [end_by_logout, end_by_operator, end_all])
+def test_a_refresh_beside_the_end_of_its_session_leaves_nothing_alive(
+    rt, signed_in, user, end, attempt
+):
+    """Whichever is first: the new token ends with the session, or there is none."""
+    ender = signed_in.twin()
+    answer, _ = at_once([signed_in.refresh, partial(end, rt, ender, user)])
+    if answer.status != 200:
+        answer.fails(401, INVALID)
+    signed_in.me().fails(401, INVALID)
+    signed_in.refresh().fails(401, INVALID)
+    assert audit_rows(rt, ALARM) == []
