@@ -1,5 +1,6 @@
 """Checks of `flask doctor` on this machine: environment, folder, keys, processor."""
 
+import math
 import os
 import stat
 
@@ -8,6 +9,8 @@ from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
 LONGEST_HASH_SECONDS = 1.0
+# A machine that is busy for a moment is not slow.
+TRIES = 3
 
 
 def configuration(rt: Runtime) -> Finding:
@@ -40,9 +43,7 @@ def keys(rt: Runtime) -> Finding:
 
 def password_hash(rt: Runtime) -> Finding:
     """Tell whether a hash costs an attacker enough, and a login not too much."""
-    began = rt.clock.monotonic()
-    rt.passwords.hash("a password to measure with")
-    seconds = rt.clock.monotonic() - began
+    seconds = _least_hash_seconds(rt)
     cost, recommended = rt.config.argon2, Argon2Cost()
     if seconds > LONGEST_HASH_SECONDS:
         return warn(f"A hash takes {seconds:.1f} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.")
@@ -50,6 +51,18 @@ def password_hash(rt: Runtime) -> Finding:
         usual = f"{recommended.memory_kib}/{recommended.passes}/{recommended.lanes}"
         return warn(f"GATEHOUSE_ARGON2 is below {usual}. Raise it, or leave it out.")
     return ok(f"A hash takes {1000 * seconds:.0f} ms.")
+
+
+def _least_hash_seconds(rt: Runtime) -> float:
+    """Return what the fastest of a few hashes takes; one that is fast enough ends the search."""
+    least = math.inf
+    for _ in range(TRIES):
+        began = rt.clock.monotonic()
+        rt.passwords.hash("a password to measure with")
+        least = min(least, rt.clock.monotonic() - began)
+        if least <= LONGEST_HASH_SECONDS:
+            break
+    return least
 
 
 def _open_to_others(path: os.PathLike[str]) -> str | None:

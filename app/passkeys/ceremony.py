@@ -72,7 +72,7 @@ def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCrede
     Raises: PasskeyRefused.
     """
     _check_client_data(site, new.client_data, CREATE, challenge)
-    data = new.attestation.auth_data
+    data = new.authenticator_data
     _check_authenticator_data(site, data)
     credential = data.credential_data
     if credential is None:
@@ -125,10 +125,9 @@ def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> No
 
 def _check_attestation(new: Attestation) -> None:
     """Check that the statement is one of its format; whoever made it is trusted alike."""
-    made = new.attestation
     digest = hashlib.sha256(new.client_data.raw).digest()
     try:
-        FORMATS[made.fmt].verify(made.att_stmt, made.auth_data, digest)
+        FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)
     # Besides its own errors the library lets through whatever Python raises on broken input.
     except Exception:
         raise PasskeyRefused from None

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fido2.webauthn import AttestationObject, AuthenticatorData
+from fido2 import cbor
+from fido2.webauthn import AuthenticatorData
 
 from app.passkeys import base64url
 from app.passkeys.errors import CredentialMalformed
@@ -40,13 +41,15 @@ class ClientData:
 class Attestation:
     """A new credential.
 
-    `transports` is None when the client told none. `is_discoverable` is None when the client does
-    not know.
+    `statement` is that of the attestation `format`, of any type. `transports` is None when the
+    client told none. `is_discoverable` is None when the client does not know.
     """
 
     credential_id: str
     client_data: ClientData
-    attestation: AttestationObject
+    authenticator_data: AuthenticatorData
+    format: str
+    statement: Any
     transports: list[str] | None
     is_discoverable: bool | None
 
@@ -70,10 +73,13 @@ def attestation(credential: Mapping[str, Any]) -> Attestation:
     response = _object(credential, "response")
     results = _object(credential, "clientExtensionResults", is_needed=False)
     properties = _object(results, "credProps", is_needed=False)
+    made = _attestation_object(response)
     return Attestation(
         credential_id=_credential_id(credential),
         client_data=_client_data(response),
-        attestation=_parsed(AttestationObject, _attestation_object(response)),
+        authenticator_data=_authenticator_data(made.get("authData")),
+        format=made["fmt"],
+        statement=made["attStmt"],
         transports=_transports(response.get("transports")),
         is_discoverable=_optional(properties.get("rk"), bool),
     )
@@ -90,7 +96,7 @@ def assertion(credential: Mapping[str, Any]) -> Assertion:
     return Assertion(
         credential_id=_credential_id(credential),
         client_data=_client_data(response),
-        authenticator_data=_parsed(AuthenticatorData, _binary(response, "authenticatorData")),
+        authenticator_data=_authenticator_data(_binary(response, "authenticatorData")),
         signature=_binary(response, "signature"),
         user_handle=handle if handle is None else base64url.encoded(_decoded(handle)),
     )
@@ -139,8 +145,21 @@ def _object(parent: Mapping[str, Any], name: str, *, is_needed: bool = True) -> 
     return value
 
 
-def _attestation_object(response: Mapping[str, Any]) -> bytes:
-    return _decoded(response.get("attestationObject"), MOST_ATTESTATION_BYTES)
+def _attestation_object(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the members of an attestation object, of which only the format's type is checked."""
+    raw = _decoded(response.get("attestationObject"), MOST_ATTESTATION_BYTES)
+    made = _parsed(cbor.decode, raw)
+    if not isinstance(made, dict) or not isinstance(made.get("fmt"), str) or "attStmt" not in made:
+        raise CredentialMalformed
+    return made
+
+
+def _authenticator_data(raw: Any) -> AuthenticatorData:
+    # The library takes a number for that many zeros, and makes them.
+    if not isinstance(raw, bytes) or len(raw) > MOST_BYTES:
+        raise CredentialMalformed
+    data: AuthenticatorData = _parsed(AuthenticatorData, raw)
+    return data
 
 
 def _binary(parent: Mapping[str, Any], name: str) -> bytes:

@@ -1,6 +1,7 @@
 """Credentials that are none: a documented refusal, and the flow is used up (spec 02 §2.3, §2.8)."""
 
 import json
+import tracemalloc
 
 import pytest
 from fido2 import cbor
@@ -136,8 +137,13 @@ OBJECTS = {
     "lists in lists": b"\x81" * 12_000 + b"\x00",
     "a long list": b"\x99\x2e\xe0" + b"\x00" * 12_000,
     "authenticator data that is a text": cbor.encode({"fmt": "", "attStmt": {}, "authData": "x"}),
+    "authenticator data that is a number": cbor.encode({"fmt": "", "attStmt": {}, "authData": 99}),
+    "authenticator data in a list": cbor.encode({"fmt": "", "attStmt": {}, "authData": [0] * 37}),
+    "no authenticator data": cbor.encode({"fmt": "", "attStmt": {}}),
+    "no statement": cbor.encode({"fmt": "", "authData": bytes(37)}),
+    "no format": cbor.encode({"attStmt": {}, "authData": bytes(37)}),
     "authenticator data cut off": cbor.encode({"fmt": "", "attStmt": {}, "authData": b"x" * 36}),
-    "a format that is a map": cbor.encode({"fmt": {}, "attStmt": {}, "authData": b"x" * 37}),
+    "a format that is a map": cbor.encode({"fmt": {}, "attStmt": {}, "authData": bytes(37)}),
     "too long": cbor.encode({"fmt": "none", "attStmt": {}, "authData": b"x" * 17_000}),
 }
 
@@ -148,6 +154,28 @@ def test_an_attestation_that_cannot_be_read_is_malformed(signed_in, kind):
     bent = {"response": {"attestationObject": b64(OBJECTS[kind])}}
     answer = register(signed_in, Authenticator(), **bent)
     answer.fails(*MALFORMED)
+
+
+@pytest.mark.parametrize("number", [2**26, 2**40])
+def test_a_number_for_authenticator_data_takes_no_memory(device, number):
+    """The library would make as many bytes of it."""
+    options = {"challenge": "x", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
+    raw = cbor.encode({"fmt": "none", "attStmt": {}, "authData": number})
+    made = device.create({"publicKey": options}, raw_attestation=raw)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CredentialMalformed):
+            credentials.attestation(made)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("site")
+def test_authenticator_data_of_more_than_4_kb_is_malformed(signed_in):
+    for size, refusal in ((3500, (401, "auth.credentials_failed")), (4100, MALFORMED)):
+        key = {1: 2, 3: -7, -1: bytes(size)}
+        register(signed_in, Authenticator(), cose=key).fails(*refusal)
 
 
 @pytest.mark.parametrize("transports", [{}, "usb", 7, ["usb", 7], [None], [["usb"]], True])
