@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
 from app.core import locks
 from app.core.runtime import Runtime
@@ -216,6 +217,7 @@ def delete(rt: Runtime, who: str) -> Account:
             raise AdministratorKept
         users_queries.remove(session, account.id)
         _record(rt, session, Action.ADMIN_FORCE_DELETE_USER, account, {"email": account.email})
+    avatars.forget(rt, account.id)
     return account
 
 

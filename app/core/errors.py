@@ -69,6 +69,13 @@ class TooLarge(AppError):
     message = "The request body is too large."
 
 
+class PreconditionFailed(AppError):
+    """The installation lacks what this needs."""
+
+    code = ErrorCode.PRECONDITION_FAILED
+    message = "This installation cannot do this."
+
+
 class RateLimited(AppError):
     """Too many requests; `retry_after` says when to come back, in seconds."""
 
@@ -92,3 +99,17 @@ class DatabaseUnavailable(Unavailable):
 
     code = ErrorCode.DATABASE_ERROR
     message = "The database is temporarily unavailable."
+
+
+class ServerFault(AppError):
+    """Something of ours failed in a way that is documented; the log says how."""
+
+    code = ErrorCode.INTERNAL_SERVER_ERROR
+    message = "Internal Server Error"
+
+
+class InsufficientStorage(AppError):
+    """There is no room for it."""
+
+    code = ErrorCode.STORAGE_QUOTA_EXCEEDED
+    message = "There is not enough storage."

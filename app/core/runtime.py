@@ -16,6 +16,7 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.native_pool import NativePool
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
@@ -24,7 +25,10 @@ from app.core.signed_tokens import SignedTokens
 
 @dataclass(frozen=True)
 class Runtime:
-    """What one application was built with; handed down as `rt`."""
+    """What one application was built with; handed down as `rt`.
+
+    `disk` and `renders` are the native threads for files and for images.
+    """
 
     config: Config
     clock: Clock
@@ -41,6 +45,8 @@ class Runtime:
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     mailer: Mailer
+    disk: NativePool
+    renders: NativePool
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)

@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NoReturn
 
 from flask import request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema, ValidationError
+from werkzeug.exceptions import ClientDisconnected
 
 from app.core.errors import BadRequest, TooLarge
+from app.core.multipart import READ_BYTES, BodyUnreadable, MultipartBody
 from app.web.operation import View, operation_of
+from app.web.runtime import runtime
 
 JSON_BODY_LIMIT = 1024 * 1024
 
@@ -51,6 +55,42 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
         return load_and_call
 
     return decorate
+
+
+def file_body(view: View) -> View:
+    """Pass the multipart body to the view as `upload`, unread.
+
+    What the view leaves unread is thrown away before it answers: a connection that is closed with
+    data on its way would be reset, and the client might never see the answer (decision E13).
+    """
+
+    @wraps(view)
+    def open_and_call(**arguments: Any) -> ResponseReturnValue:
+        body = _multipart_body()
+        try:
+            return view(upload=body, **arguments)
+        finally:
+            with suppress(BodyUnreadable):
+                while body.read(READ_BYTES):
+                    runtime().clock.sleep(0)
+
+    operation_of(open_and_call).has_file = True
+    return open_and_call
+
+
+def _multipart_body() -> MultipartBody:
+    is_multipart = request.mimetype == "multipart/form-data"
+    boundary = request.mimetype_params.get("boundary") if is_multipart else None
+    request.max_content_length = None
+    stream = request.stream
+
+    def read(size: int) -> bytes:
+        try:
+            return stream.read(size)
+        except (OSError, ClientDisconnected) as error:
+            raise BodyUnreadable from error
+
+    return MultipartBody(boundary, read)
 
 
 def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:

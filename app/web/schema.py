@@ -5,6 +5,8 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
+from app.core.texts import is_storable
+
 INT64 = 2**63
 
 
@@ -29,7 +31,7 @@ class Text(fields.String):
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
         if not isinstance(value, str):
             raise ValidationError("must be a text")
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        if not is_storable(value):
             raise ValidationError("must not contain NUL or unpaired surrogates")
         return value
 
@@ -42,6 +44,15 @@ class WholeNumber(fields.Integer):
             raise ValidationError("must be a whole number")
         if not -INT64 <= value < INT64:
             raise ValidationError("must fit in 64 bits")
+        return value
+
+
+class Switch(fields.Boolean):
+    """A JSON boolean; neither a text nor a number."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("must be true or false")
         return value
 
 

@@ -28,6 +28,16 @@ KINDS: dict[str | None, JsonSchema] = {
     "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
     "uuid": {"type": "string", "format": "uuid"},
 }
+# RFC 7578; OpenAPI 3.1 describes raw content by an empty schema (its §4.8.14.3).
+FILE_BODY: JsonSchema = {
+    "multipart/form-data": {
+        "schema": {
+            "type": "object",
+            "required": ["file"],
+            "properties": {"file": {"contentMediaType": "application/octet-stream"}},
+        }
+    }
+}
 
 
 def document(app: Flask) -> str:
@@ -94,6 +104,8 @@ def _operation(
     if operation.body is not None:
         schema = plugin.reference(operation.body())
         described["requestBody"] = {"required": True, "content": {answers.JSON: {"schema": schema}}}
+    if operation.has_file:
+        described["requestBody"] = {"required": True, "content": FILE_BODY}
     return described
 
 
