@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from flask import request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema, ValidationError
-from werkzeug.exceptions import ClientDisconnected
 
 from app.core.errors import BadRequest, TooLarge
 from app.core.multipart import READ_BYTES, BodyUnreadable, MultipartBody
@@ -82,13 +81,21 @@ def _multipart_body() -> MultipartBody:
     is_multipart = request.mimetype == "multipart/form-data"
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
-    stream = request.stream
+    stream, missing = request.stream, request.content_length
 
     def read(size: int) -> bytes:
+        nonlocal missing
         try:
-            return stream.read(size)
-        except (OSError, ClientDisconnected) as error:
+            chunk = stream.read(size)
+        # A server's own errors about broken framing are of no common kind.
+        except Exception as error:
             raise BodyUnreadable from error
+        if missing is not None:
+            # A server hands on the end of a connection as the end of its last body.
+            missing -= len(chunk)
+            if not chunk and missing > 0:
+                raise BodyUnreadable
+        return chunk
 
     return MultipartBody(boundary, read)
 

@@ -48,7 +48,8 @@ def insist_on_agreement(rt, row, published, staged):
     assert published() == [f"{account.id}/{name.split('-')[0]}/{n}.webp" for n in (1024, 512)]
     for size in (512, 1024):
         path = files.path(rt.config.avatar_dir, account.id, name, size)
-        assert Image.open(path).size == (size, size)
+        with Image.open(path) as image:
+            assert image.size == (size, size)
     assert staged() == []
 
 
@@ -56,17 +57,8 @@ def test_an_upload_that_was_overtaken_is_not_applied(rt, signed_in, row, publish
     """The other upload is done while this one's body is still on its way."""
     twin = signed_in.twin()
 
-    class Overtaken(io.BytesIO):
-        was_read = False
-
-        def read(self, *size):
-            if not self.was_read:
-                self.was_read = True
-                assert upload(twin, plain(BLUE)).ok()["applied"]
-            return super().read(*size)
-
-    answer = slow_upload(signed_in, Overtaken)
-    data = answer.ok()
+    overtaken = slow_upload(signed_in, lambda: upload(twin, plain(BLUE)).ok())
+    data = overtaken.ok()
     assert data["applied"] is False
     assert data["profile"] == signed_in.me().ok()["profile"]
     assert data["profile"]["avatar"]["version"] == 1
@@ -83,16 +75,7 @@ def test_a_switch_overtakes_an_upload_if_it_changes_something(signed_in, source,
     upload(signed_in, plain(BLUE)).ok()
     twin = signed_in.twin()
 
-    class Overtaken(io.BytesIO):
-        was_read = False
-
-        def read(self, *size):
-            if not self.was_read:
-                self.was_read = True
-                switch(twin, source).ok()
-            return super().read(*size)
-
-    data = slow_upload(signed_in, Overtaken).ok()
+    data = slow_upload(signed_in, lambda: switch(twin, source).ok()).ok()
     assert data["applied"] is applied
     assert data["profile"]["avatar"]["source"] == ("uploaded" if applied else "gravatar")
 
@@ -100,23 +83,34 @@ def test_a_switch_overtakes_an_upload_if_it_changes_something(signed_in, source,
 def test_a_new_name_does_not_overtake_an_upload(signed_in):
     twin = signed_in.twin()
 
-    class Overtaken(io.BytesIO):
-        def read(self, *size):
-            twin.patch("/auth/profile", {"display_name": "Ada"}).ok()
-            return super().read(*size)
-
-    data = slow_upload(signed_in, Overtaken).ok()
+    data = slow_upload(signed_in, lambda: twin.patch("/auth/profile", {"display_name": "Ada"})).ok()
     assert (data["applied"], data["profile"]["display_name"]) == (True, "Ada")
 
 
-def slow_upload(client, stream):
+class Interrupted:
+    """A body during which something else happens."""
+
+    def __init__(self, content, meanwhile):
+        self._content = io.BytesIO(content)
+        self._meanwhile = [meanwhile]
+
+    def read(self, size=-1):
+        if self._meanwhile:
+            self._meanwhile.pop()()
+        return self._content.read(size)
+
+
+def slow_upload(client, meanwhile):
+    """Upload, and have something else happen while the body is on its way."""
     body = images.multipart(plain(RED))
     return client.call(
         "POST",
         "/auth/profile/avatar/upload",
-        headers=images.headers(),
-        input_stream=stream(body),
-        content_length=len(body),
+        environ_overrides={
+            "CONTENT_TYPE": images.headers()["Content-Type"],
+            "wsgi.input": Interrupted(body, meanwhile),
+            "CONTENT_LENGTH": str(len(body)),
+        },
     )
 
 
@@ -199,16 +193,8 @@ def test_a_cleanup_beside_uploads_takes_nothing_that_is_needed(
 def test_an_upload_of_an_account_that_is_deleted_meanwhile_leaves_nothing(
     rt, signed_in, user, folder, staged
 ):
-    class Overtaken(io.BytesIO):
-        was_read = False
-
-        def read(self, *size):
-            if not self.was_read:
-                self.was_read = True
-                accounts.delete(rt, str(user.id))
-            return super().read(*size)
-
-    slow_upload(signed_in, Overtaken).fails(401, "auth.token_invalid")
+    answer = slow_upload(signed_in, lambda: accounts.delete(rt, str(user.id)))
+    answer.fails(401, "auth.token_invalid")
     assert staged() == []
     assert not (folder / "user" / str(user.id)).exists()
     with pytest.raises(AvatarNotFound):

@@ -95,7 +95,8 @@ def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, p
     orphan(folder, admin.id)
     orphan(folder, 999_999)
     killed_upload(folder, admin.id)
-    assert service.cleanup(rt).avatar_leftovers == 5
+    # The killed upload counts as one, whatever it left with the account.
+    assert service.cleanup(rt).avatar_leftovers == 4
     assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
     assert sorted(path.name for path in (folder / "user").iterdir()) == [str(user.id)]
     assert shown(signed_in).getpixel((256, 256)) == BLUE
