@@ -59,8 +59,8 @@ class Cleaned:
         """Say it in words, for the log and the terminal."""
         return (
             f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
-            f" {self.mails} finished mails, {self.audit_entries} outdated audit entries,"
-            f" {self.avatar_leftovers} leftovers of avatars"
+            f" {self.mails} finished mails, {self.avatar_leftovers} leftovers of avatars,"
+            f" {self.audit_entries} outdated audit entries"
         )
 
 

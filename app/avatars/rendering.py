@@ -41,6 +41,7 @@ RENDERS_AT_ONCE = 2  # in one process
 LONGEST_SIDE = 1024
 SIZES = (1024, 512)  # in the order they are made
 QUALITY = 90
+METHOD = 2  # how long to look for a smaller file, from 0 to 6
 # What has no more colours than this is drawn, not photographed, and is kept exactly.
 MOST_DRAWN_COLORS = 4096
 MOST_JPEG_SCANS = 100
@@ -240,7 +241,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
         image.info.clear()
         stream = io.BytesIO()
         if image.getcolors(MOST_DRAWN_COLORS) is None:
-            image.save(stream, "WEBP", quality=QUALITY, method=2)
+            image.save(stream, "WEBP", quality=QUALITY, method=METHOD)
         else:
             image.save(stream, "WEBP", lossless=True, quality=20, method=3)
     # Encoders fail in as many ways.

@@ -57,7 +57,7 @@ def _refresh_job(lab: Lab, service: Service, clients: int) -> Job:
     return refresh_job(lab, service, [username(100 + n) for n in range(clients)])
 
 
-def _beside_bare(
+def beside_bare(
     job: Callable[[Lab, Service, int], Job],
 ) -> Callable[[Lab, str, Scenario], Iterator[Row]]:
     """Return a measurement that runs the bare route before each run of `job`."""
@@ -96,19 +96,19 @@ SCENARIOS = (
     Scenario(
         "me",
         "GET /auth/me by cookie, beside the bare route",
-        _beside_bare(_me_job),
+        beside_bare(_me_job),
         {"rate": Target(at_least=0.5), "CPU": Target(at_most=2.2), "p99": Target(at_most=3)},
     ),
     Scenario(
         "sessions",
         "GET /auth/sessions of a user with 5 sessions, beside the bare route",
-        _beside_bare(_sessions_job),
+        beside_bare(_sessions_job),
         {"rate": Target(at_least=0.4)},
     ),
     Scenario(
         "refresh",
         "POST /auth/refresh, each client rotating a session of its own, beside the bare route",
-        _beside_bare(_refresh_job),
+        beside_bare(_refresh_job),
         {"rate": Target(at_least=0.2), "p99": Target(at_most=3)},
     ),
 )

@@ -53,6 +53,7 @@ def test_healthy_installation_passes_the_strict_examination(line):
         "configuration",
         "instance folder",
         "keys",
+        "avatars",
         "password hash",
         "redis",
         "database",
@@ -69,7 +70,7 @@ def test_healthy_installation_passes_the_strict_examination(line):
 @pytest.mark.usefixtures("healthy")
 def test_human_text_has_a_line_per_check(line):
     lines = line("doctor").text.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert all(line.startswith("ok    ") for line in lines)
 
 
