@@ -28,13 +28,19 @@ KINDS: dict[str | None, JsonSchema] = {
     "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
     "uuid": {"type": "string", "format": "uuid"},
 }
-# RFC 7578; OpenAPI 3.1 describes raw content by an empty schema (its §4.8.14.3).
+# RFC 7578. By `format` and media type older and newer tools each know a file to choose.
 FILE_BODY: JsonSchema = {
     "multipart/form-data": {
         "schema": {
             "type": "object",
             "required": ["file"],
-            "properties": {"file": {"contentMediaType": "application/octet-stream"}},
+            "properties": {
+                "file": {
+                    "type": "string",
+                    "format": "binary",
+                    "contentMediaType": "application/octet-stream",
+                }
+            },
         }
     }
 }
