@@ -23,17 +23,25 @@ from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
 from app.core.native_pool import NativePool
+from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.external_auth import links as external_links
+from app.external_auth import provider_queries
+from app.external_auth.views import bp as external_auth
 from app.invitations.views import bp as invitations
+from app.login import ways
 from app.login.views import bp as login
 from app.mail import dispatcher
 from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
+from app.passkeys import management as passkeys_management
+from app.passkeys.views import bp as passkeys
 from app.passwords.views import bp as passwords
 from app.profile.views import bp as profile
 from app.registration.views import bp as registration
@@ -56,6 +64,8 @@ BLUEPRINTS = (
     login,
     sessions,
     passwords,
+    passkeys,
+    external_auth,
     profile,
     avatars,
 )
@@ -78,8 +88,9 @@ def create_app(
     clock: Clock | None = None,
     redis: Redis | None = None,
     mailer: Mailer | None = None,
+    outgoing: Outgoing | None = None,
 ) -> Flask:
-    """Return the WSGI application; a test may hand in its own clock, Redis client and mailer.
+    """Return the WSGI application; a test may hand in its own way to everything outside.
 
     Raises: ConfigError when the key file cannot be used.
     """
@@ -88,7 +99,8 @@ def create_app(
     # A redirect to the tidy address would repeat whatever Host the caller named.
     app.url_map.merge_slashes = False
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
-    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer())
+    outgoing = outgoing or Outgoing(allow_loopback=config.allow_loopback_http)
+    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), outgoing)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
     principal.install(app, sessions_service.authenticate)
@@ -99,6 +111,8 @@ def create_app(
         app.register_blueprint(blueprint)
     administration.install(app)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
+    rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
+    rt.other_login_methods.append(provider_queries.is_any_enabled)
     rt.background.extend(
         [
             lambda: settings.listen(rt),
@@ -112,7 +126,12 @@ def create_app(
 
 
 def _runtime(
-    app: Flask, config: Config, clock: Clock, redis: Redis | None, mailer: Mailer
+    app: Flask,
+    config: Config,
+    clock: Clock,
+    redis: Redis | None,
+    mailer: Mailer,
+    outgoing: Outgoing,
 ) -> Runtime:
     config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
     mailer.context = app.app_context  # Flask-Mail announces every mail to the application
@@ -145,4 +164,6 @@ def _runtime(
         mailer=mailer,
         disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING),
         renders=NativePool(rendering.RENDERS_AT_ONCE, most_waiting=MOST_WAITING),
+        outgoing=outgoing,
+        remembered=Remembered(clock),
     )

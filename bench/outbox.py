@@ -1,28 +1,65 @@
 """Fills a service's outbox: `python -m bench.outbox COUNT`, run with the service's environment."""
 
 import sys
-from datetime import timedelta
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from time import monotonic, sleep
 
-from sqlalchemy import update
-
+from app.core.clock import SystemClock
 from bench import accounts
-from bench.api import email
+from bench.api import Unexpected, email
 from bench.servers import Service
 
-BATCH = 1000
-POSTPONED = timedelta(days=1)
+BATCH = 100
+# More is taken for the mark of a clock that was set back.
+POSTPONED = timedelta(minutes=10)
+FIRST_MAIL_SECONDS = 60
+
+
+class Later(SystemClock):
+    """A clock that is ahead, so that what is queued by it is not due yet."""
+
+    def now(self) -> datetime:
+        """Return the time in a while."""
+        return super().now() + POSTPONED
 
 
 def fill(service: Service, count: int) -> None:
-    """Queue activation mails that are due tomorrow."""
+    """Queue activation mails that are due in ten minutes."""
     service.python("-m", "bench.outbox", str(count))
     _tidy(service)
+
+
+@contextmanager
+def being_filled(service: Service, count: int) -> Iterator["Future[str]"]:
+    """Do `fill` beside the block, which is entered once there is a mail."""
+    with ThreadPoolExecutor(1) as pool:
+        filling = pool.submit(service.python, "-m", "bench.outbox", str(count))
+        end = monotonic() + FIRST_MAIL_SECONDS
+        while not length(service):
+            if filling.done() or monotonic() > end:
+                raise Unexpected("no mail is queued")
+            sleep(0.05)
+        yield filling
+        filling.result()
+    _tidy(service)
+
+
+def length(service: Service) -> int:
+    """Return how many mails there are, sent and not."""
+    with accounts.database(service) as (cursor, _):
+        cursor.execute("SELECT count(*) FROM mail_outbox")
+        return int(cursor.fetchone()[0])
 
 
 def make_due(service: Service) -> None:
     """Make every mail due; the workers look every few seconds."""
     with accounts.database(service) as (cursor, _):
-        cursor.execute("UPDATE mail_outbox SET due_at = created_at WHERE status = 'queued'")
+        past = "(SELECT min(created_at) FROM users)"
+        cursor.execute(f"UPDATE mail_outbox SET due_at = {past} WHERE status = 'queued'")
     _tidy(service)
 
 
@@ -45,21 +82,16 @@ def main() -> None:
     """Queue as the service itself does, sealed payloads included."""
     # Only here: importing it builds an application from the environment.
     from app.mail import service as mail
-    from app.mail.models import OutboxMail
     from app.mail.templates import Template
     from wsgi import app
 
-    rt, numbers = app.extensions["gatehouse"], range(int(sys.argv[1]))
-    later = rt.clock.now() + POSTPONED
+    rt, numbers = replace(app.extensions["gatehouse"], clock=Later()), range(int(sys.argv[1]))
     with app.app_context():
         for start in numbers[::BATCH]:
             with rt.transaction() as session:
                 for name in (f"new{n}" for n in numbers[start : start + BATCH]):
                     stored = {"username": name, "token": f"cv_{name:0>43}"}
                     mail.queue(rt, session, Template.REGISTER_ACTIVATION, email(name), **stored)
-                session.flush()
-                is_new = OutboxMail.due_at < later
-                session.execute(update(OutboxMail).where(is_new).values(due_at=later))
 
 
 if __name__ == "__main__":

@@ -222,10 +222,8 @@ class Service(Gunicorn):
         """Run a command of the service, on some cores only if asked."""
         self.python("-m", "flask", "--app", "wsgi", *command, stdin=stdin, cores=cores)
 
-    def python(
-        self, *arguments: str, stdin: str = "", cores: Collection[int] | None = None
-    ) -> None:
-        """Run Python with the service's environment."""
+    def python(self, *arguments: str, stdin: str = "", cores: Collection[int] | None = None) -> str:
+        """Run Python with the service's environment; return what it prints."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
@@ -239,3 +237,4 @@ class Service(Gunicorn):
         if done.returncode:
             output = done.stdout[-1500:] + done.stderr[-3000:]
             raise NotStarted(f"{' '.join(arguments)} failed:\n{output}")
+        return done.stdout

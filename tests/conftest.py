@@ -19,14 +19,16 @@ pytest.register_assert_rewrite("tests.support.api", "tests.support.openapi", "te
 
 from app.core.config import Bucket
 from app.core.mailer import Mailer
+from app.core.outgoing import Outgoing
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, servers
+from tests.support import factories, oidc_provider, servers
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
+from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
 
@@ -181,6 +183,17 @@ def direct(
     return service
 
 
+@pytest.fixture(scope="session")
+def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
+    """A certified OpenID provider; its tests are skipped where Node is missing."""
+    try:
+        oidc_provider.install()
+    except oidc_provider.Missing as reason:
+        pytest.skip(f"no OpenID provider: {reason}")
+    with oidc_provider.running() as provider:
+        yield provider
+
+
 # --- one application per test --------------------------------------------------------------------
 
 
@@ -213,12 +226,19 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
+def fake_provider(clock: FakeClock) -> Iterator[FakeProvider]:
+    """A provider that can be told to do anything wrong; its tokens are dated by `clock`."""
+    with FakeProvider(clock) as provider:
+        yield provider
+
+
+@pytest.fixture
 def make_app(
     database_url: str, redis_url: str, tmp_path: Path, clock: FakeClock
 ) -> Iterator[Callable[..., Flask]]:
     """Build applications on this test's database and Redis.
 
-    Keywords replace configuration values; `clock`, `redis` and `mailer` go to `create_app`.
+    Keywords replace configuration values; those named here go to `create_app`.
     """
     built: list[Flask] = []
     instance = tmp_path / "instance"
@@ -228,11 +248,12 @@ def make_app(
         clock: Any = clock,
         redis: Redis | None = None,
         mailer: Mailer | None = None,
+        outgoing: Outgoing | None = None,
         **overrides: Any,
     ) -> Flask:
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
-        app = create_app(config, clock=clock, redis=redis, mailer=mailer)
+        app = create_app(config, clock=clock, redis=redis, mailer=mailer, outgoing=outgoing)
         built.append(app)
         return app
 

@@ -4,14 +4,13 @@ Invariant: there is always an administrator who can sign in. Whatever may take o
 the first, holds the lock SETUP from its check to its commit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action
 from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
 from app.core import locks
@@ -36,7 +35,7 @@ class Provisioned:
     """An account whose password was set; `generated_password` is told once and kept nowhere."""
 
     account: Account
-    generated_password: str | None
+    generated_password: str | None = field(repr=False)
 
 
 def create(
@@ -72,7 +71,7 @@ def create(
             policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)
-        _record(rt, session, Action.ADMIN_CREATE_USER, account, {"role": role})
+        users.record(rt, session, Action.ADMIN_CREATE_USER, account, details={"role": role})
     return Provisioned(account, generated)
 
 
@@ -96,7 +95,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         told = {"must_change_password": is_forced}
-        _record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, told)
+        users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=told)
         return Provisioned(users.get(session, account.id), generated)
 
 
@@ -186,7 +185,9 @@ def reset_mfa(rt: Runtime, who: str) -> Account:
         held = _held(session, who)
         removed = mfa.remove(rt, session, held)
         sessions.revoke_all(rt, session, held.id)
-        _record(rt, session, Action.ADMIN_RESET_USER_MFA, held, {"removed_factors": removed})
+        users.record(
+            rt, session, Action.ADMIN_RESET_USER_MFA, held, details={"removed_factors": removed}
+        )
         account = users.get(session, held.id)
     mfa_flows.discard_all(rt, account.id)
     return account
@@ -201,7 +202,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
         account = _held(session, who)
         removed = sessions.revoke_all(rt, session, account.id)
         told = {"removed": removed}
-        _record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, told)
+        users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=told)
     return removed
 
 
@@ -216,7 +217,9 @@ def delete(rt: Runtime, who: str) -> Account:
         if account.role == Role.ADMIN:
             raise AdministratorKept
         users_queries.remove(session, account.id)
-        _record(rt, session, Action.ADMIN_FORCE_DELETE_USER, account, {"email": account.email})
+        users.record(
+            rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
+        )
     avatars.forget(rt, account.id)
     return account
 
@@ -264,23 +267,9 @@ def _change(
     if ends_sessions:
         sessions.revoke_all(rt, session, account.id)
     told = {name: _told(value) for name, value in changed.items()}
-    _record(rt, session, Action.ADMIN_UPDATE_USER, account, told)
+    users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=told)
     return users.get(session, account.id)
 
 
 def _told(value: Any) -> Any:
     return value if isinstance(value, bool | int | str) else str(value)
-
-
-def _record(
-    rt: Runtime, session: Session, action: Action, account: Account, told: dict[str, Any]
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        entity_id=account.id,
-        entity_name=account.username,
-        details=told,
-    )

@@ -11,6 +11,7 @@ from app.administration.doctor_cli import doctor
 from app.administration.keys_cli import group as keys
 from app.administration.storage_cli import group as storage_group
 from app.administration.users_cli import group as users
+from app.external_auth.cli import group as external_auth
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
@@ -37,6 +38,7 @@ COMMANDS = (
     cleanup,
     users,
     invitations,
+    external_auth,
     sessions,
     config,
     mail,

@@ -34,6 +34,7 @@ ROWS: dict[str, Check] = {
     "site address": settings.site_address,
     "cookies": settings.cookies,
     "mail": settings.mail,
+    "external sign-in": settings.external_sign_in,
     "storage route": settings.storage_route,
 }
 

@@ -16,6 +16,7 @@ from app.core import locks
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
+from app.external_auth import upkeep as external_auth_upkeep
 from app.mail import upkeep as mail_upkeep
 from app.mfa import upkeep as mfa_upkeep
 from app.sessions import upkeep as sessions
@@ -34,6 +35,7 @@ RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (
     settings_upkeep.reseal,
     mail_upkeep.reseal,
     mfa_upkeep.reseal,
+    external_auth_upkeep.reseal,
 )
 
 
@@ -53,12 +55,14 @@ class Cleaned:
     audit_entries: int
     mails: int
     mail_tokens: int
+    pending_identities: int
     avatar_leftovers: int
 
     def __str__(self) -> str:
         """Say it in words, for the log and the terminal."""
         return (
             f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
+            f" {self.pending_identities} expired external identities,"
             f" {self.mails} finished mails, {self.avatar_leftovers} leftovers of avatars,"
             f" {self.audit_entries} outdated audit entries"
         )
@@ -92,6 +96,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         mails=mail_upkeep.delete_finished(rt),
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
         avatar_leftovers=avatars_upkeep.cleanup(rt),
+        pending_identities=external_auth_upkeep.delete_expired(rt),
     )
 
 

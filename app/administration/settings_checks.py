@@ -3,6 +3,8 @@
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.runtime import Runtime
+from app.external_auth import upkeep as external_auth
+from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.state import SetupState
 from app.web import site
@@ -25,6 +27,11 @@ def site_address(rt: Runtime) -> Finding:
         return warn(
             "public_site_url is empty. "
             """Run `flask config set public_site_url '["https://files.example"]'`."""
+        )
+    if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
+        return warn(
+            f"Browsers offer no passkeys at {origins[0]}. Let public_site_url begin with an https "
+            "address with a host name, or run `flask config set auth_passkey_login_enabled false`."
         )
     return ok(f"{', '.join(origins)}.")
 
@@ -56,6 +63,23 @@ def mail(rt: Runtime) -> Finding:
         missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
         return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
     return ok(f"No SMTP server is set; the folder for mail is {rt.config.mail_dir}.")
+
+
+def external_sign_in(rt: Runtime) -> Finding:
+    """Tell whether the enabled providers can be used, as far as that shows here."""
+    names = external_auth.enabled_names(rt)
+    if unreadable := external_auth.unreadable_keys(rt):
+        return fail(
+            f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
+            "Set it again with `flask external-auth update KEY --client-secret -`."
+        )
+    if not names:
+        return ok("No provider is enabled.")
+    if not rt.settings.get(site.PUBLIC_SITE_URL):
+        return warn(f"{', '.join(names)} cannot be used while public_site_url is empty.")
+    if rt.config.allow_loopback_http:
+        return warn("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+    return ok(f"{', '.join(names)}. Try them with `flask external-auth test KEY`.")
 
 
 def storage_route(rt: Runtime) -> Finding:

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.audit.models import AuditEntry
 from app.core import bulk
+from app.core.db import Base
 from app.core.prepared import Prepared
 
 Reader = Connection | Session
@@ -38,14 +39,31 @@ class Filter:
     until: datetime | None = None
 
 
-def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
+def add_if(
+    condition: ColumnElement[bool],
+    *parameters: str,
+    account: InstrumentedAttribute[int] | None = None,
+    locks: type[Base] | None = None,
+) -> Prepared:
     """Return the statement that inserts an entry where a condition holds.
 
-    It takes the values of ENTRY_COLUMNS, then those of the condition's parameters.
+    It takes the values of ENTRY_COLUMNS, then those of the condition's parameters. With `account`,
+    an id found where the condition holds, the entry is about that account and of its doing. `locks`
+    is the table whose row the condition names, if nobody may change it until the commit.
     """
-    values = [bindparam(name, type_=AuditEntry.__table__.c[name].type) for name in ENTRY_COLUMNS]
-    statement = insert(AuditEntry).from_select(ENTRY_COLUMNS, select(*values).where(condition))
-    return Prepared(statement, (*ENTRY_COLUMNS, *parameters))
+    values: list[Any] = []
+    given = []
+    for name in ENTRY_COLUMNS:
+        if account is not None and name in {"user_id", "entity_id"}:
+            values.append(account)
+        else:
+            values.append(bindparam(name, type_=AuditEntry.__table__.c[name].type))
+            given.append(name)
+    source = select(*values).where(condition)
+    if locks is not None:
+        source = source.with_for_update(of=locks)
+    statement = insert(AuditEntry).from_select(ENTRY_COLUMNS, source)
+    return Prepared(statement, (*given, *parameters))
 
 
 def add(session: Session, **columns: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.orm import Session
 
-from app.core.db import per_database
+from app.core.db import chosen, per_database
 from app.users.models import AvatarSource, UserProfile
 
 
@@ -55,7 +55,7 @@ def publish(session: Session, user_id: int, seen: int, key: str, now: datetime) 
     there was no row). One statement, so of simultaneous candidates one is published.
     """
     values = {"user_id": user_id, "seen": seen, "key": key, "now": now}
-    return session.execute(_PUBLISH(session), values).scalar_one_or_none()
+    return session.execute(chosen(session, _PUBLISH), values).scalar_one_or_none()
 
 
 def set_source(session: Session, user_id: int, source: AvatarSource, now: datetime) -> bool:
@@ -64,7 +64,7 @@ def set_source(session: Session, user_id: int, source: AvatarSource, now: dateti
     An account without a row comes from nowhere: for `none` the caller must not ask.
     """
     values = {"user_id": user_id, "source": source, "now": now}
-    return session.execute(_SET_SOURCE(session), values).scalar_one_or_none() is not None
+    return session.execute(chosen(session, _SET_SOURCE), values).scalar_one_or_none() is not None
 
 
 def list_keys(reader: Connection, user_ids: list[int]) -> dict[int, str]:

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy.orm import Session
-
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action
 from app.avatars import files, metrics, queries, rendering, staging
 from app.avatars.errors import (
     AvatarNotFound,
@@ -107,7 +104,8 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
         if source is AvatarSource.UPLOADED:
             _require_files(rt, account)
         queries.set_source(session, account.id, source, now)
-        _record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, {"source": source})
+        told = {"source": source}
+        users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, told)
         return users.get(session, account.id)
 
 
@@ -260,7 +258,7 @@ def _publish(
                 "version": account.avatar_version or 0,
                 "applied": version is not None,
             }
-            _record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, told)
+            users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, told)
             if version is not None:
                 is_in_place = True
                 on_disk(rt, files.put_in_place, place.rendered, root, user_id, name)
@@ -308,26 +306,6 @@ def _remove_replaced(rt: Runtime, before: Account) -> None:
         return
     except OSError as error:
         log.warning("a replaced avatar is left to the next cleanup: %s", error)
-
-
-def _record(
-    rt: Runtime,
-    session: Session,
-    action: Action,
-    account: Account,
-    client: Client,
-    told: dict[str, Any],
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        details=told,
-    )
 
 
 def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:

@@ -4,17 +4,19 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
 from app.core import bulk
-from app.core.db import per_database
+from app.core.db import Database, UTCDateTime, per_database
+from app.core.prepared import Prepared
+from app.users.models import User
 
 Reader = Connection | Session
 
 
-class Found(NamedTuple):
+class StoredToken(NamedTuple):
     """A stored token."""
 
     user_id: int
@@ -24,77 +26,78 @@ class Found(NamedTuple):
     expires_at: datetime
 
 
-_FOUND = (
+_COLUMNS = (
     ContactToken.user_id,
     ContactToken.purpose,
     ContactToken.address,
     ContactToken.created_at,
     ContactToken.expires_at,
 )
+_LAST = Prepared(
+    select(*_COLUMNS).where(
+        ContactToken.user_id == bindparam("user_id"), ContactToken.purpose == bindparam("purpose")
+    ),
+    ("user_id", "purpose"),
+)
+_GIVEN = ("purpose", "token_digest", "address", "created_at", "expires_at")
+
+# Holds within the transaction that has just stored the token of this digest, and after it.
+IS_STORED = exists(
+    select(ContactToken.user_id).where(ContactToken.token_digest == bindparam("token_digest"))
+)
 
 
-def _put(insert: Any) -> Any:
-    statement = insert(ContactToken)
-    new = statement.excluded
-    names = ("token_digest", "address", "created_at", "expires_at")
-    return (
-        statement.values({name: bindparam(name) for name in ("user_id", "purpose", *names)})
-        .on_conflict_do_update(
+def put_for(whom: ColumnElement[bool], *parameters: str) -> Prepared:
+    """Return the statement that stores a token for the account for which a condition holds.
+
+    It takes the place of the account's last token for this purpose, unless that one is alive, was
+    sent to the same address and is younger than `replaces_until`. The account's row is locked
+    first. One statement, so of simultaneous calls one stores.
+    """
+
+    def build(insert: Any) -> Any:
+        values = (bindparam(n, type_=ContactToken.__table__.c[n].type) for n in _GIVEN)
+        source = select(User.id, *values).where(whom).with_for_update(of=User)
+        statement = insert(ContactToken).from_select(["user_id", *_GIVEN], source)
+        new = statement.excluded
+        return statement.on_conflict_do_update(
             index_elements=[ContactToken.user_id, ContactToken.purpose],
-            set_={name: new[name] for name in names},
+            set_={name: new[name] for name in _GIVEN if name != "purpose"},
             where=or_(
-                ContactToken.created_at <= bindparam("replaces_until"),
+                ContactToken.created_at <= bindparam("replaces_until", type_=UTCDateTime()),
                 ContactToken.expires_at <= new.created_at,
                 ContactToken.address != new.address,
             ),
         )
-        .returning(ContactToken.user_id)
-    )
+
+    return Prepared(per_database(build), (*_GIVEN, "replaces_until", *parameters))
 
 
-_PUT = per_database(_put)
+PUT_FOR_HOLDER = put_for(User.id == bindparam("holder_id"), "holder_id")
 
 
-def put(session: Session, token: Found, digest: str, *, replaces_until: datetime) -> bool:
-    """Store a token in place of the account's last one for this purpose.
-
-    False, and nothing is changed, while the last one is alive, was sent to the same address and is
-    younger than `replaces_until`. One statement, so of simultaneous calls one succeeds.
-    """
-    values = {**token._asdict(), "token_digest": digest, "replaces_until": replaces_until}
-    return session.execute(_PUT(session), values).one_or_none() is not None
-
-
-def find(reader: Reader, digest: str) -> Found | None:
+def find(reader: Reader, digest: str) -> StoredToken | None:
     """Return the token of this digest, expired or not; None if there is none."""
-    statement = select(*_FOUND).where(ContactToken.token_digest == digest)
-    return _found(reader.execute(statement).one_or_none())
+    statement = select(*_COLUMNS).where(ContactToken.token_digest == digest)
+    return _token(reader.execute(statement).one_or_none())
 
 
-def find_last(reader: Reader, user_id: int, purpose: Purpose) -> Found | None:
+def find_last(database: Database, user_id: int, purpose: Purpose) -> StoredToken | None:
     """Return the account's token for this purpose, expired or not; None if there is none."""
-    its_row = ContactToken.user_id == user_id, ContactToken.purpose == purpose
-    return _found(reader.execute(select(*_FOUND).where(*its_row)).one_or_none())
+    return _token(database.row(_LAST, user_id, purpose))
 
 
 def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
     """Use a token up; of simultaneous calls, being one statement, exactly one is told True."""
-    statement = (
-        delete(ContactToken)
-        .where(ContactToken.token_digest == digest, ContactToken.purpose.in_(purposes))
-        .returning(ContactToken.user_id)
-        .execution_options(synchronize_session=False)
+    statement = delete(ContactToken).where(
+        ContactToken.token_digest == digest, ContactToken.purpose.in_(purposes)
     )
-    return session.execute(statement).one_or_none() is not None
+    return bulk.count_changed(session, statement) == 1
 
 
 def remove(session: Session, user_id: int) -> None:
     """Delete every token of an account."""
-    session.execute(
-        delete(ContactToken)
-        .where(ContactToken.user_id == user_id)
-        .execution_options(synchronize_session=False)
-    )
+    bulk.count_changed(session, delete(ContactToken).where(ContactToken.user_id == user_id))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
@@ -104,5 +107,5 @@ def delete_expired(session: Session, before: datetime, most: int) -> int:
     return bulk.count_changed(session, statement)
 
 
-def _found(row: Any) -> Found | None:
-    return Found(row[0], Purpose(row[1]), *row[2:]) if row else None
+def _token(row: Any) -> StoredToken | None:
+    return StoredToken(row[0], Purpose(row[1]), *row[2:]) if row else None

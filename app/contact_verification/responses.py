@@ -1,5 +1,6 @@
 """Where a browser is sent after the link of a mail (spec 01 §4)."""
 
+from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from flask import Response
@@ -16,10 +17,17 @@ LOGIN_PAGE = "/login"
 def to_frontend(rt: Runtime, confirmed: Confirmed | None, *, is_signed_in: bool) -> Response:
     """Redirect to the page that tells what came of it; None tells nothing."""
     path = SECURITY_PAGE if is_signed_in else LOGIN_PAGE
+    told = {}
     if confirmed is not None:
-        told = {"contact_verification": confirmed.outcome.value}
+        told["contact_verification"] = confirmed.outcome.value
         if confirmed.new_email is not None:
             told["email"] = confirmed.new_email
+    return to_page(rt, path, told)
+
+
+def to_page(rt: Runtime, path: str, told: Mapping[str, str]) -> Response:
+    """Redirect to a path of the site, with what it is told as its query."""
+    if told:
         path = f"{path}?{urlencode(told, quote_via=quote, safe='')}"
     response = Response(status=302)
     response.headers["Location"] = mail.site_link(rt, path)

@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
-from app.contact_verification import tokens
+from app.audit.models import Action
+from app.contact_verification import queries, tokens
 from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
@@ -17,16 +15,16 @@ from app.contact_verification.errors import (
     NoPendingChange,
 )
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import Found
+from app.contact_verification.queries import StoredToken
 from app.core.client import Client
 from app.core.config import Bucket
 from app.core.errors import RateLimited
+from app.core.prepared import run_within
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
 from app.sessions.errors import AccountDisabled
-from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -54,14 +52,6 @@ class Confirmed:
 
     outcome: Outcome
     new_email: str | None = None
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """How long a token of a change lives, and how old it gets before it is replaced."""
-
-    life: timedelta
-    cooldown: timedelta
 
 
 def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
@@ -93,21 +83,22 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     address = identifiers.email(new_email)
     _require_changeable(principal.account, address)
     users.require_allowed_address(rt, address)
-    terms = _terms(rt)
-    if seconds := _seconds_to_wait(rt, principal.user_id, address, terms):
+    if seconds := _seconds_to_wait(rt, principal.user_id, address):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id)
+    issue = _issue(rt, principal, address)
+    cooldown = tokens.terms(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         _require_changeable(account, address)
         users.claim_address(session, address, user_id=account.id)
-        if not _send_confirmation(rt, session, account, address, terms):
+        if not _send(rt, session, issue):
             # Another request was faster by a moment.
-            raise RateLimited(retry_after=max(1, math.ceil(terms.cooldown.total_seconds())))
+            raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
         now = rt.clock.now()
         users_queries.set_columns(session, account.id, now, pending_email=address)
         told = {"new_email": address}
-        _record(rt, session, Action.USER_REQUEST_EMAIL_CHANGE, account, client, told)
+        users.record(rt, session, Action.USER_REQUEST_EMAIL_CHANGE, account, client, told)
         return users.get(session, account.id)
 
 
@@ -120,17 +111,17 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     address = _pending_address(principal.account)
     users.require_activated(principal.account)
     users.require_not_blocked(rt, address)
-    terms = _terms(rt)
-    if _seconds_to_wait(rt, principal.user_id, address, terms):
+    if _seconds_to_wait(rt, principal.user_id, address):
         return
     _count_mail(rt, principal.user_id)
+    issue = _issue(rt, principal, address)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         if _pending_address(account) != address:
             return  # another address took its place a moment ago, with a mail of its own
         users.claim_address(session, address, user_id=account.id)
-        if _send_confirmation(rt, session, account, address, terms):
-            _record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
+        if _send(rt, session, issue):
+            users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
 def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
@@ -145,7 +136,7 @@ def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
 
 
 def _activate(
-    rt: Runtime, session: Session, account: Account, found: Found, client: Client
+    rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
 ) -> Confirmed:
     if found.address != account.email:
         raise ContactVerificationInvalid
@@ -157,12 +148,12 @@ def _activate(
         activated_at=account.activated_at or now,
         email_verified_at=account.email_verified_at or now,
     )
-    _record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
+    users.record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
     return Confirmed(Outcome.ACTIVATED)
 
 
 def _change_address(
-    rt: Runtime, session: Session, account: Account, found: Found, client: Client
+    rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
 ) -> Confirmed:
     """Make the pending address the account's own; every other link of the account is void."""
     if found.address != account.pending_email:
@@ -180,7 +171,7 @@ def _change_address(
         username=account.username,
         **told,
     )
-    _record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, told)
+    users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, told)
     return Confirmed(Outcome.EMAIL_CHANGED, found.address)
 
 
@@ -196,49 +187,28 @@ def _pending_address(account: Account) -> str:
     return account.pending_email
 
 
-def _terms(rt: Runtime) -> _Terms:
-    return _Terms(
-        life=timedelta(seconds=rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS)),
-        cooldown=timedelta(seconds=rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)),
-    )
+def _issue(rt: Runtime, principal: Principal, address: str) -> tokens.Issue:
+    purpose, username = Purpose.CONTACT_CHANGE, principal.account.username
+    put, holder_id = queries.PUT_FOR_HOLDER, principal.user_id
+    return tokens.issue(rt, purpose, address, username, put, holder_id=holder_id)
 
 
-def _send_confirmation(
-    rt: Runtime, session: Session, account: Account, address: str, terms: _Terms
-) -> bool:
-    """Write the mail with a new token; False while the last one to this address is too young."""
-    token = tokens.issue(
-        rt,
-        session,
-        account.id,
-        Purpose.CONTACT_CHANGE,
-        address,
-        life=terms.life,
-        cooldown=terms.cooldown,
-    )
-    if token is None:
+def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:
+    """Write the mail with its token; False while the last one to this address is too young."""
+    if not run_within(session, issue.store, issue.send):
         return False
-    mail.queue(
-        rt,
-        session,
-        Template.CONTACT_CHANGE_CONFIRMATION,
-        address,
-        username=account.username,
-        token=token,
-    )
+    mail.wake_after_commit(rt, session)
     return True
 
 
-def _seconds_to_wait(rt: Runtime, user_id: int, address: str, terms: _Terms) -> int:
+def _seconds_to_wait(rt: Runtime, user_id: int, address: str) -> int:
     """Return after how many seconds a mail may go to this address; 0 when it may now.
 
     Raises: EmailExists.
     """
     with rt.reading() as connection:
         users.require_free_address(connection, address, user_id=user_id)
-        return tokens.seconds_to_wait(
-            rt, connection, user_id, Purpose.CONTACT_CHANGE, address, cooldown=terms.cooldown
-        )
+    return tokens.seconds_to_wait(rt, user_id, Purpose.CONTACT_CHANGE, address)
 
 
 def _count_mail(rt: Runtime, user_id: int) -> None:
@@ -249,24 +219,3 @@ def _count_mail(rt: Runtime, user_id: int) -> None:
     """
     if rt.config.rate_limits:
         rt.rate_limits.take("change-mails", CHANGE_MAILS, str(user_id))
-
-
-def _record(
-    rt: Runtime,
-    session: Session,
-    action: Action,
-    account: Account,
-    client: Client,
-    details: dict[str, str] | None = None,
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-        details=details,
-    )

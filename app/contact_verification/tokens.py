@@ -5,77 +5,149 @@ Invariant: whoever changes a token holds its account's row, which is locked firs
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.audit import queries as audit_queries
 from app.contact_verification import queries
 from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import Found, Reader
+from app.contact_verification.queries import IS_STORED, Reader, StoredToken
+from app.core.prepared import Prepared, Step
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
+from app.mail import queries as mail_queries
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.settings import keys
 from app.users import queries as users_queries
 
 PREFIX = "cv_"
 
+TEMPLATES = {
+    Purpose.REGISTER_ACTIVATION: Template.REGISTER_ACTIVATION,
+    Purpose.CONTACT_CHANGE: Template.CONTACT_CHANGE_CONFIRMATION,
+    Purpose.PASSWORD_RESET: Template.PASSWORD_RESET,
+}
+LIVES = {
+    Purpose.REGISTER_ACTIVATION: keys.REGISTER_ACTIVATION_TTL_SECONDS,
+    Purpose.CONTACT_CHANGE: keys.CONTACT_CHANGE_TTL_SECONDS,
+    Purpose.PASSWORD_RESET: keys.PASSWORD_RESET_TTL_SECONDS,
+}
+COOLDOWNS = {
+    Purpose.REGISTER_ACTIVATION: keys.CONTACT_COOLDOWN_SECONDS,
+    Purpose.CONTACT_CHANGE: keys.CONTACT_COOLDOWN_SECONDS,
+    Purpose.PASSWORD_RESET: keys.RESET_COOLDOWN_SECONDS,
+}
 
-def issue(
-    rt: Runtime,
-    session: Session,
-    user_id: int,
-    purpose: Purpose,
-    address: str,
-    *,
-    life: timedelta,
-    cooldown: timedelta,
-) -> str | None:
-    """Return a new token, which replaces the last; None while the last one is too young.
+_MAIL_IF_STORED = mail_queries.add_if(IS_STORED, parameters=("token_digest",))
+_RECORD_IF_STORED = audit_queries.add_if(IS_STORED, "token_digest")
 
-    The cooldown holds for the same address only.
-    """
-    token, now = PREFIX + random_token(), rt.clock.now()
-    new = Found(user_id, purpose, address, created_at=now, expires_at=now + life)
-    return (
-        token if queries.put(session, new, digest(token), replaces_until=now - cooldown) else None
+
+@dataclass(frozen=True)
+class Terms:
+    """How long a token lives, and how old it gets before it is replaced."""
+
+    life: timedelta
+    cooldown: timedelta
+
+
+def terms(rt: Runtime, purpose: Purpose) -> Terms:
+    """Return the terms in force."""
+    return Terms(
+        life=timedelta(seconds=rt.settings.get(LIVES[purpose])),
+        cooldown=timedelta(seconds=rt.settings.get(COOLDOWNS[purpose])),
     )
 
 
-def seconds_to_wait(
+@dataclass(frozen=True)
+class Issue:
+    """A new token that is about to be stored and mailed.
+
+    `store` does nothing while the account's last token for this purpose, sent to the same address,
+    is younger than the cooldown; `send` and `recording` do nothing where `store` did not.
+    """
+
+    store: Step
+    send: Step
+    token_digest: str
+
+    def recording(self, entry: dict[str, Any] | None) -> list[Step]:
+        """Return the step that adds an audit entry; none for None, which is not recorded."""
+        if entry is None:
+            return []
+        return [_RECORD_IF_STORED.step(**entry, token_digest=self.token_digest)]
+
+
+def issue(
     rt: Runtime,
-    reader: Reader,
-    user_id: int,
     purpose: Purpose,
     address: str,
-    *,
-    cooldown: timedelta,
-) -> int:
-    """Return after how many seconds `issue` would replace the last token; 0 when it would now."""
-    last, now = queries.find_last(reader, user_id, purpose), rt.clock.now()
+    username: str,
+    put: Prepared,
+    **whom: Any,
+) -> Issue:
+    """Return the steps that mail a new token, in place of the last one, to an address.
+
+    `put` is a statement of `queries.put_for`, and `whom` the parameters of its condition.
+    """
+    token, now, in_force = PREFIX + random_token(), rt.clock.now(), terms(rt, purpose)
+    name, values = digest(token), {"username": username, "token": token}
+    store = put.step(
+        purpose=purpose,
+        token_digest=name,
+        address=address,
+        created_at=now,
+        expires_at=now + in_force.life,
+        replaces_until=now - in_force.cooldown,
+        **whom,
+    )
+    template = TEMPLATES[purpose]
+    send = mail.queueing(rt, _MAIL_IF_STORED, template, address, values, token_digest=name)
+    return Issue(store, send, name)
+
+
+def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
+    """Return after how many seconds `issue` would replace the last token; 0 when it would now.
+
+    To be asked before anything is locked: whoever has to wait then keeps nobody waiting.
+    """
+    last, now = queries.find_last(rt.database, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
-    left = min(last.created_at + cooldown, last.expires_at) - now
+    left = min(last.created_at + terms(rt, purpose).cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
 
 
-def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> Found:
+def peek(rt: Runtime, reader: Reader, token: str, purposes: Collection[Purpose]) -> StoredToken:
+    """Return what a token stands for, without using it up.
+
+    Raises: ContactVerificationInvalid, ContactVerificationExpired.
+    """
+    found = queries.find(reader, digest(token))
+    if found is None or found.purpose not in purposes:
+        raise ContactVerificationInvalid
+    if found.expires_at <= rt.clock.now():
+        raise ContactVerificationExpired
+    return found
+
+
+def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> StoredToken:
     """Use a token up and return what it stood for; its account is locked until the commit.
 
     An error that the caller raises afterwards keeps the token, since nothing is committed.
     Raises: ContactVerificationInvalid, ContactVerificationExpired.
     """
-    name = digest(token)
-    found = queries.find(session, name)
-    if found is None or found.purpose not in purposes:
-        raise ContactVerificationInvalid
+    found = peek(rt, session, token, purposes)
     users_queries.lock(session, found.user_id)
-    if not queries.take(session, name, purposes):
+    if not queries.take(session, digest(token), purposes):
         raise ContactVerificationInvalid
-    if found.expires_at <= rt.clock.now():
-        raise ContactVerificationExpired
     return found
 
 

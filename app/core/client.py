@@ -2,9 +2,11 @@
 
 import ipaddress
 from dataclasses import dataclass
+from functools import lru_cache
 
 LONGEST_ADDRESS = 45
 LONGEST_USER_AGENT = 512
+REMEMBERED_ADDRESSES = 1024
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,7 @@ class Client:
     @property
     def network(self) -> str:
         """Return what limits count by: an IPv4 address, or the /64 an IPv6 host can roam in."""
-        try:
-            parsed = ipaddress.ip_address(self.address or "")
-        except ValueError:
-            return "unknown"
-        if isinstance(parsed, ipaddress.IPv4Address):
-            return str(parsed)
-        if parsed.ipv4_mapped:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+        return _network(self.address or "")
 
     @classmethod
     def of(cls, address: str | None, user_agent: str | None) -> "Client":
@@ -37,6 +31,20 @@ class Client:
             address=(address or "")[:LONGEST_ADDRESS] or None,
             user_agent=_printable(user_agent or "")[:LONGEST_USER_AGENT] or None,
         )
+
+
+@lru_cache(maxsize=REMEMBERED_ADDRESSES)
+def _network(address: str) -> str:
+    """Parse an address once for all the limits of a request, and for those of the next."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
 
 
 def _printable(text: str) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
@@ -59,8 +59,8 @@ class Config:
     """What the operator decides before the start; everything else is a runtime setting."""
 
     instance: Path
-    database_url: str
-    redis_url: str
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
     embedded_redis: bool = False
     bind: str = "127.0.0.1:8000"
     workers: int = 2
@@ -81,7 +81,7 @@ class Config:
     mail_dir: Path = Path("instance/mail")
     external_auth_legacy_callback: bool = False
     allow_loopback_http: bool = False
-    secret_keys: tuple[tuple[str, bytes], ...] = ()
+    secret_keys: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
 

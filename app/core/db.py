@@ -36,7 +36,7 @@ from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
-from app.core.prepared import Compiled, Prepared, Row, Runner
+from app.core.prepared import Compiled, Prepared, Row, Runner, Step
 from app.core.tokens import random_fraction
 
 T = TypeVar("T")
@@ -179,34 +179,39 @@ class Database:
     def change(self, prepared: Prepared, *values: Any) -> int:
         """Run a prepared statement that is a transaction by itself; return how many rows changed.
 
-        Raises: DatabaseUnavailable.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
         return self.change_together((prepared, values))
 
     def change_returning(self, prepared: Prepared, *values: Any) -> list[Row]:
         """Like `change`, for a statement with RETURNING: return what it says of the changed rows.
 
-        Raises: DatabaseUnavailable.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
         """
-        self._count_statement()
-        compiled = self._compiled_for(prepared)
-        if not self.is_sqlite:
-            return self._runner.returned(compiled, values)
-        with self._write_turn:
-            return self._patiently(lambda: self._runner.returned(compiled, values))
+        return self.change_then_read((prepared, values))
 
-    def change_together(self, *steps: tuple[Prepared, Row]) -> int:
+    def change_together(self, *steps: Step) -> int:
         """Run prepared statements as one transaction; return how many rows the last one changed.
 
         On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
-        what depends on an earlier one says so in its own condition. Raises: DatabaseUnavailable.
+        what depends on an earlier one says so in its own condition.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
+        return self._change(self._runner.changed, steps)
+
+    def change_then_read(self, *steps: Step) -> list[Row]:
+        """Like `change_together`; return the rows of the last one."""
+        return self._change(self._runner.returned, steps)
+
+    def _change(
+        self, run: Callable[[Sequence[tuple[Compiled, Row]]], T], steps: Sequence[Step]
+    ) -> T:
         self._count_statement()
         compiled = [(self._compiled_for(prepared), values) for prepared, values in steps]
         if not self.is_sqlite:
-            return self._runner.changed(compiled)
+            return run(compiled)
         with self._write_turn:
-            return self._patiently(lambda: self._runner.changed(compiled))
+            return self._patiently(lambda: run(compiled))
 
     def _gathered_reads(self, lookup: Lookup) -> GatheredReads:
         def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
@@ -284,13 +289,17 @@ class Database:
                 self._clock.sleep(0.0005 + 0.002 * random_fraction())
 
 
-def per_database(build: Callable[[Any], T]) -> Callable[[Session], T]:
-    """Return what picks a statement by its session's database; each is built once.
+def per_database(build: Callable[[Any], T]) -> dict[str, T]:
+    """Return a statement by the name of its database, for `Prepared` and `chosen`.
 
     `build` is given the INSERT of that database, which alone knows ON CONFLICT.
     """
-    built = {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
-    return lambda session: built[session.get_bind().dialect.name]
+    return {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
+
+
+def chosen(session: Session, statements: Mapping[str, T]) -> T:
+    """Return the statement of this session's database."""
+    return statements[session.get_bind().dialect.name]
 
 
 def _autocommit_engine(config: Config, **pool: Any) -> Engine:

@@ -83,6 +83,13 @@ class RateLimited(AppError):
     message = "Too many requests. Try again later."
 
 
+class Misconfigured(AppError):
+    """What an administrator set up cannot work."""
+
+    code = ErrorCode.CONFIG_ERROR
+    message = "The service is not configured correctly."
+
+
 class Unavailable(AppError):
     """Something the service depends on does not answer right now."""
 
@@ -99,6 +106,10 @@ class DatabaseUnavailable(Unavailable):
 
     code = ErrorCode.DATABASE_ERROR
     message = "The database is temporarily unavailable."
+
+
+class DatabaseConnectionLost(DatabaseUnavailable):
+    """The connection was lost during a statement: a change may have been made, or not."""
 
 
 class ServerFault(AppError):

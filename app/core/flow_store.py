@@ -4,25 +4,31 @@ A flow is a hash under the digest of its token, so Redis never shows a token. Th
 expiry; the key lives on for a while, so that "expired" and "unknown" stay different answers
 (decision E19). Everything that must happen at most once is one script.
 
+A client whose answer was lost asks again, so a script may run twice. Whoever may win something
+therefore brings a name of its own, an attempt, and the second run answers what the first one did.
+
 Every method raises RedisError while Redis does not answer: without its flow nobody gets further.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis import Redis
 
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.lua import Script
+from app.core.rate_limits import RESERVE, Slots
 from app.core.tokens import digest, random_hex
 
 # How long an ended flow still says what became of it.
 REMEMBERED = timedelta(minutes=10)
+
+_FIELDS = ("data", "state", "attempts", "expires_at", "counted_as")
 
 
 class FlowState(StrEnum):
@@ -36,34 +42,96 @@ class FlowState(StrEnum):
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as it was just read. `name` is its token's digest, `data` what it was opened with."""
+    """A flow as it was just read. `name` is its token's digest, `data` what it was opened with.
+
+    `counted_as` is whose slots its attempts take, as `FailedSecrets` names accounts.
+    """
 
     name: str
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] = field(repr=False)
     state: FlowState
     attempts: int
     expires_at: datetime
+    counted_as: str
 
 
-# Spends an attempt of an open flow that has one left. Answers how many are spent now, or 0.
-_SPEND = Script("""
-if redis.call('HGET', KEYS[1], 'state') ~= 'open' then return 0 end
-if tonumber(redis.call('HGET', KEYS[1], 'expires_at')) <= tonumber(ARGV[1]) then return 0 end
-if tonumber(redis.call('HGET', KEYS[1], 'attempts')) >= tonumber(ARGV[2]) then return 0 end
-return redis.call('HINCRBY', KEYS[1], 'attempts', 1)
-""")
+class Try(NamedTuple):
+    """A flow, and what one attempt at it was given.
 
-# Takes an attempt back, of a flow that still is there and has one to take.
-_GIVE_BACK = Script("""
-if tonumber(redis.call('HGET', KEYS[1], 'attempts') or 0) < 1 then return 0 end
-redis.call('HINCRBY', KEYS[1], 'attempts', -1)
+    `number` counts the flow's attempts from 1 on; 0: none was left, or the flow is not open.
+    `wait_ms` is how long its account has to wait for a slot; then no attempt was taken, either.
+    """
+
+    flow: Flow
+    number: int
+    wait_ms: int
+
+
+# Opens a flow and puts it on the list of its account's. What Redis has forgotten by itself leaves
+# that list, which is kept as long as the flow of it that is kept longest.
+# ARGV: name, expires_at, seconds to keep, what has been forgotten by now, then the fields.
+_OPEN = Script("""
+redis.call('HSET', KEYS[1], unpack(ARGV, 5))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[4])
+redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+if redis.call('TTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('EXPIRE', KEYS[2], ARGV[3]) end
 return 1
 """)
 
-# Moves a flow from one state to another. Answers 1 for the one caller that did.
-_MOVE = Script("""
-if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[2])
+# Answers what a flow is, and takes one of its attempts together with one of its account's slots, if
+# it is open and has one left. So a request learns and spends in one step.
+# ARGV: now, attempts of a flow, attempt, seconds of the window, slots, before and after the name.
+_TRY = Script(f"""{RESERVE}
+local mine, now = 'attempt:' .. ARGV[3], tonumber(ARGV[1])
+local found = redis.call(
+  'HMGET', KEYS[1], 'data', 'state', 'attempts', 'expires_at', 'counted_as', mine)
+local data, state, spent, expires_at, counted_as, known = unpack(found, 1, 6)
+local number, wait_ms = 0, 0
+if known then
+  number = tonumber(known)
+elseif state == 'open' and tonumber(expires_at) > now and tonumber(spent) < tonumber(ARGV[2]) then
+  local slots = ARGV[6] .. counted_as .. ARGV[7]
+  wait_ms = reserve(slots, now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
+  if wait_ms == 0 then
+    number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+    redis.call('HSET', KEYS[1], mine, number)
+  end
+end
+return {{data, state, spent, expires_at, counted_as, number, wait_ms}}
+""")
+
+# Undoes what _TRY took.
+_GIVE_BACK = Script("""
+if redis.call('HDEL', KEYS[1], 'attempt:' .. ARGV[1]) == 1 then
+  redis.call('HINCRBY', KEYS[1], 'attempts', -1)
+end
+return redis.call('ZREM', KEYS[2], ARGV[1])
+""")
+
+# Uses an open flow up, and deletes the other keys with it. Answers 1 to the one attempt that did,
+# however often that one asks.
+_CONSUME = Script("""
+local state, by = unpack(redis.call('HMGET', KEYS[1], 'state', 'consumed_by'))
+if state == 'consumed' and by == ARGV[1] then return 1 end
+if state ~= 'open' then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'consumed', 'consumed_by', ARGV[1])
+if #KEYS > 1 then redis.call('DEL', unpack(KEYS, 2)) end
+return 1
+""")
+
+# Opens a flow again that this attempt used up, and no other one since.
+_REOPEN = Script("""
+if redis.call('HGET', KEYS[1], 'consumed_by') ~= ARGV[1] then return 0 end
+redis.call('HDEL', KEYS[1], 'consumed_by')
+redis.call('HSET', KEYS[1], 'state', 'open')
+return 1
+""")
+
+# Ends an open flow.
+_EXHAUST = Script("""
+if redis.call('HGET', KEYS[1], 'state') ~= 'open' then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'exhausted')
 return 1
 """)
 
@@ -85,31 +153,38 @@ class FlowStore:
         self._clock = clock
         self._kind = kind
 
-    def open(self, user_id: int, data: Mapping[str, Any], life: timedelta, prefix: str) -> str:
-        """Store a new flow and return its token, `prefix` and 128 random bits (spec 02 §0)."""
+    def open(
+        self,
+        user_id: int,
+        data: Mapping[str, Any],
+        life: timedelta,
+        prefix: str,
+        *,
+        counted_as: str = "",
+    ) -> str:
+        """Store a new flow and return its token, `prefix` and 128 random bits (spec 02 §0).
+
+        `counted_as` is needed where attempts are taken.
+        """
         token = prefix + random_hex()
         name, now = digest(token), self._clock.now()
         expires_at = now + life
-        seconds = int((life + REMEMBERED).total_seconds()) + 1
-        fields: dict[Any, Any] = {
+        fields: dict[str, str | float] = {
             "data": json.dumps(data),
             "state": FlowState.OPEN.value,
             "attempts": 0,
-            "expires_at": f"{expires_at.timestamp():.6f}",
+            "expires_at": _seconds(expires_at),
+            "counted_as": counted_as,
         }
-        index = self._index(user_id)
-
-        def store() -> None:
-            with self._redis.pipeline(transaction=True) as pipeline:
-                pipeline.hset(self._key(name), mapping=fields)
-                pipeline.expire(self._key(name), seconds)
-                # What Redis has forgotten by itself leaves the index, too.
-                pipeline.zremrangebyscore(index, "-inf", (now - REMEMBERED).timestamp())
-                pipeline.zadd(index, {name: expires_at.timestamp()})
-                pipeline.expire(index, seconds)
-                pipeline.execute()
-
-        self._breaker.call(store)
+        self._run(
+            _OPEN,
+            [self._key(name), self._index(user_id)],
+            name,
+            _seconds(expires_at),
+            int((life + REMEMBERED).total_seconds()) + 1,
+            _seconds(now - REMEMBERED),
+            *(text for pair in fields.items() for text in pair),
+        )
         return token
 
     def find(self, token: str) -> Flow | None:
@@ -118,55 +193,84 @@ class FlowStore:
         found: dict[str, str] = self._breaker.call(
             lambda: self._redis.hgetall(self._key(name))  # type: ignore[arg-type, return-value]
         )
-        if not found:
-            return None
-        expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
-        state = FlowState(found["state"])
-        if state is FlowState.OPEN and expires_at <= self._clock.now():
-            state = FlowState.EXPIRED
-        return Flow(name, json.loads(found["data"]), state, int(found["attempts"]), expires_at)
+        return self._flow(name, *(found.get(field) for field in _FIELDS))
 
-    def spend_attempt(self, flow: Flow, most: int) -> int:
-        """Count an attempt before what was typed is looked at; return its number, from 1 on.
+    def attempt(self, token: str, attempt: str, most: int, slots: Slots) -> Try | None:
+        """Find the flow of a token and take one of its `most` attempts, before a guess is judged.
 
-        0: none was left, or the flow has ended meanwhile; nothing may be looked at then.
+        The attempt also takes one of the account's `slots`: both or neither. None: no such flow.
         """
-        now = f"{self._clock.now().timestamp():.6f}"
-        return self._run(_SPEND, self._key(flow.name), now, most)
+        name, limit = digest(token), slots.limit
+        *found, number, wait_ms = self._breaker.call(
+            lambda: _TRY.answer(
+                self._redis,
+                [self._key(name)],
+                _seconds(self._clock.now()),
+                most,
+                attempt,
+                limit.window_seconds,
+                limit.attempts,
+                slots.before,
+                slots.after,
+            )
+        )
+        flow = self._flow(name, *found)
+        return Try(flow, number, wait_ms) if flow else None
 
-    def give_back_attempt(self, flow: Flow) -> None:
-        """Undo `spend_attempt`, when nothing was looked at after all."""
-        self._run(_GIVE_BACK, self._key(flow.name))
+    def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
+        """Undo what `attempt` took, when nothing was judged after all."""
+        self._run(_GIVE_BACK, [self._key(flow.name), slots.key(flow.counted_as)], attempt)
 
-    def consume(self, flow: Flow) -> bool:
-        """Use the flow up; of simultaneous callers one is told True."""
-        return self._moved(flow, FlowState.OPEN, FlowState.CONSUMED)
+    def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
+        """Use the flow up; of simultaneous attempts one is told True.
+
+        The keys in `forget` are deleted with that.
+        """
+        return self._run(_CONSUME, [self._key(flow.name), *forget], attempt) == 1
 
     def is_consumed(self, flow: Flow) -> bool:
         """Tell whether somebody has used the flow up since it was read."""
         state = self._breaker.call(lambda: self._redis.hget(self._key(flow.name), "state"))
         return state == FlowState.CONSUMED
 
-    def exhaust(self, flow: Flow) -> bool:
-        """End a flow whose attempts are spent; of simultaneous callers one is told True."""
-        return self._moved(flow, FlowState.OPEN, FlowState.EXHAUSTED)
+    def exhaust(self, flow: Flow) -> None:
+        """End a flow whose attempts are spent."""
+        self._run(_EXHAUST, [self._key(flow.name)])
 
-    def reopen(self, flow: Flow) -> None:
-        """Undo `consume`, when what it was consumed for did not happen; attempts stay spent."""
-        self._moved(flow, FlowState.CONSUMED, FlowState.OPEN)
+    def reopen(self, flow: Flow, attempt: str) -> None:
+        """Undo this attempt's `consume`, when nothing came of it; attempts stay spent."""
+        self._run(_REOPEN, [self._key(flow.name)], attempt)
 
     def discard_all(self, user_id: int) -> None:
         """Forget every flow of an account."""
-        self._run(_DISCARD, self._index(user_id), self._key(""))
+        self._run(_DISCARD, [self._index(user_id)], self._key(""))
 
-    def _moved(self, flow: Flow, old: FlowState, new: FlowState) -> bool:
-        return self._run(_MOVE, self._key(flow.name), old.value, new.value) == 1
+    def _run(self, script: Script, keys: list[str], *arguments: str | float) -> int:
+        return self._breaker.call(lambda: script.run(self._redis, keys, *arguments))
 
-    def _run(self, script: Script, key: str, *arguments: str | float) -> int:
-        return self._breaker.call(lambda: script.run(self._redis, [key], *arguments))
+    def _flow(
+        self,
+        name: str,
+        data: str | None,
+        state: str | None,
+        attempts: str | None,
+        expires_at: str | None,
+        counted_as: str | None,
+    ) -> Flow | None:
+        if data is None or state is None or attempts is None or expires_at is None:
+            return None
+        ends_at = datetime.fromtimestamp(float(expires_at), UTC)
+        found_as = FlowState(state)
+        if found_as is FlowState.OPEN and ends_at <= self._clock.now():
+            found_as = FlowState.EXPIRED
+        return Flow(name, json.loads(data), found_as, int(attempts), ends_at, counted_as or "")
 
     def _key(self, name: str) -> str:
         return f"gatehouse:flow:{self._kind}:{name}"
 
     def _index(self, user_id: int) -> str:
         return f"gatehouse:flows-of:{self._kind}:{user_id}"
+
+
+def _seconds(moment: datetime) -> str:
+    return f"{moment.timestamp():.6f}"

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class SecretKey:
     """One master key. `retired_at` is None for the newest, which signs and encrypts."""
 
     key_id: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     created_at: datetime | None = None
     retired_at: datetime | None = None
 

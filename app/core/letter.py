@@ -5,7 +5,7 @@ which the requests beside it would wait for.
 """
 
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.header import Header
 from email.utils import format_datetime, formataddr
@@ -14,6 +14,7 @@ from app.core.tokens import random_hex
 
 CRLF = "\r\n"
 LONGEST_LINE = 998  # RFC 5322, section 2.1.1
+FOLDED_FROM = 76
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,9 @@ class Letter:
     sender_name: str
     recipient: str
     recipient_name: str
-    subject: str
-    text: str
-    html: str
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    html: str = field(repr=False)
     message_id: str
     written_at: datetime
 
@@ -71,6 +72,8 @@ def _address(field: str, name: str, address: str) -> str:
 
 def _encoded(field: str, text: str) -> str:
     """Return a field's text, folded and encoded as needed."""
+    if _is_plain(text) and len(f"{field}: {text}") <= FOLDED_FROM:
+        return text
     charset = "us-ascii" if _is_plain(text) else "utf-8"
     return Header(text, charset, header_name=field).encode(linesep=CRLF)
 

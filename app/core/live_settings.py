@@ -53,9 +53,9 @@ class Key(Generic[T]):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    texts: Mapping[str, str]
+    texts: Mapping[str, str] = field(repr=False)
     loaded_at: float
-    parsed: dict[str, Any] = field(default_factory=dict)
+    parsed: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 class LiveSettings:

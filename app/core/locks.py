@@ -6,14 +6,19 @@ itself, for decisions about one value that may stand in more than one column.
 
 import hashlib
 
-from sqlalchemy import String, func, select
+from sqlalchemy import BigInteger, String, bindparam, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from app.core.db import Base
+from app.core.db import Base, Database
+from app.core.prepared import Prepared, Step, run_within
 
 SETUP = "setup"
 LOGIN_METHODS = "login_methods"
 STORAGE_TOPOLOGY = "storage_topology"
+
+_HOLD_NUMBER = Prepared(
+    select(func.pg_advisory_xact_lock(bindparam("number", type_=BigInteger))), ("number",)
+)
 
 
 class NamedLock(Base):
@@ -35,5 +40,14 @@ def hold(session: Session, name: str) -> None:
 def hold_text(session: Session, text: str) -> None:
     """Like `hold`, for any text; two texts share a lock once in 2^64 times, which only waits."""
     if session.get_bind().dialect.name == "postgresql":
-        number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
-        session.execute(select(func.pg_advisory_xact_lock(number)))
+        run_within(session, _holding(text))
+
+
+def holding_text(database: Database, text: str) -> list[Step]:
+    """Return `hold_text` as a step, none where the whole transaction is a lock already."""
+    return [] if database.is_sqlite else [_holding(text)]
+
+
+def _holding(text: str) -> Step:
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
+    return _HOLD_NUMBER.step(number=number)

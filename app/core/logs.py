@@ -111,6 +111,9 @@ def configure(log_format: Literal["text", "json"], level: str) -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # These tell one line per statement or migration step, which is noise in a server's log.
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    # At DEBUG these repeat whole requests to others, client secrets and tokens included.
+    for name in ("urllib3", "requests_oauthlib", "oauthlib"):
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 def _json_formatter() -> logging.Formatter:

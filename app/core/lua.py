@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from redis import Redis
 from redis.exceptions import NoScriptError
@@ -16,9 +17,12 @@ class Script:
         self._name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
     def run(self, redis: Redis, keys: Sequence[str], *arguments: str | float) -> int:
+        """Return the number that the script answers."""
+        return int(self.answer(redis, keys, *arguments))
+
+    def answer(self, redis: Redis, keys: Sequence[str], *arguments: str | float) -> Any:
         """Return what the script answers; Redis is told its text only when it has lost it."""
         try:
-            answer = redis.evalsha(self._name, len(keys), *keys, *arguments)
+            return redis.evalsha(self._name, len(keys), *keys, *arguments)
         except NoScriptError:
-            answer = redis.eval(self._text, len(keys), *keys, *arguments)
-        return int(answer)
+            return redis.eval(self._text, len(keys), *keys, *arguments)

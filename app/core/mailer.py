@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +20,14 @@ from typing import Any
 
 import flask_mail
 
+from app.core import reaching
 from app.core.letter import Letter
 from app.core.smtp_errors import Undeliverable, undeliverable
 
 IMPLICIT_TLS_PORT = 465
 FAREWELL_SECONDS = 1.0
+# Some servers refuse what comes after the hundredth.
+MOST_MAILS_PER_CONNECTION = 100
 WATCH_STEPS = 20  # how often a running attempt is looked at
 
 
@@ -52,8 +55,7 @@ class Mailer(flask_mail.Mail):
 
     `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
     mail into the outbox. `context` is entered around every sending: Flask-Mail announces each mail
-    to the application, so that one's context must be there. `is_content_out` while a mail's content
-    was sent and the server has not said yet whether it takes it: a stop had better wait then.
+    to the application, so that one's context must be there.
     """
 
     def __init__(
@@ -63,8 +65,33 @@ class Mailer(flask_mail.Mail):
         self.timeouts = timeouts or Timeouts()
         self.due = threading.Event()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self.is_content_out = False
         self._tls = tls
+        self._out: set[object] = set()
+        self._own_name: str | None = None
+
+    @property
+    def is_content_out(self) -> bool:
+        """Tell whether a server has a mail's content and has not said yet whether it takes it.
+
+        A stop had better wait then.
+        """
+        return bool(self._out)
+
+    @contextmanager
+    def content_is_out(self, conversation: object) -> Iterator[None]:
+        """Have `is_content_out` tell of this conversation meanwhile."""
+        self._out.add(conversation)
+        try:
+            yield
+        finally:
+            self._out.discard(conversation)
+
+    @property
+    def own_name(self) -> str:
+        """Return what this machine calls itself; found once, as smtplib would for every mail."""
+        if self._own_name is None:
+            self._own_name = reaching.own_name(self.timeouts.answer)
+        return self._own_name
 
     @property
     def tls(self) -> ssl.SSLContext:
@@ -92,10 +119,13 @@ class SmtpConnection:
             with watch.limited(), self._mailer.context():
                 self._send(server, letter, watch)
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
+            failure = undeliverable(error, server.username, server.password)
             if watch.is_over:
                 reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
-                raise Undeliverable(reason, is_servers_fault=True) from error
-            raise undeliverable(error, server.password) from error
+                failure = Undeliverable(reason, is_servers_fault=True)
+            if failure.is_servers_fault:
+                self._hang_up()
+            raise failure from error
 
     def close(self) -> None:
         """Hang up; a later `send` connects again."""
@@ -110,7 +140,7 @@ class SmtpConnection:
             self._connection = None
 
     def _send(self, server: SmtpServer, letter: Letter, watch: "_Watch") -> None:
-        if self._connection is not None and self._connection.server != server:
+        if self._connection is not None and not self._connection.is_fit_for(server):
             self._hang_up()
         if self._connection is not None:
             try:
@@ -150,6 +180,11 @@ class _Watch:
         finally:
             self._ends_at = math.inf
 
+    @property
+    def seconds_left(self) -> float:
+        """How long what is going on may still take; 0 when it took too long."""
+        return max(0.0, self._ends_at - time.monotonic())
+
     def follow(self, connected: socket.socket) -> None:
         """Watch this connection from now on, with TLS or without, by a handle of our own."""
         self._forget()
@@ -186,12 +221,29 @@ class _Smtp(smtplib.SMTP):
 
     def __init__(self, watch: _Watch, server: SmtpServer, mailer: Mailer) -> None:
         self._watch, self._mailer = watch, mailer
-        super().__init__(server.host, server.port, timeout=mailer.timeouts.answer)
+        super().__init__(
+            server.host,
+            server.port,
+            local_hostname=mailer.own_name,
+            timeout=mailer.timeouts.answer,
+        )
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
-        connected: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
+        connected = reaching.connected(
+            host, port, each=timeout, altogether=self._watch.seconds_left
+        )
         self._watch.follow(connected)
         return connected
+
+    def mail(self, sender: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        """Name the sender; unlike smtplib without reading once more an address that is one."""
+        self.putcmd("mail", " ".join((f"FROM:<{sender}>", *options)))
+        return self.getreply()
+
+    def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        """Name the recipient, likewise."""
+        self.putcmd("rcpt", " ".join((f"TO:<{recip}>", *options)))
+        return self.getreply()
 
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send the content, and give the server the rest of the attempt to look it over.
@@ -199,13 +251,13 @@ class _Smtp(smtplib.SMTP):
         Scanners take longer than 10 s, and asking again would deliver it twice (RFC 5321
         §4.5.3.2.6).
         """
-        self.is_content_sent = self._mailer.is_content_out = True
+        self.is_content_sent = True
         if self.sock is not None:
             self.sock.settimeout(self._mailer.timeouts.attempt)
         try:
-            return super().data(msg)
+            with self._mailer.content_is_out(self):
+                return super().data(msg)
         finally:
-            self._mailer.is_content_out = False
             if self.sock is not None:
                 self.sock.settimeout(self._mailer.timeouts.answer)
 
@@ -218,7 +270,12 @@ class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
     ) -> None:
         self._watch, self._mailer = watch, mailer
         smtplib.SMTP_SSL.__init__(
-            self, server.host, server.port, timeout=mailer.timeouts.answer, context=tls
+            self,
+            server.host,
+            server.port,
+            local_hostname=mailer.own_name,
+            timeout=mailer.timeouts.answer,
+            context=tls,
         )
 
 
@@ -254,6 +311,10 @@ class _OpenConnection(flask_mail.Connection):
             raise
         return host
 
+    def is_fit_for(self, server: SmtpServer) -> bool:
+        """Tell whether a further mail may go to this server over this connection."""
+        return self.server == server and self.num_emails < MOST_MAILS_PER_CONNECTION
+
     def was_lost_before_the_content(self) -> bool:
         return self.host.sock is None and not self.host.is_content_sent
 
@@ -273,8 +334,9 @@ class _Message(flask_mail.Message):
     """
 
     def __init__(self, letter: Letter) -> None:
-        self.sender = letter.sender
-        self.recipients = [letter.recipient]
+        # Pairs of name and address, which Flask-Mail need not take apart.
+        self.sender = ("", letter.sender)
+        self.recipients = [("", letter.recipient)]
         self.subject = letter.subject
         self.date = letter.written_at.timestamp()
         self.cc, self.bcc, self.reply_to = [], [], None

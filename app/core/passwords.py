@@ -2,7 +2,7 @@
 
 import logging
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from passlib.context import CryptContext
 
@@ -27,7 +27,7 @@ class Verdict:
     """Whether a password fits, and its new hash when the stored one has old parameters."""
 
     matches: bool
-    new_hash: str | None = None
+    new_hash: str | None = field(default=None, repr=False)
 
 
 class Passwords:

@@ -6,16 +6,27 @@ than running it.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Dialect, Insert, Select, Update
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    Insert,
+    Integer,
+    Select,
+    String,
+    Update,
+    literal_column,
+)
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
 from app.core.driver_pool import DriverPool
-from app.core.errors import DatabaseUnavailable
+from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
 _numbers = itertools.count(1)
 
@@ -30,15 +41,47 @@ UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One statement, and the names of its bindparams in the order their values are given."""
+    """One statement, and the names of its bindparams in the order their values are given.
 
-    statement: AnyStatement
+    A value that is always the same is a `constant`. Where the databases need different statements,
+    `statement` has one by the name of each.
+    """
+
+    statement: AnyStatement | Mapping[str, AnyStatement]
     parameters: tuple[str, ...]
     name: str = field(default_factory=lambda: f"gatehouse_{next(_numbers)}")
 
+    def on(self, dialect: Dialect) -> AnyStatement:
+        """Return the statement of one database."""
+        if isinstance(self.statement, Mapping):
+            return self.statement[dialect.name]
+        return self.statement
 
-class _ConnectionLost(DatabaseUnavailable):
-    """A connection that had been in use before is gone."""
+    def step(self, **values: Any) -> "Step":
+        """Return it with its values by name, to be run with others; it may leave some out."""
+        return self, tuple(values[name] for name in self.parameters)
+
+
+Step = tuple[Prepared, Row]
+
+
+def constant(value: str | int) -> ColumnElement[Any]:
+    """Return a value that stands in the statement's text, where a plan may depend on it."""
+    if isinstance(value, int):
+        return literal_column(str(value), Integer)
+    quoted = value.replace("'", "''")
+    return literal_column(f"'{quoted}'", String)
+
+
+def run_within(session: Session, *steps: Step) -> int:
+    """Run statements in a larger transaction; return how many rows the last one changed."""
+    connection, count = session.connection(), 0
+    for prepared, values in steps:
+        named = dict(zip(prepared.parameters, values, strict=True))
+        result = connection.execute(prepared.on(connection.dialect), named)
+        count = result.rowcount
+        result.close()
+    return count
 
 
 class Compiled:
@@ -48,7 +91,8 @@ class Compiled:
     """
 
     def __init__(self, prepared: Prepared, dialect: Dialect) -> None:
-        compiled = prepared.statement.compile(dialect=dialect)
+        statement = prepared.on(dialect)
+        compiled = statement.compile(dialect=dialect)
         types = {p: compiled.binds[p].type.dialect_impl(dialect) for p in prepared.parameters}
         self.name = prepared.name
         self.text, self.prepare = str(compiled), ""
@@ -61,7 +105,7 @@ class Compiled:
             (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
             for p in order
         ]
-        self._processors = _result_processors(prepared.statement, dialect)
+        self._processors = _result_processors(statement, dialect)
 
     def bound(self, values: Row) -> Row:
         """Return the values as the driver takes them."""
@@ -80,7 +124,7 @@ class Compiled:
         return tuple(values)
 
 
-Step = tuple[Compiled, Row]
+_Bound = tuple[Compiled, Row]
 
 
 class Runner:
@@ -89,8 +133,7 @@ class Runner:
     def __init__(self, dialect: Dialect, pool: DriverPool) -> None:
         self._dialect, self._pool = dialect, pool
         driver: Any = dialect.dbapi
-        self._driver_error = driver.Error
-        # SQLite's errors of this kind are told apart, and waited for, by the caller.
+        self._driver_error, self._operational_error = driver.Error, driver.OperationalError
         self._is_sqlite = dialect.name == "sqlite"
         self._unavailable = (
             () if self._is_sqlite else (driver.OperationalError, driver.InterfaceError)
@@ -101,50 +144,51 @@ class Runner:
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
-        step = (compiled, compiled.bound(values))
         try:
-            rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
-        except _ConnectionLost:
+            return self.returned([(compiled, values)])
+        except DatabaseConnectionLost:
             # The database may have been restarted since the connection was made.
-            rows = self._on_cursor([step], lambda cursor: cursor.fetchall())
-        return compiled.processed(rows)
+            return self.returned([(compiled, values)])
 
-    def returned(self, compiled: Compiled, values: Row) -> list[Row]:
-        """Run a statement with RETURNING and return its rows; it is never run twice.
+    def returned(self, steps: Sequence[_Bound]) -> list[Row]:
+        """Run statements as one transaction; return the rows of the last one.
 
-        Raises: DatabaseUnavailable when the connection is lost.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
-        step = (compiled, compiled.bound(values))
-        rows: list[Row] = self._on_cursor([step], lambda cursor: cursor.fetchall())
-        return compiled.processed(rows)
+        rows: list[Row] = self._on_cursor(steps, lambda cursor: cursor.fetchall())
+        return steps[-1][0].processed(rows)
 
-    def changed(self, steps: Sequence[tuple[Compiled, Row]]) -> int:
+    def changed(self, steps: Sequence[_Bound]) -> int:
         """Run statements as one transaction; return how many rows the last one changed.
 
-        Raises: DatabaseUnavailable when the connection is lost.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
-        bound = [(compiled, compiled.bound(values)) for compiled, values in steps]
-        count: int = self._on_cursor(bound, lambda cursor: cursor.rowcount)
+        count: int = self._on_cursor(steps, lambda cursor: cursor.rowcount)
         return count
 
-    def _on_cursor(self, steps: Sequence[Step], outcome: Callable[[Any], Any]) -> Any:
+    def _on_cursor(self, steps: Sequence[_Bound], outcome: Callable[[Any], Any]) -> Any:
+        steps = [(compiled, compiled.bound(values)) for compiled, values in steps]
         connection = self._pool.take()
         try:
             cursor = connection.cursor()
             if self._is_sqlite:
-                _execute_on_sqlite(cursor, steps)
+                result = _run_on_sqlite(cursor, steps, outcome)
             else:
                 self._execute(connection, cursor, steps)
-            result = outcome(cursor)
+                result = outcome(cursor)
             cursor.close()
         except self._driver_error as error:
             if self._dialect.is_disconnect(error, connection, None):
                 self._pool.drop_all(connection, error)
-                raise _ConnectionLost from error
+                raise DatabaseConnectionLost from error
             self._pool.put(connection)
             if isinstance(error, self._unavailable):
                 raise DatabaseUnavailable from error
-            raise
+            if isinstance(error, self._operational_error):
+                raise  # SQLite's are told apart, and waited for, by the caller
+            raise DBAPIError.instance(
+                None, None, error, self._driver_error, dialect=self._dialect
+            ) from error
         except BaseException as error:
             # Cut short, say by a time-out: the connection may be in the middle of an answer.
             self._pool.drop(connection, error)
@@ -153,7 +197,7 @@ class Runner:
         return result
 
     def _execute(
-        self, connection: PoolProxiedConnection, cursor: Any, steps: Sequence[Step]
+        self, connection: PoolProxiedConnection, cursor: Any, steps: Sequence[_Bound]
     ) -> None:
         """Send all statements in one message, which PostgreSQL runs as one transaction."""
         text = ";".join(compiled.text for compiled, _ in steps)
@@ -179,19 +223,21 @@ class Runner:
         connection.info[compiled.name] = True
 
 
-def _execute_on_sqlite(cursor: Any, steps: Sequence[Step]) -> None:
-    """Run the statements; several of them between BEGIN and COMMIT."""
+def _run_on_sqlite(cursor: Any, steps: Sequence[_Bound], outcome: Callable[[Any], Any]) -> Any:
+    """Run the statements, several of them between BEGIN and COMMIT, and return the outcome."""
     if len(steps) == 1:
         cursor.execute(steps[0][0].text, steps[0][1])
-        return
+        return outcome(cursor)
     cursor.execute("BEGIN IMMEDIATE")
     try:
         for compiled, bound in steps:
             cursor.execute(compiled.text, bound)
+        result = outcome(cursor)
         cursor.connection.commit()
     except BaseException:
         cursor.connection.rollback()
         raise
+    return result
 
 
 def _prepared(
@@ -201,6 +247,8 @@ def _prepared(
     for number, (parameter, kind) in enumerate(types.items(), start=1):
         mark = f"%({parameter})s"
         text = text.replace(f"{mark}::{kind.compile(dialect)}", mark).replace(mark, f"${number}")
+    if not types:
+        return f"EXECUTE {name}", f"PREPARE {name} AS {text}"
     kinds = [kind.compile(dialect) for kind in types.values()]
     # psycopg2 writes a list as ARRAY['a'], which unlike 'a' has a type of its own.
     marks = ", ".join(f"%s::{kind}" if kind.endswith("[]") else "%s" for kind in kinds)

@@ -8,6 +8,7 @@ import math
 import threading
 from collections import OrderedDict, deque
 from contextlib import suppress
+from typing import NamedTuple
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -32,18 +33,39 @@ redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full
 return 0
 """
 
-# A sorted set of attempts by time. Answers 0 and adds the attempt, or the milliseconds to wait.
-_RESERVE = """
-local now, window, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
-if redis.call('ZCARD', KEYS[1]) >= most then
-  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-  return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+# For scripts that count an attempt in a sorted set by time: answers 0, or the milliseconds to wait.
+# An attempt that is counted already is not counted again.
+RESERVE = """
+local function reserve(key, now, window, most, attempt)
+  if redis.call('ZSCORE', key, attempt) then return 0 end
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  if redis.call('ZCARD', key) >= most then
+    local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+  end
+  redis.call('ZADD', key, string.format('%.6f', now), attempt)
+  redis.call('PEXPIRE', key, math.ceil(window * 1000))
+  return 0
 end
-redis.call('ZADD', KEYS[1], string.format('%.6f', now), ARGV[4])
-redis.call('PEXPIRE', KEYS[1], math.ceil(window * 1000))
-return 0
 """
+_RESERVE = f"""{RESERVE}
+return reserve(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+"""
+
+
+class Slots(NamedTuple):
+    """Where the attempts of one network are counted, and how many there may be in the window.
+
+    An account's key is `before`, the account's name, `after`: a script may learn the name itself.
+    """
+
+    before: str
+    after: str
+    limit: FailureLimit
+
+    def key(self, counted_as: str) -> str:
+        """Return the key of the account that `FailedSecrets.counted_as` gave this name."""
+        return f"{self.before}{counted_as}{self.after}"
 
 
 class RateLimits:
@@ -66,7 +88,7 @@ class RateLimits:
             wait_ms = self._breaker.call(lambda: self._take(keys=keys, args=arguments))
         except RedisError:
             return
-        _refuse_for(wait_ms)
+        refuse_for(wait_ms)
 
 
 class FailedSecrets:
@@ -110,8 +132,17 @@ class FailedSecrets:
             wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
         except RedisError:
             wait_ms = self._local.reserve(network)
-        _refuse_for(wait_ms)
+        refuse_for(wait_ms)
         return attempt
+
+    def counted_as(self, account: str) -> str:
+        """Return the name of an account in keys."""
+        return self._secret_box.keyed_digest(account, "failed-secrets")
+
+    def slots(self, network: str) -> Slots:
+        """Return what a script needs to count an attempt together with something else."""
+        name = self._secret_box.keyed_digest(network, "failed-secrets-network")
+        return Slots("gatehouse:failures:", f":{name}", self._limit)
 
     def give_back(self, account: str, network: str, attempt: str) -> None:
         """Uncount one attempt, whose secret was right, and none of those that were wrong.
@@ -134,9 +165,8 @@ class FailedSecrets:
             return  # the attempts are forgotten when their window has passed
 
     def _key(self, account: str, network: str) -> str:
-        # Keyed, so that Redis never shows which accounts are being tried.
-        name = self._secret_box.keyed_digest(f"{account}\0{network}", "failed-secrets")
-        return f"gatehouse:failures:{name}"
+        # Keyed, so that Redis never shows which accounts are being tried, nor from where.
+        return self.slots(network).key(self.counted_as(account))
 
 
 class _LocalFailures:
@@ -170,7 +200,11 @@ class _LocalFailures:
                 times.pop()
 
 
-def _refuse_for(wait_ms: int) -> None:
+def refuse_for(wait_ms: int) -> None:
+    """Refuse a request that has to wait so long; 0 lets it pass.
+
+    Raises: RateLimited.
+    """
     if wait_ms:
         seconds = max(1, math.ceil(wait_ms / 1000))
         raise RateLimited(f"Too many requests. Try again in {seconds} s.", retry_after=seconds)

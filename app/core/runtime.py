@@ -17,10 +17,16 @@ from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
 from app.core.native_pool import NativePool
+from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.remembered import Remembered
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+
+# Given the runtime, before a transaction: what tells, inside it, whether an account can sign in by
+# this way as things stand then.
+WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,10 @@ class Runtime:
     mailer: Mailer
     disk: NativePool
     renders: NativePool
+    outgoing: Outgoing
+    remembered: Remembered
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
+    ways_in: list[WayIn] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 

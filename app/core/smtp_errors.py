@@ -1,12 +1,18 @@
 """Why a mail did not leave, in words that are safe to keep and to log."""
 
+import base64
+import re
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import suppress
 
 from app.core.texts import one_line
 
 LONGEST_REASON = 255
 PERMANENT = range(500, 600)
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{4,}")
 
 
 class Undeliverable(Exception):
@@ -26,8 +32,8 @@ class Undeliverable(Exception):
         super().__init__(self.reason)
 
 
-def undeliverable(error: Exception, password: str) -> Undeliverable:
-    """Return what an error of smtplib means; no reason repeats `password`."""
+def undeliverable(error: Exception, username: str, password: str) -> Undeliverable:
+    """Return what an error of smtplib means; no reason repeats what the log-in was made of."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         [(code, text), *_] = error.recipients.values()
         reason = f"the server refused the recipient: {_told(code, text)}"
@@ -38,9 +44,28 @@ def undeliverable(error: Exception, password: str) -> Undeliverable:
         codes = [word for word in told[:2] if word.replace(".", "").isdigit()]
         return Undeliverable(f"the server refused the mail: {' '.join(codes)}")
     reason = _reason(error)
-    if password and password in reason:
-        reason = "the server repeats the password in its refusal"
+    if _repeats(reason, username, password):
+        reason = "the server repeats the log-in in its refusal"
     return Undeliverable(reason, is_servers_fault=True)
+
+
+def _repeats(reason: str, username: str, password: str) -> bool:
+    """Tell whether a text holds the password, or user name or password as AUTH sends them.
+
+    That is base64 of either, alone or with more (RFC 4616, RFC 2195). The user name itself is what
+    servers usually name, and no secret.
+    """
+    if password and password in reason:
+        return True
+    sent = [text.encode() for text in (username, password) if text]
+    return any(text in decoded for decoded in _decoded(reason) for text in sent)
+
+
+def _decoded(text: str) -> Iterator[bytes]:
+    """Yield what could be meant by the words of a text that are base64, padded or not."""
+    for word in _BASE64.findall(text):
+        with suppress(ValueError):
+            yield base64.b64decode(word + "=" * (-len(word) % 4))
 
 
 def _reason(error: Exception) -> str:

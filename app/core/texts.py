@@ -8,4 +8,6 @@ def is_storable(text: str) -> bool:
 
 def one_line(text: str) -> str:
     """Return a text as one line without control characters: safe in a header and in a log."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.split())

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TOKEN_BYTES = 32
 # Characters that are easily taken for one another (0/O, 1/l/I) are left out.
@@ -17,15 +17,20 @@ _SYMBOLS = "!#%+-=?@"
 class TokenPair:
     """What a session's owner is given, with the lives of both tokens in seconds."""
 
-    access_token: str
+    access_token: str = field(repr=False)
     access_seconds: int
-    refresh_token: str
+    refresh_token: str = field(repr=False)
     refresh_seconds: int
 
 
 def random_token() -> str:
     """Return 256 random bits as 43 URL-safe characters."""
     return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def random_nonce() -> str:
+    """Return 128 random bits as 22 URL-safe characters."""
+    return secrets.token_urlsafe(16)
 
 
 def random_bytes(count: int = TOKEN_BYTES) -> bytes:

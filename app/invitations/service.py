@@ -4,7 +4,7 @@ Invariant: an invitation leaves PENDING once and for good. Whoever needs an addr
 invitations takes the address first, so that nobody waits for each other.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -53,8 +53,8 @@ class Created:
     """A new invitation with its token, which is told once and kept nowhere, and its link."""
 
     invitation: Found
-    token: str
-    url: str
+    token: str = field(repr=False)
+    url: str = field(repr=False)
 
 
 def look_up(rt: Runtime, token: str) -> Found:
@@ -91,8 +91,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     users.require_allowed_address(rt, invitation.email)
     _require_free_address(rt, token, invitation)
     users.require_acceptable(password)
-    with rt.reading() as connection:
-        setup.require_ready(connection)
+    setup.require_ready_now(rt)
     identifiers.username(username)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
@@ -189,16 +188,7 @@ def _create_account(
 ) -> Account:
     account = users.create(session, new, rt.clock.now())
     queries.set_accepted_user(session, invitation.id, account.id)
-    audit.record(
-        rt,
-        session,
-        Action.USER_REGISTER,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-    )
+    users.record(rt, session, Action.USER_REGISTER, account, client)
     return account
 
 

@@ -1,6 +1,7 @@
 """Password login, and `complete_login()`, which alone decides what a proven first factor earns."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +16,7 @@ from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
 from app.sessions.errors import AccountDisabled
+from app.sessions.queries import Claim
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
@@ -48,7 +50,7 @@ class LoginOutcome:
 class MfaRequired:
     """No session yet: a second factor is owed, within `expires_in` seconds."""
 
-    flow_token: str
+    flow_token: str = field(repr=False)
     expires_in: int
     methods: tuple[MfaMethod, ...]
 
@@ -59,10 +61,11 @@ class MfaRequired:
 class FirstFactor:
     """A proven first factor.
 
-    `kind` decides whether a second one is asked for. `action` and `entity_name` are what the audit
-    log tells of it. `attempts_key` is the name under which failed secrets were counted; None when
-    this factor counts none. `new_hash` replaces `old_hash` when the password was hashed with old
-    parameters.
+    `kind` decides whether a second one is asked for. `action`, the entity and `details` are what
+    the audit log tells of it. `attempts_key` is the name under which failed secrets were counted,
+    `attempt` that of this one; None when this factor counts none. `new_hash` replaces `old_hash`
+    when the password was hashed with old parameters. `claim` is what makes the proof good once, for
+    a factor that needs no second.
     """
 
     kind: FirstFactorKind
@@ -70,8 +73,12 @@ class FirstFactor:
     entity_type: EntityType
     entity_name: str
     attempts_key: str | None = None
-    old_hash: str | None = None
-    new_hash: str | None = None
+    attempt: str | None = None
+    old_hash: str | None = field(default=None, repr=False)
+    new_hash: str | None = field(default=None, repr=False)
+    entity_id: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    claim: Claim | None = None
 
 
 def log_in(
@@ -89,7 +96,7 @@ def log_in(
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = identifiers.attempts_key(account.id if account else None, who)
-    rt.failed_secrets.reserve(attempts_key, client.network)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or not verdict.matches:
         raise CredentialsFailed
@@ -99,6 +106,7 @@ def log_in(
         entity_type=EntityType.AUTH_SESSION,
         entity_name=identifier,
         attempts_key=attempts_key,
+        attempt=attempt,
         old_hash=stored_hash,
         new_hash=verdict.new_hash,
     )
@@ -112,7 +120,8 @@ def complete_login(
 
     The one seam of every way to sign in. `account` is as it was when the factor was proven.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account changed while it
-    was being proven. Source: spec, Endpoint rules 3; spec 02 §1.1.
+    was being proven, or the factor's claim does not hold any more.
+    Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     if account.status != Status.ACTIVE:
         raise AccountDisabled
@@ -122,9 +131,12 @@ def complete_login(
     if methods:
         return _wait_for_second(rt, account, factor, methods, client)
     is_limited = sessions.is_change_forced(rt, account)
-    told = {"mfa_required": False, "password_change_required": is_limited}
+    told = {"mfa_required": False} if factor.kind.needs_second else {}
+    told["password_change_required"] = is_limited
     entry = audit.entry(rt, **_entry(account, factor, client, told))
-    pair = sessions.open_if_unchanged(rt, account, client, is_limited=is_limited, entry=entry)
+    pair = sessions.open_if_unchanged(
+        rt, account, client, is_limited=is_limited, entry=entry, claim=factor.claim
+    )
     if pair is None:
         raise CredentialsFailed
     if factor.old_hash and factor.new_hash:
@@ -149,6 +161,9 @@ def _wait_for_second(
         if factor.old_hash and factor.new_hash:
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
         audit.record(rt, session, **_entry(account, factor, client, told))
+    if factor.attempts_key is not None and factor.attempt is not None:
+        # A right password is no failure; the wrong ones before it stay counted (decision E20).
+        rt.failed_secrets.give_back(factor.attempts_key, client.network, factor.attempt)
     return MfaRequired(flow_token, expires_in, methods)
 
 
@@ -160,6 +175,7 @@ def _entry(
         "entity_type": factor.entity_type,
         "client": client,
         "user_id": account.id,
+        "entity_id": factor.entity_id,
         "entity_name": factor.entity_name,
-        "details": details,
+        "details": {**factor.details, **details},
     }

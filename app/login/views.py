@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.login import challenge, service
+from app.login import challenge, email_code, service
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
 from app.login.responses import login_response
 from app.login.schemas import (
@@ -102,4 +102,4 @@ def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
 )
 def send_email_code(body: dict[str, Any]) -> ResponseReturnValue:
     """Have a code sent by e-mail, which voids any earlier one."""
-    return ok(asdict(challenge.send_email_code(runtime(), **body, client=client())))
+    return ok(asdict(email_code.send(runtime(), **body, client=client())))

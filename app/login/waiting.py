@@ -1,17 +1,24 @@
 """Logins that wait for their second factor (spec, MFA login flow; spec 02 §1.1)."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from redis.exceptions import RedisError
+
 from app.core.client import Client
 from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
-from app.core.tokens import random_uuid
+from app.core.tokens import random_hex, random_uuid
+from app.login.errors import PendingActivation
 from app.mfa import flows
 from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
+from app.sessions.errors import AccountDisabled
 from app.settings import keys
-from app.users.models import Account
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users.models import Account, Status
 
 PREFIX = "mfa_"
 MOST_ATTEMPTS = 5
@@ -47,6 +54,20 @@ class WaitingLogin:
     client: Client
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """A login, and what was taken for one answer to it, under a name of its own.
+
+    `number` counts the login's attempts from 1 on. It is 0 where the account has to wait `wait_ms`
+    for a slot.
+    """
+
+    login: WaitingLogin
+    name: str
+    number: int
+    wait_ms: int
+
+
 def open_login(
     rt: Runtime, account: Account, first_factor: FirstFactorKind, client: Client
 ) -> tuple[str, int]:
@@ -60,7 +81,14 @@ def open_login(
         "first_factor": first_factor,
         "client": asdict(client),
     }
-    return flows.logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX), seconds
+    token = flows.logins(rt).open(
+        account.id,
+        data,
+        timedelta(seconds=seconds),
+        PREFIX,
+        counted_as=rt.failed_secrets.counted_as(identifiers.attempts_key(account.id)),
+    )
+    return token, seconds
 
 
 def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
@@ -71,11 +99,59 @@ def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
     """
     token = flow_token.strip()
     flow = flows.logins(rt).find(token) if token else None
+    return _waiting(flow, has_attempt=flow is not None and flow.attempts < MOST_ATTEMPTS)
+
+
+def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
+    """Return the login of a token together with one of its attempts and one of its account's slots.
+
+    Taken before anything that was typed is looked at, in one step: of many simultaneous requests
+    all but five get none, and use up nothing of what the account has left.
+    Raises: MfaFlowInvalid, MfaFlowExpired.
+    """
+    token, name, slots = flow_token.strip(), random_hex(), rt.failed_secrets.slots(client.network)
+    taken = flows.logins(rt).attempt(token, name, MOST_ATTEMPTS, slots) if token else None
+    if taken is None:
+        raise MfaFlowInvalid
+    has_attempt = taken.number > 0 or taken.wait_ms > 0
+    login = _waiting(taken.flow, has_attempt=has_attempt)
+    return Attempt(login, name, taken.number, taken.wait_ms)
+
+
+def give_back(rt: Runtime, attempt: Attempt, client: Client) -> None:
+    """Undo `attempt_login`, when nothing was looked at."""
+    slots = rt.failed_secrets.slots(client.network)
+    with suppress(RedisError):  # it stays spent then
+        flows.logins(rt).give_back(attempt.login.flow, attempt.name, slots)
+
+
+def require_unchanged(waiting: WaitingLogin, account: Account | None) -> Account:
+    """Return the account, if nothing that happened since the first step ends this login.
+
+    Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
+    """
+    if account is None or account.created_at.isoformat() != waiting.account:
+        raise MfaFlowInvalid
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.activated_at is None:
+        raise PendingActivation
+    if account.session_version != waiting.session_version:
+        raise MfaFlowInvalid
+    return account
+
+
+def unchanged_account(rt: Runtime, waiting: WaitingLogin) -> Account:
+    """Read the account of a login; raises what `require_unchanged` does."""
+    return require_unchanged(waiting, users_queries.find_by_id(rt.database, waiting.user_id))
+
+
+def _waiting(flow: Flow | None, *, has_attempt: bool) -> WaitingLogin:
     if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
         raise MfaFlowInvalid
     if flow.state is FlowState.EXPIRED:
         raise MfaFlowExpired
-    if flow.attempts >= MOST_ATTEMPTS:
+    if not has_attempt:
         raise MfaFlowInvalid
     return WaitingLogin(
         flow=flow,

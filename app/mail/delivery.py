@@ -4,10 +4,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import make_msgid
+from typing import Any
 
 from prometheus_client import Counter
-from sqlalchemy import event
-from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
@@ -79,14 +78,9 @@ class Carrier:
         self._connection.close()
 
 
-def is_smtp_configured(rt: Runtime) -> bool:
-    """Tell whether mail leaves by SMTP: host and from address are set (decision E18)."""
-    return bool(rt.settings.get(keys.MAIL_SMTP_HOST) and rt.settings.get(keys.MAIL_FROM_ADDRESS))
-
-
 def smtp_server(rt: Runtime) -> SmtpServer | None:
     """Return where mail is handed in; None while that is not configured."""
-    if not is_smtp_configured(rt):
+    if not settings.is_mail_complete(rt.settings.get):
         return None
     return SmtpServer(
         host=rt.settings.get(keys.MAIL_SMTP_HOST),
@@ -97,18 +91,13 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
     )
 
 
-def record(
-    rt: Runtime,
-    session: Session,
-    recipient: str,
-    kind: str,
-    mail: Outgoing | None,
-    *,
-    error: str | None = None,
-) -> None:
-    """Note in the audit log (spec 02 §1.3), and count, that a mail was sent or given up.
+def entry(
+    rt: Runtime, recipient: str, kind: str, mail: Outgoing | None, error: str | None
+) -> dict[str, Any] | None:
+    """Return what the audit log tells of a mail that was sent or given up (spec 02 §1.3).
 
     `error` is why it was given up, None when it was sent. `mail` is None when it was never made.
+    None when the log does not record it.
     """
     details = {
         "to_address": recipient,
@@ -116,12 +105,16 @@ def record(
         "template_code": kind,
         "subject": mail.rendered.open_subject if mail else None,
     }
-    action, outcome = Action.MAIL_SEND, MailStatus.SENT
+    action = Action.MAIL_SEND
     if error is not None:
-        action, outcome = Action.MAIL_DELIVERY_FAILED, MailStatus.FAILED
+        action = Action.MAIL_DELIVERY_FAILED
         details["error"] = error
-    audit.record(rt, session, action, EntityType.MAIL, entity_name=recipient, details=details)
-    event.listen(session, "after_commit", lambda _session: MAILS.labels(outcome).inc(), once=True)
+    return audit.entry(rt, action, EntityType.MAIL, entity_name=recipient, details=details)
+
+
+def count(status: MailStatus) -> None:
+    """Count a mail that was sent or given up, once that is written down."""
+    MAILS.labels(status).inc()
 
 
 def _letter(rt: Runtime, mail: Outgoing) -> Letter:

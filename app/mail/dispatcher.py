@@ -22,13 +22,14 @@ from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
 from app.mail.delivery import Carrier, Outgoing
 from app.mail.models import MailStatus
-from app.mail.queries import Leased
+from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
 from app.settings import keys
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.mailer.Timeouts
+TOLERANCE = timedelta(seconds=60)  # between the clocks of two instances
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 STOP_SECONDS = 2.0
@@ -93,17 +94,23 @@ def drain(
     Ends early when the server itself fails, which is the same for all of them: one mail has then
     spent an attempt to find out, not each.
     """
-    drained = Drained()
     with closing(Sender(rt)) as sender:
-        while not is_stopped():
-            outcome = sender.send_next(due or rt.clock.now())
-            if outcome is None:
-                break
-            drained.counts[outcome.status] += 1
-            if outcome.is_servers_fault:
-                drained.server_error = outcome.error
-                break
-            _let_requests_go_first(rt)
+        return _drain(rt, sender, due, is_stopped)
+
+
+def _drain(
+    rt: Runtime, sender: "Sender", due: datetime | None, is_stopped: Callable[[], bool]
+) -> Drained:
+    drained = Drained()
+    while not is_stopped():
+        outcome = sender.send_next(due or rt.clock.now())
+        if outcome is None:
+            break
+        drained.counts[outcome.status] += 1
+        if outcome.is_servers_fault:
+            drained.server_error = outcome.error
+            break
+        _let_requests_go_first(rt)
     return drained
 
 
@@ -125,9 +132,10 @@ class Sender:
 
     def send_next(self, due: datetime) -> Outcome | None:
         """Send one mail that was due at a moment; None when there is none."""
-        now, lease = self._rt.clock.now(), random_uuid()
-        with self._rt.transaction() as session:
-            row = queries.claim(session, lease, due=due, until=now + LEASE)
+        if not _is_any_due(self._rt, due):
+            return None  # without having kept other writers waiting
+        lease, until = random_uuid(), self._rt.clock.now() + LEASE
+        row = queries.claim(self._rt.database, lease, due=due, until=until)
         if row is None:
             return None
         mail, outcome = self._attempt(row)
@@ -183,51 +191,45 @@ def _status_after(attempts: int) -> MailStatus:
 
 
 def _settle(rt: Runtime, row: Leased, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
-    now, attempts = rt.clock.now(), min(row.attempts, MOST_ATTEMPTS)
-    with rt.transaction() as session:
-        if outcome.status is MailStatus.QUEUED:
-            due = now + timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
-            is_ours = queries.settle_retry(
-                session, row.id, lease, attempts=attempts, error=outcome.error, due=due
-            )
-        else:
-            is_ours = queries.settle_finished(
-                session,
-                row.id,
-                lease,
-                status=outcome.status,
-                attempts=attempts,
-                error=outcome.error,
-                now=now,
-            )
-            if is_ours:
-                error = outcome.error
-                delivery.record(rt, session, row.recipient, row.template, mail, error=error)
+    now, error = rt.clock.now(), outcome.error
+    attempt = Attempt(row.id, lease, min(row.attempts, MOST_ATTEMPTS))
+    if outcome.status is MailStatus.QUEUED:
+        due = now + timedelta(seconds=BACK_OFF_SECONDS[attempt.made - 1])
+        is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)
+    else:
+        status = outcome.status
+        entry = delivery.entry(rt, row.recipient, row.template, mail, error)
+        is_ours = queries.settle_finished(
+            rt.database, attempt, entry, status=status, error=error, now=now
+        )
+        if is_ours:
+            delivery.count(status)
     if not is_ours:
         log.warning("mail %s took longer than its lease; another sender has it now", row.id)
 
 
 def _run(rt: Runtime, stopped: threading.Event) -> None:
     is_troubled = False
-    while True:
-        rt.mailer.due.clear()
-        if stopped.is_set():  # looked at after the clearing, which may have cleared the stop's call
-            return
-        try:
-            _send_what_is_due(rt, stopped)
-        except DATABASE_AWAY as error:
-            if not is_troubled:
-                log.warning("mails wait: the database does not answer: %s", error)
-            is_troubled = True
-        except Exception:
-            # This thread is never started again.
-            log.exception("mails wait: sending them failed")
-        else:
-            is_troubled = False
-        _wait(rt)
+    with closing(Sender(rt)) as sender:
+        while True:
+            rt.mailer.due.clear()
+            if stopped.is_set():  # looked at after the clearing, which may have cleared its call
+                return
+            try:
+                _drain(rt, sender, None, stopped.is_set)
+            except DATABASE_AWAY as error:
+                if not is_troubled:
+                    log.warning("mails wait: the database does not answer: %s", error)
+                is_troubled = True
+            except Exception:
+                # This thread is never started again.
+                log.exception("mails wait: sending them failed")
+            else:
+                is_troubled = False
+            _wait(rt, sender)
 
 
-def _wait(rt: Runtime) -> None:
+def _wait(rt: Runtime, sender: Sender) -> None:
     """Wait for the next look, or for a mail of this process.
 
     In steps, since the distance may be changed meanwhile.
@@ -237,6 +239,8 @@ def _wait(rt: Runtime) -> None:
         step = min(left, LONGEST_STEP_SECONDS)
         if rt.mailer.due.wait(step):
             return
+        # Mails of busy times share a connection; a quiet one is not kept from other clients.
+        sender.close()
         waited += step
 
 
@@ -247,8 +251,17 @@ def _interval(rt: Runtime) -> float:
         return keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
 
 
-def _send_what_is_due(rt: Runtime, stopped: threading.Event) -> None:
-    with rt.reading() as connection:
-        if not queries.is_any_due(connection, rt.clock.now()):
-            return  # without having kept other writers waiting
-    drain(rt, is_stopped=stopped.is_set)
+def _is_any_due(rt: Runtime, due: datetime) -> bool:
+    """Tell whether there is a mail to send, once those are brought back that lie astray."""
+    now = rt.clock.now()
+    bounds = {
+        "longest_lease": now + LEASE + TOLERANCE,
+        "longest_pause": now + timedelta(seconds=BACK_OFF_SECONDS[-1]) + TOLERANCE,
+    }
+    found = queries.look(rt.database, due, **bounds)
+    if not found.is_any_astray:
+        return found.is_any_due
+    with rt.transaction() as session:
+        count = queries.bring_back(session, lease_until=now + LEASE, now=now, **bounds)
+    log.warning("the clock was set back: %s mails were put off for too long", count)
+    return True

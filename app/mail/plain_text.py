@@ -1,8 +1,10 @@
 """The text part of a mail, derived from its HTML (spec 01 §9)."""
 
 import re
-from contextlib import suppress
-from html.parser import HTMLParser
+from collections.abc import Mapping
+
+from app.mail import markup
+from app.mail.markup import End, Start
 
 # What starts on a line of its own, and what is set apart by an empty line.
 LINES = frozenset({"br", "tr", "div", "li", "ul", "ol", "table", "hr"})
@@ -17,28 +19,33 @@ _GAPS = re.compile(r"\n{3,}")
 def plain_text(html: str) -> str:
     """Return what an HTML mail says, in lines; a link is followed by its bare address.
 
-    What has the attribute `data-only="html"` is left out. HTML that is no HTML any more ends the
-    text where it begins.
+    What has the attribute `data-only="html"` is left out.
     """
     reader = _Reader()
-    with suppress(AssertionError):  # html.parser's answer to `<![` and the like
-        reader.feed(html)
-        reader.close()
+    for piece in markup.pieces(html):
+        reader.read(piece)
     lines = (_SPACES.sub(" ", line).strip() for line in "".join(reader.parts).split("\n"))
     return _GAPS.sub("\n\n", "\n".join(lines)).strip() + "\n"
 
 
-class _Reader(HTMLParser):
+class _Reader:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self._unseen: list[str] = []
         self._address = ""
         self._label_from = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if self._unseen or tag in UNSEEN or given.get("data-only") == "html":
+    def read(self, piece: Start | End | str) -> None:
+        """Add what the next piece says."""
+        if isinstance(piece, Start):
+            self._start(piece.tag, piece.attributes)
+        elif isinstance(piece, End):
+            self._end(piece.tag)
+        elif not self._unseen:
+            self.parts.append(" ".join(re.split(r"\s+", piece)))
+
+    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if self._unseen or tag in UNSEEN or attributes.get("data-only") == "html":
             # Only elements of the same name are counted, so that a forgotten end tag of another
             # one does not hide the rest of the mail.
             if tag not in VOID and (not self._unseen or tag == self._unseen[-1]):
@@ -48,9 +55,9 @@ class _Reader(HTMLParser):
         if tag == "li":
             self.parts.append("- ")
         if tag == "a":
-            self._address, self._label_from = given.get("href") or "", len(self.parts)
+            self._address, self._label_from = attributes.get("href", ""), len(self.parts)
 
-    def handle_endtag(self, tag: str) -> None:
+    def _end(self, tag: str) -> None:
         if self._unseen:
             if tag == self._unseen[-1]:
                 self._unseen.pop()
@@ -61,10 +68,6 @@ class _Reader(HTMLParser):
                 self.parts.append(f":\n{self._address}\n" if label else self._address)
             self._address = ""
         self._break(tag)
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self.parts.append(" ".join(re.split(r"\s+", data)))
 
     def _break(self, tag: str) -> None:
         if tag in PARAGRAPHS:

@@ -1,21 +1,38 @@
 """Statements on the outbox."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Column, Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    null,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
+from app.audit import queries as audit_queries
 from app.core import bulk
+from app.core.db import Database
+from app.core.prepared import Prepared, constant
 from app.mail.models import MailStatus, OutboxMail
 
 Reader = Connection | Session
 
 # Statements that run once per mail spare themselves the way through the ORM.
 MAILS = cast("Table", OutboxMail.__table__)
-_ADD = insert(MAILS)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
+NEW_COLUMNS = ("id", "template", "recipient", "payload", "created_at")
 
 
 class Leased(NamedTuple):
@@ -26,6 +43,25 @@ class Leased(NamedTuple):
     recipient: str
     payload: str
     attempts: int
+
+
+class Attempt(NamedTuple):
+    """What tells one attempt at a mail from all others; `made` is how many there were by now."""
+
+    mail_id: str
+    old_lease: str
+    made: int
+
+
+class Look(NamedTuple):
+    """What there is to do.
+
+    `is_any_astray`: a mail lies further in the future than any is put off to, so that the clock
+    must have been set back since.
+    """
+
+    is_any_due: bool
+    is_any_astray: bool
 
 
 class Listed(NamedTuple):
@@ -54,111 +90,154 @@ def _columns(row: type[tuple[Any, ...]]) -> list[Column[Any]]:
     return [MAILS.c[name] for name in row._fields]  # type: ignore[attr-defined]
 
 
-def _first_due(status: MailStatus) -> Any:
-    return (
-        select(MAILS.c.id)
-        .where(MAILS.c.status == status, MAILS.c.due_at <= bindparam("due"))
-        .order_by(MAILS.c.due_at)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-        .scalar_subquery()
-    )
+def add_if(*conditions: ColumnElement[bool], parameters: tuple[str, ...] = ()) -> Prepared:
+    """Return the statement that writes a mail, due at once, where conditions hold.
+
+    It takes the values of NEW_COLUMNS, then those of the conditions' parameters.
+    """
+    values = [bindparam(name, type_=MAILS.c[name].type) for name in NEW_COLUMNS]
+    fixed = {
+        "due_at": bindparam("created_at", type_=MAILS.c.created_at.type),
+        "status": constant(MailStatus.QUEUED),
+        "attempts": constant(0),
+    }
+    source = select(*values, *fixed.values()).where(*conditions)
+    statement = insert(MAILS).from_select([*NEW_COLUMNS, *fixed], source)
+    return Prepared(statement, (*NEW_COLUMNS, *parameters))
 
 
-_CLAIM = (
+def _first(status: MailStatus, *conditions: ColumnElement[bool]) -> Select[tuple[str]]:
+    """Return the select of one mail; it reads one end of the index and no more."""
+    of_status = select(MAILS.c.id).where(MAILS.c.status == constant(status), *conditions)
+    # SQLite's dialect would add an offset by itself, as a parameter.
+    return of_status.order_by(MAILS.c.due_at).limit(constant(1)).offset(constant(0))
+
+
+def _first_of(*selects: Select[tuple[str]]) -> ColumnElement[str]:
+    return func.coalesce(*(one.scalar_subquery() for one in selects))
+
+
+ADD = add_if()
+_IS_DUE = MAILS.c.due_at <= bindparam("due")
+_IS_LEASE_ASTRAY = MAILS.c.due_at > bindparam("longest_lease")
+_IS_PAUSE_ASTRAY = MAILS.c.due_at > bindparam("longest_pause")
+LOOK = Prepared(
+    select(
+        _first_of(*(_first(status, _IS_DUE) for status in UNFINISHED)),
+        _first_of(
+            _first(MailStatus.SENDING, _IS_LEASE_ASTRAY),
+            _first(MailStatus.QUEUED, _IS_PAUSE_ASTRAY),
+        ),
+    ),
+    ("due", "longest_lease", "longest_pause"),
+)
+CLAIM = Prepared(
     update(MAILS)
-    # A select of its own per status: each reads one end of the index and no more.
-    .where(MAILS.c.id == func.coalesce(*map(_first_due, UNFINISHED)))
+    .where(
+        MAILS.c.id
+        == _first_of(
+            *(_first(status, _IS_DUE).with_for_update(skip_locked=True) for status in UNFINISHED)
+        )
+    )
     .values(
-        status=MailStatus.SENDING,
+        status=constant(MailStatus.SENDING),
         lease=bindparam("new_lease"),
-        attempts=MAILS.c.attempts + 1,
+        attempts=MAILS.c.attempts + constant(1),
         due_at=bindparam("until"),
     )
-    .returning(*_columns(Leased))
+    .returning(*_columns(Leased)),
+    ("due", "new_lease", "until"),
 )
+_IS_THIS_ATTEMPT = (MAILS.c.id == bindparam("mail_id")) & (MAILS.c.lease == bindparam("old_lease"))
+_SETTLE = (
+    update(MAILS)
+    .where(_IS_THIS_ATTEMPT)
+    .values(
+        status=bindparam("new_status"),
+        lease=null(),
+        attempts=bindparam("made"),
+        last_error=bindparam("error"),
+    )
+)
+_OUTCOME = ("mail_id", "old_lease", "new_status", "made", "error")
+_RETRY = Prepared(_SETTLE.values(due_at=bindparam("due")), (*_OUTCOME, "due"))
+_FINISH = Prepared(
+    # `due_at` becomes the end, too, by which `delete_finished` finds it in the index.
+    _SETTLE.values(payload=null(), finished_at=bindparam("now"), due_at=bindparam("now")),
+    (*_OUTCOME, "now"),
+)
+_RECORD = audit_queries.add_if(_IS_THIS_ATTEMPT, "mail_id", "old_lease", locks=OutboxMail)
 
 
-def add(
-    session: Session, mail_id: str, template: str, recipient: str, payload: str, now: datetime
-) -> None:
-    """Write a mail that is due at once."""
-    values = {
-        "id": mail_id,
-        "template": template,
-        "recipient": recipient,
-        "payload": payload,
-        "status": MailStatus.QUEUED,
-        "attempts": 0,
-        "created_at": now,
-        "due_at": now,
-    }
-    session.connection().execute(_ADD, values)
+def look(
+    database: Database, due: datetime, *, longest_lease: datetime, longest_pause: datetime
+) -> Look:
+    """Tell what there is to do.
+
+    `longest_lease` and `longest_pause` are the latest moments that a lease and a pause may last.
+    """
+    row = database.row(LOOK, due, longest_lease, longest_pause)
+    return Look(*(found is not None for found in row or ()))
 
 
-def is_any_due(reader: Reader, now: datetime) -> bool:
-    """Tell whether `claim` would find a mail."""
-    waiting = OutboxMail.status.in_(UNFINISHED), OutboxMail.due_at <= now
-    return reader.execute(select(OutboxMail.id).where(*waiting).limit(1)).first() is not None
+def bring_back(
+    session: Session,
+    *,
+    longest_lease: datetime,
+    lease_until: datetime,
+    longest_pause: datetime,
+    now: datetime,
+) -> int:
+    """Bring back what lies further in the future than anything is put off to; return how many.
+
+    A lease keeps its holder, who may be alive, and ends at `lease_until`; a pause ends now.
+    """
+    leases = update(OutboxMail).where(
+        OutboxMail.status == MailStatus.SENDING, OutboxMail.due_at > longest_lease
+    )
+    pauses = update(OutboxMail).where(
+        OutboxMail.status == MailStatus.QUEUED, OutboxMail.due_at > longest_pause
+    )
+    return bulk.count_changed(session, leases.values(due_at=lease_until)) + bulk.count_changed(
+        session, pauses.values(due_at=now)
+    )
 
 
-def claim(session: Session, lease: str, *, due: datetime, until: datetime) -> Leased | None:
+def claim(database: Database, lease: str, *, due: datetime, until: datetime) -> Leased | None:
     """Lease the mail that has been due longest until a moment; None when none is due.
 
     One statement, so of several senders one gets it. A mail whose sender has not been heard of
     since its lease ran out comes first.
     """
-    values = {"new_lease": lease, "due": due, "until": until}
-    row = session.connection().execute(_CLAIM, values).one_or_none()
-    return Leased(*row) if row else None
+    rows = database.change_returning(CLAIM, due, lease, until)
+    return Leased(*rows[0]) if rows else None
 
 
 def settle_finished(
-    session: Session,
-    mail_id: str,
-    lease: str,
+    database: Database,
+    attempt: Attempt,
+    entry: Mapping[str, Any] | None,
     *,
     status: MailStatus,
-    attempts: int,
     error: str | None,
     now: datetime,
 ) -> bool:
-    """Write down that a mail was sent or given up; False when it is no longer this attempt's.
+    """Write down, with its audit entry, that a mail was sent or given up.
 
-    `due_at` becomes the end, too, by which `delete_finished` finds it in the index.
+    `entry` is None where nothing is recorded. False when the mail is no longer this attempt's.
     """
-    return _settle(
-        session,
-        mail_id,
-        lease,
-        status=status,
-        attempts=attempts,
-        last_error=error,
-        payload=None,
-        finished_at=now,
-        due_at=now,
-    )
+    steps = [_FINISH.step(new_status=status, error=error, now=now, **attempt._asdict())]
+    if entry is not None:
+        # First, since only as long as the lease is there it tells whose mail this is.
+        steps.insert(0, _RECORD.step(**entry, **attempt._asdict()))
+    return database.change_together(*steps) == 1
 
 
-def settle_retry(
-    session: Session, mail_id: str, lease: str, *, attempts: int, error: str | None, due: datetime
-) -> bool:
+def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due: datetime) -> bool:
     """Write down that a mail is to be tried again; False when it is no longer this attempt's."""
-    return _settle(
-        session,
-        mail_id,
-        lease,
-        status=MailStatus.QUEUED,
-        attempts=attempts,
-        last_error=error,
-        due_at=due,
-    )
-
-
-def _settle(session: Session, mail_id: str, lease: str, **columns: Any) -> bool:
-    statement = update(MAILS).where(MAILS.c.id == mail_id, MAILS.c.lease == lease)
-    result = session.connection().execute(statement.values(lease=None, **columns))
-    return result.rowcount == 1
+    status = MailStatus.QUEUED
+    step = _RETRY.step(new_status=status, error=error, due=due, **attempt._asdict())
+    return database.change_together(step) == 1
 
 
 def hurry(session: Session, now: datetime) -> None:

@@ -6,7 +6,7 @@ Invariant: a value can become neither markup nor a header nor a placeholder.
 import html
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -42,11 +42,11 @@ class Rendered:
     `secrets` are the links and codes in it. `open_subject` is the subject without them, for logs.
     """
 
-    subject: str
+    subject: str = field(repr=False)
     open_subject: str
-    html: str
-    text: str
-    secrets: tuple[str, ...] = ()
+    html: str = field(repr=False)
+    text: str = field(repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

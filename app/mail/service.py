@@ -1,16 +1,20 @@
 """Use cases of the outbox, and what other areas need to fill it."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from app.audit import queries as audit_queries
+from app.core.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
-from app.mail.delivery import Carrier, Outgoing, is_smtp_configured
+from app.mail.delivery import Carrier, Outgoing
 from app.mail.durations import exact_life, life_in_words
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
@@ -27,6 +31,7 @@ from app.mail.rendering import (
 )
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
+from app.settings import service as settings
 
 __all__ = [
     "exact_life",
@@ -36,9 +41,12 @@ __all__ = [
     "list_newest",
     "preview",
     "queue",
+    "queueing",
     "send_now",
     "send_test",
     "site_link",
+    "wake",
+    "wake_after_commit",
 ]
 
 TEST_MAIL = "test_mail"
@@ -82,10 +90,46 @@ def queue(rt: Runtime, session: Session, template: Template, recipient: str, **v
 
     `values` are the template's stored values but for `site_name`, which is added.
     """
-    mail_id, now = random_uuid(), rt.clock.now()
-    sealed = payload.seal(rt.secret_box, mail_id, _complete(rt, template, values))
-    queries.add(session, mail_id, template, recipient, sealed, now)
-    event.listen(session, "after_commit", lambda _session: rt.mailer.due.set(), once=True)
+    run_within(session, queueing(rt, queries.ADD, template, recipient, values))
+    wake_after_commit(rt, session)
+
+
+def queueing(
+    rt: Runtime,
+    statement: Prepared,
+    template: Template,
+    recipient: str,
+    values: Mapping[str, str],
+    **parameters: Any,
+) -> Step:
+    """Return `queue` as a step; whoever runs it calls `wake` after the commit.
+
+    `statement` is made by `queries.add_if`; `parameters` are those of its conditions.
+    """
+    mail_id = random_uuid()
+    return statement.step(
+        id=mail_id,
+        template=template,
+        recipient=recipient,
+        payload=payload.seal(rt.secret_box, mail_id, _complete(rt, template, values)),
+        created_at=rt.clock.now(),
+        **parameters,
+    )
+
+
+def wake(rt: Runtime) -> None:
+    """Have mails that were just committed leave without waiting for the sender's next look."""
+    rt.mailer.due.set()
+
+
+def wake_after_commit(rt: Runtime, session: Session) -> None:
+    """Do `wake` once the running transaction is committed."""
+    event.listen(session, "after_commit", lambda _session: wake(rt), once=True)
+
+
+def is_smtp_configured(rt: Runtime) -> bool:
+    """Tell whether mail leaves by SMTP."""
+    return settings.is_mail_complete(rt.settings.get)
 
 
 def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> None:
@@ -154,9 +198,9 @@ def _site_name(rt: Runtime) -> str:
     return rt.settings.get(keys.BRANDING_TITLE)
 
 
-def _complete(rt: Runtime, template: Template, values: dict[str, str]) -> dict[str, str]:
+def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:
     """Return the stored values with `site_name`; a forgotten one would show as `{{name}}`."""
-    complete = values | {"site_name": _site_name(rt)}
+    complete = {**values, "site_name": _site_name(rt)}
     if complete.keys() != DESCRIPTIONS[template].stored:
         raise ValueError(f"{template} is queued with {sorted(values)}")
     return complete
@@ -173,11 +217,14 @@ def _send(rt: Runtime, mail: Outgoing) -> None:
         with closing(Carrier(rt)) as carrier:
             carrier.take(mail)
     except Undeliverable as error:
-        _record(rt, mail, error.reason)
+        _record(rt, mail, MailStatus.FAILED, error.reason)
         raise
-    _record(rt, mail, None)
+    _record(rt, mail, MailStatus.SENT)
 
 
-def _record(rt: Runtime, mail: Outgoing, error: str | None) -> None:
-    with rt.transaction() as session:
-        delivery.record(rt, session, mail.recipient, mail.kind, mail, error=error)
+def _record(rt: Runtime, mail: Outgoing, status: MailStatus, error: str | None = None) -> None:
+    entry = delivery.entry(rt, mail.recipient, mail.kind, mail, error)
+    if entry is not None:
+        with rt.transaction() as session:
+            audit_queries.add(session, **entry)
+    delivery.count(status)

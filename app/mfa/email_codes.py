@@ -8,7 +8,7 @@ Every function but the pure ones raises RedisError while Redis does not answer.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,16 +23,18 @@ from app.users.models import Account
 DIGITS = 8
 PURPOSE = "mfa-email-code"
 
-# Stores a code unless one was stored a moment ago. Answers 0, or how many milliseconds to wait.
-# ARGV: now, cooldown, milliseconds to keep it, then the fields.
+# Stores a code unless another was stored a moment ago. Answers 0, or how many milliseconds to wait.
+# A client whose answer was lost asks again: its own code is no other one.
+# ARGV: now, cooldown, milliseconds to keep it, id, then the fields.
 _ISSUE = Script("""
+if redis.call('HGET', KEYS[1], 'id') == ARGV[4] then return 0 end
 local created_at = redis.call('HGET', KEYS[1], 'created_at')
 if created_at then
   local wait = tonumber(created_at) + tonumber(ARGV[2]) - tonumber(ARGV[1])
   if wait > 0.0005 then return math.ceil(wait * 1000) end
 end
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+redis.call('HSET', KEYS[1], unpack(ARGV, 5))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 0
 """)
@@ -50,7 +52,7 @@ class SentCode:
 
     id: str
     user_id: int
-    code_hash: str
+    code_hash: str = field(repr=False)
     expires_at: datetime
 
 
@@ -58,7 +60,7 @@ class SentCode:
 class NewCode:
     """A code that was just made, for the mail, and what is kept of it."""
 
-    code: str
+    code: str = field(repr=False)
     life: timedelta
     sent: SentCode
 
@@ -87,7 +89,7 @@ def issue(
         expires_at=now + life,
     )
     kept = max(life, cooldown) + REMEMBERED
-    fields = {
+    record = {
         "id": sent.id,
         "flow": flow.name,
         "code_hash": sent.code_hash,
@@ -101,7 +103,8 @@ def issue(
         _seconds(now),
         cooldown.total_seconds(),
         math.ceil(kept.total_seconds() * 1000),
-        *(text for field in fields.items() for text in field),
+        sent.id,
+        *(text for pair in record.items() for text in pair),
     )
     if wait_ms:
         seconds = math.ceil(wait_ms / 1000)

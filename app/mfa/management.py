@@ -15,12 +15,7 @@ from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.mfa import flows, queries, recovery_codes, service, totp
-from app.mfa.errors import (
-    FactorNotFound,
-    MfaCodeInvalid,
-    MfaFactorRequired,
-    MfaRecoveryCodeUsed,
-)
+from app.mfa.errors import FactorNotFound, MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.notices import Notice
 from app.mfa.queries import Listed
 from app.mfa.service import Proof, Purpose
@@ -101,10 +96,10 @@ def _with_proof(
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         users.require_activated(account)
-        if not service.claim(rt, session, account.id, proof, purpose=Purpose.MANAGEMENT):
+        if not service.claim(rt, session, account.id, proof):
             # Another request used the same code a moment ago.
-            raise MfaRecoveryCodeUsed if proof.recovery_code_id is not None else MfaCodeInvalid
-        if proof.recovery_code_id is not None:
+            raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
+        if proof.recovery_code is not None:
             service.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
         result = change(session, account)
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
@@ -112,12 +107,13 @@ def _with_proof(
 
 
 def _proof(rt: Runtime, user_id: int, code: str) -> Proof:
-    if totp.normalised(code) is None:
+    digits = totp.normalised(code)
+    if digits is None:
         return service.check_recovery_code(rt, user_id, code)
-    try:
-        return service.check_totp(rt, user_id, code, purpose=Purpose.MANAGEMENT)
-    except MfaFactorRequired:
-        raise MfaCodeInvalid from None
+    factor = service.find_totp(rt, user_id)
+    if factor is None:
+        raise MfaCodeInvalid
+    return service.check_totp(rt, factor, digits, purpose=Purpose.MANAGEMENT)
 
 
 def _record(

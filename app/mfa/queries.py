@@ -2,29 +2,76 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Update, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.core import bulk
 from app.core.db import Database
 from app.core.lookups import Lookup
+from app.core.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
+from app.sessions import queries as sessions_queries
+from app.sessions.queries import Claim
+from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
 _HELD = Lookup(
     select(MfaFactor.id, exists(select(MfaRecoveryCode.id).where(*_UNUSED))), MfaFactor.user_id
 )
-_TOTP = Lookup(
-    select(
-        MfaFactor.id, MfaFactor.secret, MfaFactor.last_login_step, MfaFactor.last_management_step
-    ),
+_TOTP_COLUMNS = (
+    MfaFactor.id,
     MfaFactor.user_id,
+    MfaFactor.enabled_at,
+    MfaFactor.secret,
+    MfaFactor.last_login_step,
+    MfaFactor.last_management_step,
+)
+_TOTP = Lookup(select(*_TOTP_COLUMNS), MfaFactor.user_id)
+_ACCOUNT_WITH_TOTP = Lookup(
+    select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS)
+    .select_from(User)
+    .outerjoin(UserProfile, UserProfile.user_id == User.id)
+    .outerjoin(MfaFactor, MfaFactor.user_id == User.id),
+    User.id,
 )
 _CODES = Lookup(
     select(MfaRecoveryCode.id, MfaRecoveryCode.code_hash, MfaRecoveryCode.used_at),
     MfaRecoveryCode.user_id,
+)
+
+
+def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnElement[bool]:
+    return or_(column.is_(None), column < step)
+
+
+_OPEN_WITH_TOTP = sessions_queries.opening(
+    MfaFactor.user_id == User.id,
+    MfaFactor.id == bindparam("factor_id"),
+    MfaFactor.enabled_at == bindparam("enabled_at"),
+    _is_before(MfaFactor.last_login_step, bindparam("step")),
+    parameters=("factor_id", "enabled_at", "step"),
+    locked=(MfaFactor,),
+)
+_USE_STEP = Prepared(
+    update(MfaFactor)
+    .where(MfaFactor.id == bindparam("factor_id"), sessions_queries.was_opened())
+    .values(
+        last_login_step=bindparam("step", type_=MfaFactor.last_login_step.type),
+        last_used_at=bindparam("used_at", type_=MfaFactor.last_used_at.type),
+    ),
+    ("step", "used_at", "factor_id", "session_id"),
 )
 _REMAINING = select(func.count(MfaRecoveryCode.id)).where(*_UNUSED).scalar_subquery()
 _LISTED = Lookup(
@@ -48,20 +95,18 @@ class Held(NamedTuple):
 
 
 class Totp(NamedTuple):
-    """The TOTP factor of an account, its secret sealed."""
+    """The TOTP factor of an account, its secret sealed.
+
+    `enabled_at` tells it from one that is given its id later: SQLite reuses ids. The secret would
+    not do, as it is sealed anew when keys rotate.
+    """
 
     id: int
+    user_id: int
+    enabled_at: datetime
     secret: str
     last_login_step: int | None
     last_management_step: int | None
-
-
-class Seen(NamedTuple):
-    """The factor a code was checked against: still this one, not one that has its id now."""
-
-    user_id: int
-    factor_id: int
-    secret: str
 
 
 class Code(NamedTuple):
@@ -93,6 +138,15 @@ def find_totp(database: Database, user_id: int) -> Totp | None:
     """Return the account's TOTP factor; None without one."""
     row = database.lookup(_TOTP, user_id)
     return Totp(*row) if row else None
+
+
+def find_account_with_totp(database: Database, user_id: int) -> tuple[Account | None, Totp | None]:
+    """Return an account and its TOTP factor; None for what there is not."""
+    row = database.lookup(_ACCOUNT_WITH_TOTP, user_id)
+    if row is None:
+        return None, None
+    mine = len(_TOTP_COLUMNS)
+    return Account(*row[mine:]), Totp(*row[:mine]) if row[0] is not None else None
 
 
 def list_codes(database: Database, user_id: int) -> list[Code]:
@@ -132,28 +186,33 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
     return session.execute(statement.returning(MfaFactor.id)).scalar_one()
 
 
-def accept_for_login(session: Session, seen: Seen, step: int, now: datetime) -> bool:
-    """Use up a time step for signing in; False if it, or a later one, was used already.
+def login_claim(factor: Totp, step: int, now: datetime) -> Claim:
+    """Return what a session uses up that is opened with a code of the authenticator app.
 
-    A single UPDATE, so of simultaneous logins with one code exactly one succeeds (decision A15).
+    That is the time step, unless it or a later one was used already: of simultaneous logins with
+    one code exactly one succeeds (decision A15).
     """
-    statement = _of(seen).where(_is_before(MfaFactor.last_login_step, step))
-    used = statement.values(last_login_step=step, last_used_at=now)
-    return bulk.count_changed(session, used) == 1
+    seen = (factor.id, factor.enabled_at, step)
+    return Claim(_OPEN_WITH_TOTP, seen, ((_USE_STEP, (step, now, factor.id)),))
 
 
-def accept_for_management(session: Session, seen: Seen, step: int) -> bool:
+def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
     """Use up a time step for changing factors; False if it, or a later one, was used already."""
-    statement = _of(seen).where(_is_before(MfaFactor.last_management_step, step))
+    statement = update(MfaFactor).where(
+        MfaFactor.id == factor.id,
+        MfaFactor.user_id == factor.user_id,
+        MfaFactor.enabled_at == factor.enabled_at,
+        _is_before(MfaFactor.last_management_step, step),
+    )
     return bulk.count_changed(session, statement.values(last_management_step=step)) == 1
 
 
-def use_code(session: Session, user_id: int, code_id: int, code_hash: str, now: datetime) -> bool:
+def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
     """Use up a recovery code; False if it was used already, or replaced meanwhile."""
     statement = update(MfaRecoveryCode).where(
-        MfaRecoveryCode.id == code_id,
+        MfaRecoveryCode.id == code.id,
         MfaRecoveryCode.user_id == user_id,
-        MfaRecoveryCode.code_hash == code_hash,
+        MfaRecoveryCode.code_hash == code.code_hash,
         MfaRecoveryCode.used_at.is_(None),
     )
     return bulk.count_changed(session, statement.values(used_at=now)) == 1
@@ -184,18 +243,6 @@ def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool
     """Store the same secret sealed anew; False if the factor went meanwhile."""
     same = MfaFactor.id == factor_id, MfaFactor.secret == old
     return bulk.count_changed(session, update(MfaFactor).where(*same).values(secret=new)) == 1
-
-
-def _of(seen: Seen) -> Update:
-    return update(MfaFactor).where(
-        MfaFactor.id == seen.factor_id,
-        MfaFactor.user_id == seen.user_id,
-        MfaFactor.secret == seen.secret,
-    )
-
-
-def _is_before(column: InstrumentedAttribute[int | None], step: int) -> ColumnElement[bool]:
-    return or_(column.is_(None), column < step)
 
 
 def _delete_codes(session: Session, user_id: int) -> None:

@@ -1,7 +1,7 @@
 """Second factors as a login needs them: which there are, whether a code is right, using it up.
 
-Invariant: checking uses nothing up. What makes a code good only once is `claim`, a conditional
-statement inside the transaction of what the code is for.
+Invariant: checking uses nothing up. What makes a code good only once is a conditional statement
+inside the transaction of what the code is for: `login_claim`, or `claim`.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,11 @@ from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.mfa import queries, recovery_codes, totp
-from app.mfa.errors import MfaCodeInvalid, MfaFactorRequired, MfaRecoveryCodeUsed
+from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.notices import Notice
+from app.mfa.queries import Code, Totp
+from app.sessions.queries import Claim
 from app.settings import keys
 from app.users.models import Account
 
@@ -24,9 +26,13 @@ __all__ = [
     "Notice",
     "Proof",
     "Purpose",
+    "Totp",
     "check_recovery_code",
     "check_totp",
     "claim",
+    "find_account_with_totp",
+    "find_totp",
+    "login_claim",
     "methods",
     "notify",
     "remove",
@@ -46,15 +52,19 @@ class Purpose(StrEnum):
 class Proof:
     """A right code that is not used up yet.
 
-    TOTP has `factor_id` and the time `step`, a recovery code has `recovery_code_id`; else None.
-    `stored` is what the code was checked against: ids alone may be given out again.
+    Of the app: its `factor` as it was read, and the time `step`. Or the `recovery_code` as it is
+    stored. A code by e-mail has none of them.
     """
 
     method: MfaMethod
-    factor_id: int | None = None
+    factor: Totp | None = field(default=None, repr=False)
     step: int | None = None
-    recovery_code_id: int | None = None
-    stored: str = field(default="", repr=False)
+    recovery_code: Code | None = field(default=None, repr=False)
+
+    @property
+    def is_by_email(self) -> bool:
+        """Tell whether it came by e-mail, which no row of the account knows of."""
+        return self.method is MfaMethod.EMAIL_CODE
 
 
 def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
@@ -71,25 +81,30 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
     return tuple(method for method in MfaMethod if is_open[method])
 
 
-def check_totp(rt: Runtime, user_id: int, code: str, *, purpose: Purpose = Purpose.LOGIN) -> Proof:
-    """Check a code of the authenticator app.
+def find_totp(rt: Runtime, user_id: int) -> Totp | None:
+    """Return the authenticator app of an account; None without one."""
+    return queries.find_totp(rt.database, user_id)
 
-    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before;
-    MfaFactorRequired for a well-formed code when there is no app.
+
+def find_account_with_totp(rt: Runtime, user_id: int) -> tuple[Account | None, Totp | None]:
+    """Return an account and its authenticator app, in one read; None for what there is not."""
+    return queries.find_account_with_totp(rt.database, user_id)
+
+
+def check_totp(
+    rt: Runtime, factor: Totp, digits: str, *, purpose: Purpose = Purpose.LOGIN
+) -> Proof:
+    """Check the six digits of a code of the authenticator app.
+
+    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before.
     """
-    digits = totp.normalised(code)
-    if digits is None:
-        raise MfaCodeInvalid
-    factor = queries.find_totp(rt.database, user_id)
-    if factor is None:
-        raise MfaFactorRequired
-    secret = rt.secret_box.open(factor.secret, sealed_for(user_id))
+    secret = rt.secret_box.open(factor.secret, sealed_for(factor.user_id))
     is_login = purpose is Purpose.LOGIN
     last_step = factor.last_login_step if is_login else factor.last_management_step
     step = totp.matching_step(secret, digits, rt.clock.now(), after=last_step)
     if step is None:
         raise MfaCodeInvalid
-    return Proof(MfaMethod.TOTP, factor_id=factor.id, step=step, stored=factor.secret)
+    return Proof(MfaMethod.TOTP, factor=factor, step=step)
 
 
 def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
@@ -105,30 +120,29 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
         raise MfaCodeInvalid
     if found.used_at is not None:
         raise MfaRecoveryCodeUsed
-    return Proof(MfaMethod.RECOVERY_CODE, recovery_code_id=found.id, stored=found.code_hash)
+    return Proof(MfaMethod.RECOVERY_CODE, recovery_code=found)
 
 
-def claim(
-    rt: Runtime,
-    session: Session,
-    user_id: int,
-    proof: Proof,
-    *,
-    purpose: Purpose = Purpose.LOGIN,
-) -> bool:
-    """Use a checked code up within a larger change; False if another request was faster.
+def login_claim(rt: Runtime, proof: Proof) -> Claim | None:
+    """Return what a login with this code of the app uses up; None for a code by e-mail.
 
-    A login also marks the authenticator app as just used.
+    It also marks the app as just used.
     """
-    now = rt.clock.now()
-    if proof.recovery_code_id is not None:
-        return queries.use_code(session, user_id, proof.recovery_code_id, proof.stored, now)
-    if proof.factor_id is None or proof.step is None:
+    if proof.factor is None or proof.step is None:
+        return None
+    return queries.login_claim(proof.factor, proof.step, rt.clock.now())
+
+
+def claim(rt: Runtime, session: Session, user_id: int, proof: Proof) -> bool:
+    """Use up a recovery code, or a code of the app for managing factors, within a larger change.
+
+    False if another request was faster.
+    """
+    if proof.recovery_code is not None:
+        return queries.use_code(session, user_id, proof.recovery_code, rt.clock.now())
+    if proof.factor is None or proof.step is None:
         raise ValueError(f"{proof.method} is not kept here")
-    seen = queries.Seen(user_id, proof.factor_id, proof.stored)
-    if purpose is Purpose.LOGIN:
-        return queries.accept_for_login(session, seen, proof.step, now)
-    return queries.accept_for_management(session, seen, proof.step)
+    return queries.accept_for_management(session, proof.factor, proof.step)
 
 
 def notify(rt: Runtime, session: Session, account: Account, what: Notice) -> None:
@@ -167,9 +181,7 @@ def _takes_email_code(rt: Runtime, account: Account, *, has_totp: bool) -> bool:
     return mail.is_smtp_configured(rt)
 
 
-def _matching(
-    rt: Runtime, user_id: int, typed: str, stored: Sequence[queries.Code]
-) -> queries.Code | None:
+def _matching(rt: Runtime, user_id: int, typed: str, stored: Sequence[Code]) -> Code | None:
     """Return the stored code that was typed; every one is looked at, wherever the match is."""
     box = rt.secret_box
     matching = [

@@ -1,11 +1,12 @@
 """Use cases of setting up an authenticator app (spec 02 §1.5, §1.6).
 
-Invariant: an account gets its one factor under the lock of its own row, so simultaneous setups
-cannot both succeed; the unique column says the same.
+Invariant: a setup is used up before its factor is written, and opened again only when certainly
+nothing was written. An account gets its one factor under the lock of its own row, so simultaneous
+setups cannot both succeed; the unique constraint says the same.
 """
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from redis.exceptions import RedisError
@@ -14,8 +15,10 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
+from app.core.errors import AppError
 from app.core.flow_store import Flow, FlowState, FlowStore
 from app.core.runtime import Runtime
+from app.core.tokens import random_hex
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import (
     FactorNameTooLong,
@@ -42,10 +45,10 @@ DEFAULT_NAME = "Authenticator app"
 class StartedSetup:
     """What an authenticator app is fed with; `expires_in` is the setup's life in seconds."""
 
-    flow_token: str
+    flow_token: str = field(repr=False)
     expires_in: int
-    secret: str
-    otpauth_uri: str
+    secret: str = field(repr=False)
+    otpauth_uri: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,13 @@ class Enabled:
     """The new factor, and the recovery codes that are told once and kept nowhere."""
 
     factor: Listed
-    recovery_codes: list[str]
+    recovery_codes: list[str] = field(repr=False)
 
 
 def start(rt: Runtime, account: Account) -> StartedSetup:
     """Make a secret that waits for its first code; setups begun earlier stay open.
 
+    Whatever ends the account's sessions, such as a new password, voids it.
     Raises: MfaFactorAlreadyExists.
     """
     _require_no_factor(rt, account)
@@ -66,6 +70,7 @@ def start(rt: Runtime, account: Account) -> StartedSetup:
     secret = totp.new_secret()
     waiting = {
         "user_id": account.id,
+        "session_version": account.session_version,
         "secret": rt.secret_box.seal(secret, _sealed_for(account.id)),
     }
     token = flows.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
@@ -97,35 +102,47 @@ def finish(
     flow = _open_flow(rt, principal, setups.find(flow_token.strip()))
     secret = _proven_secret(rt, principal.user_id, flow, code)
     codes = recovery_codes.new_codes()
+    attempt = random_hex()
+    if not setups.consume(flow, attempt):
+        raise _used_up(rt, principal)
     with ExitStack() as undo:
+        undo.callback(_reopen, setups, flow, attempt)
         with rt.transaction() as session:
             account = _held_without_factor(rt, session, principal)
             users.require_activated(account)
-            if not setups.consume(flow):
-                raise SetupInvalid
-            undo.callback(_reopen, setups, flow)
             factor = _enable(rt, session, account, name, secret, codes, client)
-        undo.pop_all()
+            undo.pop_all()  # a commit that fails may have been made all the same
     return Enabled(factor, codes)
 
 
-def _reopen(setups: FlowStore, flow: Flow) -> None:
-    with suppress(RedisError):  # the set-up stays used up then, which is safe
-        setups.reopen(flow)
+def _reopen(setups: FlowStore, flow: Flow, attempt: str) -> None:
+    with suppress(RedisError):  # the setup stays used up then, which is safe
+        setups.reopen(flow, attempt)
 
 
 def _open_flow(rt: Runtime, principal: Principal, flow: Flow | None) -> Flow:
-    """Insist on a setup that can be finished.
+    """Insist on a setup that this account can finish.
 
-    Raises: SetupInvalid; MfaFactorAlreadyExists when it just was.
+    Raises: SetupInvalid, SetupOfAnotherAccount; MfaFactorAlreadyExists when it just was finished.
     """
     if flow is not None and flow.state is FlowState.CONSUMED:
-        # A simultaneous request used it up, and may not have committed its factor yet.
-        with rt.transaction() as session:
-            _held_without_factor(rt, session, principal)
+        raise _used_up(rt, principal)
     if flow is None or flow.state is not FlowState.OPEN:
         raise SetupInvalid
+    if flow.data["user_id"] != principal.user_id:
+        raise SetupOfAnotherAccount
+    if flow.data["session_version"] != principal.account.session_version:
+        raise SetupInvalid
     return flow
+
+
+def _used_up(rt: Runtime, principal: Principal) -> AppError:
+    """Return what to tell of a setup that another request finishes, or has finished."""
+    with rt.transaction() as session:
+        # Waits for that request, unless it has not come to writing yet.
+        account = sessions.hold(rt, session, principal)
+        is_enabled = queries.has_factor(session, account.id)
+    return MfaFactorAlreadyExists() if is_enabled else SetupInvalid()
 
 
 def _held_without_factor(rt: Runtime, session: Session, principal: Principal) -> Account:
@@ -137,8 +154,6 @@ def _held_without_factor(rt: Runtime, session: Session, principal: Principal) ->
 
 def _proven_secret(rt: Runtime, user_id: int, flow: Flow, typed: str) -> str:
     """Return the secret of a setup, if what was typed is a code of it."""
-    if flow.data["user_id"] != user_id:
-        raise SetupOfAnotherAccount
     code = totp.normalised(typed)
     if code is None:
         raise TotpCodeMalformed

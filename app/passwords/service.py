@@ -1,26 +1,17 @@
 """Use cases of passwords: changing one's own, and replacing a forgotten one by mail."""
 
-from datetime import timedelta
-
-from sqlalchemy import Connection
-from sqlalchemy.orm import Session
-
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
-from app.contact_verification import queries as tokens_queries
+from app.audit.models import Action
 from app.contact_verification import tokens
-from app.contact_verification.errors import (
-    ContactVerificationExpired,
-    ContactVerificationInvalid,
-)
+from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import Found
+from app.contact_verification.queries import StoredToken
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair, digest
+from app.core.tokens import TokenPair
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.mail import service as mail
 from app.mail.templates import Template
+from app.passwords import queries
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
 from app.sessions.errors import AccountDisabled, TokenInvalid
@@ -30,6 +21,8 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
+
+RESETTING = (Purpose.PASSWORD_RESET,)
 
 
 def change_password(
@@ -69,26 +62,20 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
     """
     _require_passwords_in_use(rt)
-    who = Identifier(identifiers.email(email), is_email=True)
-    with rt.reading() as connection:
-        found = users_queries.find_by_identifier(connection, who)
-    if found is None or not _is_open(found):
+    address = identifiers.email(email)
+    account = users_queries.find_called(rt.database, Identifier(address, is_email=True))
+    if account is None or not _is_open(account):
         return
-    life = timedelta(seconds=rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS))
-    cooldown = timedelta(seconds=rt.settings.get(keys.RESET_COOLDOWN_SECONDS))
-    with rt.transaction() as session:
-        users_queries.lock(session, found.id)
-        account = users_queries.find_account(session, found.id)
-        if account is None or not _is_open(account) or account.email != found.email:
-            return  # it was deleted, disabled or changed meanwhile
-        purpose, address = Purpose.PASSWORD_RESET, account.email
-        token = tokens.issue(
-            rt, session, account.id, purpose, address, life=life, cooldown=cooldown
-        )
-        if token is not None:
-            told = {"username": account.username, "token": token}
-            mail.queue(rt, session, Template.PASSWORD_RESET, address, **told)
-        _record(rt, session, Action.USER_REQUEST_PASSWORD_RESET, account, client)
+    entry = users.entry(rt, Action.USER_REQUEST_PASSWORD_RESET, account, client)
+    told = queries.recording(account, entry)
+    if tokens.seconds_to_wait(rt, account.id, Purpose.PASSWORD_RESET, address):
+        if told:
+            rt.database.change_together(*told)
+        return
+    put, username = queries.PUT_FOR_OPEN, account.username
+    issue = tokens.issue(rt, Purpose.PASSWORD_RESET, address, username, put, holder_id=account.id)
+    if rt.database.change_together(issue.store, *told, issue.send):
+        mail.wake(rt)
 
 
 def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client) -> None:
@@ -104,11 +91,15 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     _require_passwords_in_use(rt)
     users.require_acceptable(new_password)
     with rt.reading() as connection:
-        _require_redeemable(rt, connection, token)
+        found = tokens.peek(rt, connection, token, RESETTING)
+        account = users_queries.find_account(connection, found.user_id)
+    if account is None:
+        raise ContactVerificationInvalid  # it was deleted this moment
+    _require_unchanged(account, found)
     # Only a good token is worth a hash, which must not be computed inside the transaction.
     new_hash = rt.passwords.hash(new_password)
     with rt.transaction() as session:
-        found = tokens.redeem(rt, session, token, [Purpose.PASSWORD_RESET])
+        found = tokens.redeem(rt, session, token, RESETTING)
         account = users.get(session, found.user_id)
         _require_unchanged(account, found)
         now = rt.clock.now()
@@ -124,7 +115,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE
         mail.queue(rt, session, notice, account.email, username=account.username)
-        _record(rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client)
+        users.record(rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client)
 
 
 def _replace(
@@ -141,7 +132,7 @@ def _replace(
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
-        _record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
+        users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
 
 
@@ -155,40 +146,9 @@ def _is_open(account: Account) -> bool:
     return account.status == Status.ACTIVE and account.activated_at is not None
 
 
-def _require_redeemable(rt: Runtime, connection: Connection, token: str) -> None:
-    """Check a token without using it up; what is decided here is decided again when it is.
-
-    Raises: ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled.
-    """
-    found = tokens_queries.find(connection, digest(token))
-    if found is None or found.purpose is not Purpose.PASSWORD_RESET:
-        raise ContactVerificationInvalid
-    if found.expires_at <= rt.clock.now():
-        raise ContactVerificationExpired
-    account = users_queries.find_account(connection, found.user_id)
-    if account is None:
-        raise ContactVerificationInvalid  # it was deleted this moment
-    _require_unchanged(account, found)
-
-
-def _require_unchanged(account: Account, found: Found) -> None:
+def _require_unchanged(account: Account, found: StoredToken) -> None:
     """Refuse the link of an account that is closed, or not at this address any more."""
     if account.status != Status.ACTIVE:
         raise AccountDisabled
     if account.activated_at is None or account.email != found.address:
         raise ContactVerificationInvalid
-
-
-def _record(
-    rt: Runtime, session: Session, action: Action, account: Account, client: Client
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-    )

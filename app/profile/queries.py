@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import bindparam
 from sqlalchemy.orm import Session
 
-from app.core.db import per_database
+from app.core.db import chosen, per_database
 from app.users.models import AvatarSource, UserProfile
 
 
@@ -31,4 +31,4 @@ _SET_DISPLAY_NAME = per_database(_set_display_name)
 def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
     """Store the name; None clears it. The avatar, and its version, stay as they are."""
     values = {"user_id": user_id, "display_name": name, "now": now}
-    session.execute(_SET_DISPLAY_NAME(session), values)
+    session.execute(chosen(session, _SET_DISPLAY_NAME), values)

@@ -3,8 +3,7 @@
 import unicodedata
 from typing import Any
 
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.profile import preferences, queries
@@ -31,16 +30,8 @@ def update_profile(
         account = sessions.hold(rt, session, principal)
         if display_name is not None and name != account.display_name:
             queries.set_display_name(session, account.id, name, now)
-        audit.record(
-            rt,
-            session,
-            Action.USER_UPDATE_PROFILE,
-            EntityType.USER,
-            client=client,
-            user_id=account.id,
-            entity_id=account.id,
-            details={} if display_name is None else {"display_name": name},
-        )
+        told = {} if display_name is None else {"display_name": name}
+        users.record(rt, session, Action.USER_UPDATE_PROFILE, account, client, told)
         return users.get(session, account.id)
 
 
@@ -60,20 +51,12 @@ def update_preferences(
         merged = change.merged_into(account.preferences)
         if merged != account.preferences:
             users_queries.set_columns(session, account.id, now, preferences=merged)
-        audit.record(
-            rt,
-            session,
-            Action.USER_UPDATE_PREFERENCES,
-            EntityType.USER,
-            client=client,
-            user_id=account.id,
-            entity_id=account.id,
-            details={
-                "changed_fields": list(change.built_in),
-                "custom_upsert_count": len(change.custom),
-                "custom_remove_count": len(change.removed),
-            },
-        )
+        told = {
+            "changed_fields": list(change.built_in),
+            "custom_upsert_count": len(change.custom),
+            "custom_remove_count": len(change.removed),
+        }
+        users.record(rt, session, Action.USER_UPDATE_PREFERENCES, account, client, told)
     return merged
 
 

@@ -1,18 +1,20 @@
 """Use cases of public registration."""
 
-from datetime import timedelta
+from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy.orm import Session
+from sqlalchemy.exc import IntegrityError
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.login.errors import PasswordLoginDisabled
 from app.mail import service as mail
-from app.mail.templates import Template
+from app.registration import queries
 from app.registration.errors import RegistrationDisabled
 from app.settings import keys
 from app.setup import service as setup
@@ -21,7 +23,13 @@ from app.storage_policies import queries as storage_queries
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import EmailBlocked, EmailInvalid
+from app.users.errors import (
+    EmailBlocked,
+    EmailExists,
+    EmailInvalid,
+    IdentifierExists,
+    UsernameExists,
+)
 from app.users.models import Account, Status
 
 
@@ -33,36 +41,23 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
     EmailExists, IdentifierExists; the first in this order.
     Source: spec 01 §4; decision A24.
     """
-    with rt.reading() as connection:
-        setup.require_ready(connection)
+    setup.require_ready_now(rt)
     _require_open(rt)
-    _require_allowed(rt, email)
+    address = _allowed_address(rt, email)
     users.require_acceptable(password)
-    identifiers.username(username)  # `create` checks both again; a hash is too dear for nothing
-    identifiers.email(email)
+    name = identifiers.username(username)
+    if address is None:
+        raise EmailInvalid
     password_hash = rt.passwords.hash(password)
-    quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
-    needs_activation, terms = is_activation_needed(rt), _terms(rt)
     now = rt.clock.now()
-    with rt.transaction() as session:
-        # No lock: an ordinary account never changes the set-up state, and what leaves READY right
-        # now might as well have left it right after.
-        group_id = storage_queries.find_default_group_id(session)
-        if group_id is None:
-            raise SystemNotInitialized
-        new = users.NewUser(
-            username=username,
-            email=email,
-            password_hash=password_hash,
-            activated_at=None if needs_activation else now,
-            storage_quota=quota,
-            policy_group_id=group_id,
-        )
-        account = users.create(session, new, now)
-        if needs_activation:
-            _send_activation(rt, session, account, *terms)
-        _record(rt, session, Action.USER_REGISTER, account, client)
-    return account
+    new = users.NewUser(
+        username=name,
+        email=address,
+        password_hash=password_hash,
+        activated_at=None if is_activation_needed(rt) else now,
+        storage_quota=rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
+    )
+    return _add(rt, users.columns(new, name, address, now), client)
 
 
 def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
@@ -74,18 +69,17 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     """
     if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
-    with rt.reading() as connection:
-        found = users_queries.find_by_identifier(connection, identifiers.identifier(identifier))
-    if found is None or not _is_waiting(found) or _is_blocked(rt, found.email):
+    account = users_queries.find_called(rt.database, identifiers.identifier(identifier))
+    if account is None or not _is_waiting(account) or _is_blocked(rt, account.email):
         return
-    terms = _terms(rt)
-    with rt.transaction() as session:
-        users_queries.lock(session, found.id)
-        account = users_queries.find_account(session, found.id)
-        if account is None or not _is_waiting(account):
-            return  # it was disabled, activated or deleted meanwhile
-        if _send_activation(rt, session, account, *terms):
-            _record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
+    purpose, address = Purpose.REGISTER_ACTIVATION, account.email
+    if tokens.seconds_to_wait(rt, account.id, purpose, address):
+        return
+    put = queries.PUT_FOR_WAITING
+    issue = tokens.issue(rt, purpose, address, account.username, put, holder_id=account.id)
+    entry = users.entry(rt, Action.USER_RESEND_REGISTRATION, account, client)
+    if rt.database.change_together(issue.store, *issue.recording(entry), issue.send):
+        mail.wake(rt)
 
 
 def is_activation_needed(rt: Runtime) -> bool:
@@ -104,16 +98,56 @@ def _require_open(rt: Runtime) -> None:
         raise RegistrationDisabled
 
 
-def _require_allowed(rt: Runtime, typed: str) -> None:
-    """Apply the e-mail policy, which comes before every rule of form.
+def _allowed_address(rt: Runtime, typed: str) -> str | None:
+    """Apply the e-mail policy, which comes before every rule of form; return the address to store.
 
-    What is no address is on no list; it is refused when its own turn comes.
+    None for what is no address: it is on no list, and is refused when its own turn comes.
     """
     try:
         address = identifiers.email(typed)
     except EmailInvalid:
-        return
+        return None
     users.require_allowed_address(rt, address)
+    return address
+
+
+def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
+    """Insert an account with its mail and its audit entry, all or nothing.
+
+    Raises: SystemNotInitialized, UsernameExists, EmailExists, IdentifierExists.
+    """
+    username, address = columns["username"], columns["email"]
+    entry = audit.entry(
+        rt, Action.USER_REGISTER, EntityType.USER, client=client, entity_name=username
+    )
+    # No lock on the set-up: an ordinary account never changes its state, and what leaves READY
+    # right now might as well have left it right after.
+    steps = [*users.holding_address(rt, address), queries.adding(columns)]
+    if columns["activated_at"] is None:
+        put, own = queries.PUT_FOR_NEW, queries.own(columns)
+        issue = tokens.issue(rt, Purpose.REGISTER_ACTIVATION, address, username, put, **own)
+        steps += [issue.store, issue.send]
+    steps += queries.recording(columns, entry)
+    try:
+        account = queries.add(rt.database, steps, columns)
+    except IntegrityError as error:
+        raise users.taken_meanwhile(error) from error
+    if account is None:
+        raise _why_not(rt, username, address)
+    if account.activated_at is None:
+        mail.wake(rt)
+    return account
+
+
+def _why_not(rt: Runtime, username: str, address: str) -> AppError:
+    """Return why an account was not added, as far as that can still be seen."""
+    with rt.reading() as connection:
+        if storage_queries.find_default_group_id(connection) is None:
+            return SystemNotInitialized()
+        has_username, has_email = users_queries.what_is_taken(connection, username, address)
+    if has_username:
+        return UsernameExists()
+    return EmailExists() if has_email else IdentifierExists()
 
 
 def _is_waiting(account: Account) -> bool:
@@ -127,45 +161,3 @@ def _is_blocked(rt: Runtime, address: str) -> bool:
     except EmailBlocked:
         return True
     return False
-
-
-def _terms(rt: Runtime) -> tuple[timedelta, timedelta]:
-    """Return how long a token lives, and how old it gets before it is replaced."""
-    return (
-        timedelta(seconds=rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS)),
-        timedelta(seconds=rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)),
-    )
-
-
-def _send_activation(
-    rt: Runtime, session: Session, account: Account, life: timedelta, cooldown: timedelta
-) -> bool:
-    """Write the mail with a new token; False while the last token is too young."""
-    purpose, address = Purpose.REGISTER_ACTIVATION, account.email
-    token = tokens.issue(rt, session, account.id, purpose, address, life=life, cooldown=cooldown)
-    if token is None:
-        return False
-    mail.queue(
-        rt,
-        session,
-        Template.REGISTER_ACTIVATION,
-        account.email,
-        username=account.username,
-        token=token,
-    )
-    return True
-
-
-def _record(
-    rt: Runtime, session: Session, action: Action, account: Account, client: Client
-) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.USER,
-        client=client,
-        user_id=account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-    )

@@ -1,12 +1,14 @@
 """Statements on sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Connection,
     String,
     bindparam,
@@ -22,9 +24,9 @@ from sqlalchemy.orm import Session
 from app.audit import queries as audit_queries
 from app.core import bulk
 from app.core.client import Client
-from app.core.db import Database, UTCDateTime
+from app.core.db import Base, Database, UTCDateTime
 from app.core.lookups import Lookup
-from app.core.prepared import Prepared
+from app.core.prepared import Prepared, Row
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
@@ -121,23 +123,55 @@ _COLUMNS = (
     "last_seen_at",
     "expires_at",
 )
-_ADD_IF_UNCHANGED = Prepared(
-    insert(LoginSession).from_select(
-        _COLUMNS,
-        select(*(bindparam(c, type_=LoginSession.__table__.c[c].type) for c in _COLUMNS))
-        .where(
-            User.id == bindparam("user_id"),
-            User.status == bindparam("status"),
-            User.session_version == bindparam("session_version"),
-        )
-        # Not FOR SHARE: it would let a change of the account through that is just being made.
-        .with_for_update(key_share=True, of=User),
-    ),
-    (*_COLUMNS, "status", "session_version"),
-)
-_RECORD_IF_ADDED = audit_queries.add_if(
-    exists(select(LoginSession.id).where(LoginSession.id == bindparam("session_id"))), "session_id"
-)
+
+
+def opening(
+    *conditions: ColumnElement[bool],
+    parameters: Sequence[str] = (),
+    locked: Sequence[type[Base]] = (),
+) -> Prepared:
+    """Return the statement that inserts a session for an account that is as it was read.
+
+    It takes the values of _COLUMNS, then status and session_version, then those of further
+    conditions, whose tables are locked after the account's row.
+    """
+    columns = LoginSession.__table__.c
+    values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
+    unchanged = (
+        User.id == bindparam("user_id"),
+        User.status == bindparam("status"),
+        User.session_version == bindparam("session_version"),
+    )
+    # Not FOR SHARE: it would let a change of the account through that is just being made.
+    chosen = values.where(*unchanged, *conditions).with_for_update(
+        key_share=True, of=(User, *locked)
+    )
+    names = (*_COLUMNS, "status", "session_version", *parameters)
+    return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
+
+
+def was_opened() -> ColumnElement[bool]:
+    """Return the condition that the session `session_id` is there."""
+    wanted = bindparam("session_id", type_=LoginSession.id.type)
+    return exists(select(LoginSession.id).where(LoginSession.id == wanted))
+
+
+_ADD_IF_UNCHANGED = opening()
+_RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What opening a session depends on besides the account, and what it changes with it.
+
+    `opening` is made by the function of this name, `values` are those of its further conditions.
+    Each of `changes` takes its own values and then the session's id, and changes nothing unless
+    that session `was_opened`.
+    """
+
+    opening: Prepared
+    values: Row
+    changes: Sequence[tuple[Prepared, Row]] = ()
 
 
 class Listed(NamedTuple):
@@ -187,13 +221,18 @@ def add_if_unchanged(
     account: Account,
     columns: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
+    claim: Claim | None = None,
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
-    `entry` is None where nothing is recorded. False: status or session_version is another.
+    `entry` is None where nothing is recorded. False: status or session_version is another, or
+    what `claim` depends on does not hold.
     """
+    claim = claim or Claim(_ADD_IF_UNCHANGED, ())
     values = tuple(columns[name] for name in _COLUMNS)
-    steps = [(_ADD_IF_UNCHANGED, (*values, account.status, account.session_version))]
+    seen = account.status, account.session_version
+    steps = [(claim.opening, (*values, *seen, *claim.values))]
+    steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
     if entry is not None:
         told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
         steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))

@@ -9,7 +9,7 @@ ago. The MAC keeps who once saw a token from making up others, or another expiry
 
 import base64
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -29,8 +29,8 @@ LATEST_EXPIRY = 2 ** (8 * EXPIRY_BYTES) - 1
 class RefreshToken:
     """A token taken apart; `text` is what the client holds."""
 
-    text: str
-    selector: bytes
+    text: str = field(repr=False)
+    selector: bytes = field(repr=False)
     expires_at: datetime
 
     @cached_property

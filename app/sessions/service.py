@@ -72,14 +72,17 @@ def open_if_unchanged(
     *,
     is_limited: bool,
     entry: Mapping[str, Any] | None,
+    claim: queries.Claim | None = None,
 ) -> TokenPair | None:
     """Start a session for an account as it was read, and record `entry` with it.
 
     None if the account was disabled or its sessions were ended since: a login that was under way
-    must not outlive that. Costs the same however many sessions the account has.
+    must not outlive that. None, too, if what `claim` depends on does not hold any more. Costs the
+    same however many sessions the account has.
+    Raises: DatabaseConnectionLost, when it may be open; DatabaseUnavailable, when it is not.
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
-    is_open = queries.add_if_unchanged(rt.database, account, columns, entry)
+    is_open = queries.add_if_unchanged(rt.database, account, columns, entry, claim)
     return pair if is_open else None
 
 

@@ -107,14 +107,18 @@ def secret(rt: Runtime, key: Key[str]) -> str:
         return ""
 
 
-def is_mail_complete(texts: Mapping[str, str]) -> bool:
-    """Tell whether mail can be sent by SMTP: host and from address are set (decision E18)."""
-    return bool(texts.get(keys.MAIL_SMTP_HOST.name) and texts.get(keys.MAIL_FROM_ADDRESS.name))
+def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
+    """Tell whether mail can be sent by SMTP: host and from address are set (decision E18).
+
+    `value_of` is what returns a setting.
+    """
+    return bool(value_of(keys.MAIL_SMTP_HOST) and value_of(keys.MAIL_FROM_ADDRESS))
 
 
 def lacks_mail(texts: Mapping[str, str]) -> bool:
     """Tell whether e-mail codes are switched on without a way to send them (spec 04 §6.2)."""
-    return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_mail_complete(texts)
+    is_complete = is_mail_complete(lambda key: _in_force(key, texts))
+    return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_complete
 
 
 def is_cors_contradictory(texts: Mapping[str, str]) -> bool:

@@ -1,14 +1,16 @@
 """The one statement behind the set-up state."""
 
-from sqlalchemy import Connection, exists, literal, select
+from sqlalchemy import Connection, exists, select
 from sqlalchemy.orm import Session
 
+from app.core.db import Database
+from app.core.prepared import Prepared, constant
 from app.setup.state import Facts
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group
 from app.users.models import Role, User
 
-_IS_ADMIN = User.role == literal(Role.ADMIN.value, literal_execute=True)
+_IS_ADMIN = User.role == constant(Role.ADMIN)
 _FACTS = select(
     exists(select(User.id)),
     exists(select(User.id).where(_IS_ADMIN)),
@@ -16,6 +18,14 @@ _FACTS = select(
     exists(select(StoragePolicyGroup.id).where(usable_default_group())),
     exists(select(User.id).where(_IS_ADMIN, User.policy_group_id.is_(None))),
 )
+
+
+_FACTS_NOW = Prepared(_FACTS, ())
+
+
+def facts_now(database: Database) -> Facts:
+    """Return the facts in one read of its own."""
+    return Facts(*map(bool, database.rows(_FACTS_NOW)[0]))
 
 
 def facts(reader: Connection | Session) -> Facts:

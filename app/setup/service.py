@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action
 from app.core import locks
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -37,8 +36,7 @@ class PublicState:
 
 def public_state(rt: Runtime) -> PublicState:
     """Return the set-up state and which ways in are open."""
-    with rt.reading() as connection:
-        facts = queries.facts(connection)
+    facts = queries.facts_now(rt.database)
     passwords = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return PublicState(
         setup_state=state_of(facts),
@@ -63,6 +61,15 @@ def require_ready(reader: Connection | Session) -> None:
         raise SystemNotInitialized
 
 
+def require_ready_now(rt: Runtime) -> None:
+    """Do `require_ready` before a transaction; it may have to be done again within.
+
+    Raises: SystemNotInitialized.
+    """
+    if state_of(queries.facts_now(rt.database)) is not SetupState.READY:
+        raise SystemNotInitialized
+
+
 def create_first_admin(
     rt: Runtime, *, username: str, email: str, password: str, origin: str | None, client: Client
 ) -> Account:
@@ -72,8 +79,7 @@ def create_first_admin(
     site's address if none is set (decision A12). Raises: SystemAlreadyInitialized,
     PasswordInvalid, UsernameInvalid, EmailInvalid. Source: spec 01 §4.
     """
-    with rt.reading() as connection:
-        _require_untouched(queries.facts(connection))
+    _require_untouched(queries.facts_now(rt.database))
     users.require_acceptable(password)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
@@ -94,16 +100,7 @@ def create_first_admin(
         account = users.create(session, new, now)
         if origin is not None:
             _learn_address(session, origin, now)
-        audit.record(
-            rt,
-            session,
-            Action.SYSTEM_SETUP,
-            EntityType.USER,
-            client=client,
-            user_id=account.id,
-            entity_id=account.id,
-            entity_name=account.username,
-        )
+        users.record(rt, session, Action.SYSTEM_SETUP, account, client)
     settings.announce(rt)
     return account
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, exists, select, update
 from sqlalchemy.orm import Session
 
+from app.core.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
 
@@ -18,17 +19,20 @@ def usable_default_group() -> ColumnElement[bool]:
     return StoragePolicyGroup.is_default & StoragePolicyGroup.is_enabled & has_items
 
 
-_DEFAULT_GROUP_ID = (
+# The group new accounts get, as a subquery; no row while the storage route is incomplete.
+DEFAULT_GROUP = (
     select(StoragePolicyGroup.id)
     .where(usable_default_group(), exists().where(StoragePolicy.is_default))
     .order_by(StoragePolicyGroup.id)
-    .limit(1)
+    .limit(constant(1))
+    .offset(constant(0))  # SQLite's dialect would add one as a parameter
+    .subquery("default_group")
 )
 
 
 def find_default_group_id(reader: Reader) -> int | None:
     """Return the group new accounts get; None while the storage route is incomplete."""
-    return reader.execute(_DEFAULT_GROUP_ID).scalar()
+    return reader.execute(select(DEFAULT_GROUP.c.id)).scalar()
 
 
 def find_default_policy(session: Session) -> StoragePolicy | None:

@@ -22,14 +22,14 @@ _CREDENTIALS = select(*ACCOUNT_COLUMNS, User.password_hash).outerjoin(
 )
 _BY_EMAIL = Prepared(_CREDENTIALS.where(User.email == bindparam("key")), ("key",))
 _BY_USERNAME = Prepared(_CREDENTIALS.where(User.username_key == bindparam("key")), ("key",))
-_TAKEN = select(
-    exists(select(User.id).where(User.username_key == bindparam("name_key"))),
-    exists(
-        select(User.id).where(
-            or_(User.email == bindparam("address"), User.pending_email == bindparam("address"))
-        )
-    ),
+# Whether an account has the username, and whether one has the address or is changing to it.
+IS_USERNAME_TAKEN = exists(select(User.id).where(User.username_key == bindparam("username_key")))
+IS_EMAIL_TAKEN = exists(
+    select(User.id).where(
+        or_(User.email == bindparam("email"), User.pending_email == bindparam("email"))
+    )
 )
+_TAKEN = select(IS_USERNAME_TAKEN, IS_EMAIL_TAKEN)
 _ADD = insert(User).returning(User.id)
 _PASSWORD_HASH = Prepared(
     select(User.password_hash).where(User.id == bindparam("user_id")), ("user_id",)
@@ -77,16 +77,27 @@ def find_credentials(database: Database, who: Identifier) -> tuple[Account, str 
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
+def find_called(database: Database, who: Identifier) -> Account | None:
+    """Return the account like `find_by_identifier`; None if nobody is called this."""
+    found = find_credentials(database, who)
+    return found[0] if found else None
+
+
 def find_password_hash(database: Database, user_id: int) -> str | None:
     """Return the hash; None without account or usable password."""
     row = database.row(_PASSWORD_HASH, user_id)
     return row[0] if row else None
 
 
-def what_is_taken(session: Session, name: str, address: str) -> tuple[bool, bool]:
+def has_password(session: Session, user_id: int) -> bool:
+    """Tell whether the account has a usable password (decision E26)."""
+    return _any(session, User.id == user_id, User.password_hash.is_not(None))
+
+
+def what_is_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
     """Tell whether an account has this username in any case, and one this address."""
-    values = {"name_key": username_key(name), "address": address}
-    row = session.connection().execute(_TAKEN, values).one()
+    values = {"username_key": username_key(name), "email": address}
+    row = reader.execute(_TAKEN, values).one()
     return bool(row[0]), bool(row[1])
 
 

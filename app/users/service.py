@@ -1,15 +1,20 @@
 """Creating and finding accounts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
 from app.core import locks
+from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
+from app.core.prepared import Step
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.users import identifiers, queries
@@ -35,7 +40,7 @@ class NewUser:
 
     username: str
     email: str
-    password_hash: str | None
+    password_hash: str | None = field(repr=False)
     role: Role = Role.USER
     activated_at: datetime | None = None
     email_verified_at: datetime | None = None
@@ -53,6 +58,26 @@ def require_acceptable(password: str) -> None:
         raise PasswordInvalid
 
 
+def record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    account: Account,
+    client: Client | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Note in the audit log what the owner of an account did to it, from `client`.
+
+    `client` None: an operator did, on the command line.
+    """
+    audit.record(rt, session, action, **_told(account, client), details=details)
+
+
+def entry(rt: Runtime, action: Action, account: Account, client: Client) -> dict[str, Any] | None:
+    """Return `record` as the columns of an entry; None if it is not recorded."""
+    return audit.entry(rt, action, **_told(account, client))
+
+
 def create(session: Session, new: NewUser, now: datetime) -> Account:
     """Insert an account.
 
@@ -65,11 +90,10 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
         raise UsernameExists
     if has_email:
         raise EmailExists
-    columns = _columns(new, username, email, now)
     try:
-        user_id = queries.add(session, **columns)
+        user_id = queries.add(session, **columns(new, username, email, now))
     except IntegrityError as error:
-        raise _taken_meanwhile(error) from error
+        raise taken_meanwhile(error) from error
     return get(session, user_id)
 
 
@@ -96,7 +120,12 @@ def require_free_address(
 
 def hold_address(session: Session, address: str) -> None:
     """Keep everybody else from claiming this address until the transaction ends."""
-    locks.hold_text(session, f"address:{address}")
+    locks.hold_text(session, _lock_of(address))
+
+
+def holding_address(rt: Runtime, address: str) -> list[Step]:
+    """Return `hold_address` as a step; none where the database needs none."""
+    return locks.holding_text(rt.database, _lock_of(address))
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:
@@ -153,7 +182,8 @@ def named(reader: queries.Reader, typed: str) -> Account:
     return account
 
 
-def _columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
+def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
+    """Return the row of a new account; `username` and `email` are in the form that is stored."""
     return {
         "username": username,
         "username_key": identifiers.username_key(username),
@@ -173,8 +203,8 @@ def _columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str
     }
 
 
-def _taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
-    """Tell which unique column a simultaneous insert won."""
+def taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
+    """Return the error that tells which unique column a simultaneous insert won."""
     # PostgreSQL's own words would quote what was typed.
     diagnosis = getattr(error.orig, "diag", None)
     complaint = (diagnosis.constraint_name or "") if diagnosis else str(error.orig)
@@ -183,3 +213,17 @@ def _taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | Id
     if "email" in complaint:
         return EmailExists()
     return IdentifierExists()
+
+
+def _told(account: Account, client: Client | None) -> dict[str, Any]:
+    return {
+        "entity_type": EntityType.USER,
+        "client": client,
+        "user_id": 0 if client is None else account.id,
+        "entity_id": account.id,
+        "entity_name": account.username,
+    }
+
+
+def _lock_of(address: str) -> str:
+    return f"address:{address}"

@@ -14,32 +14,32 @@ REFRESH_PATH = "/api/v1/auth"
 
 def access_cookie() -> str | None:
     """Return the presented access token; an empty cookie is present too."""
-    return _presented(ACCESS_COOKIE)
+    return presented(ACCESS_COOKIE)
 
 
 def refresh_cookie() -> str | None:
     """Return the presented refresh token; None when there is none."""
-    return _presented(REFRESH_COOKIE) or None
+    return presented(REFRESH_COOKIE) or None
 
 
 def write(response: Response, pair: TokenPair) -> Response:
     """Set the pair and a new CSRF token."""
-    _set(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")
-    _set(response, CSRF_COOKIE, random_token(), pair.refresh_seconds, "/", is_readable=True)
-    _set(response, REFRESH_COOKIE, pair.refresh_token, pair.refresh_seconds, REFRESH_PATH)
+    put(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")
+    put(response, CSRF_COOKIE, random_token(), pair.refresh_seconds, "/", is_readable=True)
+    put(response, REFRESH_COOKIE, pair.refresh_token, pair.refresh_seconds, REFRESH_PATH)
     return response
 
 
 def clear(response: Response) -> Response:
     """Remove all three."""
-    _set(response, ACCESS_COOKIE, "", 0, "/")
-    _set(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
-    _set(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
+    put(response, ACCESS_COOKIE, "", 0, "/")
+    put(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
+    put(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
     return response
 
 
-def _presented(wanted: str) -> str | None:
-    """Return a cookie's value.
+def presented(wanted: str) -> str | None:
+    """Return a cookie's value; None when it was not sent.
 
     Nearly every request asks, and `request.cookies` decodes all the site's cookies to find one.
     """
@@ -51,7 +51,7 @@ def _presented(wanted: str) -> str | None:
     return None
 
 
-def _set(
+def put(
     response: Response, name: str, value: str, seconds: int, path: str, *, is_readable: bool = False
 ) -> None:
     """Add one Set-Cookie header; every value is URL-safe, so nothing needs quoting."""

@@ -18,6 +18,7 @@ from app.core.errors import (
     Forbidden,
     Gone,
     InsufficientStorage,
+    Misconfigured,
     NotFound,
     PreconditionFailed,
     RateLimited,
@@ -42,6 +43,7 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
     ServerFault: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     InsufficientStorage: HTTPStatus.INSUFFICIENT_STORAGE,
 }

@@ -41,6 +41,7 @@ class Operation:
     is_enveloped: bool = True
     is_conditional: bool = False
     is_redirect: bool = False
+    is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
 
     def may_fail_with(self, *errors: type[AppError]) -> None:

@@ -48,7 +48,7 @@ class WholeNumber(fields.Integer):
 
 
 class Switch(fields.Boolean):
-    """A JSON boolean; neither a text nor a number."""
+    """A JSON boolean; no text and no number is one."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
         if not isinstance(value, bool):

@@ -1,12 +1,25 @@
 """All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
 
 from bench.lab import Scenario
-from bench.scenarios import avatars, logins, mails, memory, requests, scale
+from bench.scenarios import (
+    avatars,
+    external_auth,
+    logins,
+    mails,
+    memory,
+    passkeys,
+    requests,
+    scale,
+    second_factors,
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     *requests.SCENARIOS,
     *avatars.SCENARIOS,
     *logins.SCENARIOS,
+    *second_factors.SCENARIOS,
+    *passkeys.SCENARIOS,
+    *external_auth.SCENARIOS,
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,

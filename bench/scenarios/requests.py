@@ -72,14 +72,15 @@ def beside_bare(
                 partial(lab.measure_bare, clients), partial(target, lab, service, clients)
             )
             yield Row(f"bare (for {scenario.name})", "-", clients, bare)
-            yield _compared(scenario, database, clients, bare, runs)
+            yield compared(scenario, database, clients, bare, runs)
 
     return measure
 
 
-def _compared(
+def compared(
     scenario: Scenario, database: str, clients: int, bare: list[Run], runs: list[Run]
 ) -> Row:
+    """Return the row of runs that were measured beside the bare route."""
     figures = [
         scenario.ratio("rate", [r.rate for r in runs], [r.rate for r in bare]),
         scenario.ratio(

@@ -63,6 +63,7 @@ def test_healthy_installation_passes_the_strict_examination(line):
         "site address",
         "cookies",
         "mail",
+        "external sign-in",
         "storage route",
     }
 
@@ -130,7 +131,11 @@ def test_bad_setting_is_a_failure(line, rt):
     [
         ("site address", {"public_site_url": []}),
         ("cookies", {"auth_cookie_secure": False}),
-        ("cookies", {"public_site_url": ["http://files.example"]}),
+        ("site address", {"public_site_url": ["https://192.0.2.7"]}),
+        (
+            "cookies",
+            {"public_site_url": ["http://files.example"], "auth_passkey_login_enabled": False},
+        ),
         ("mail", {"mail_smtp_host": "mail.example"}),
         ("mail", {"mail_from_address": "a@mail.example"}),
     ],

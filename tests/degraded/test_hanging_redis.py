@@ -1,12 +1,8 @@
 """Redis takes connections but does not answer (decision A29): few requests find that out."""
 
-import os
-import signal
-
 import pytest
 
 from app.core import redis as redis_client
-from app.serving import valkey
 from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
@@ -15,16 +11,9 @@ from tests.support.factories import make_user
 
 @pytest.fixture
 def server():
-    """A Valkey of its own; the process that can be made to hang."""
-    with servers.short_folder() as folder:
-        process = valkey.start(folder, folder / "s", persist=False)
-        try:
-            valkey.wait_until_ready(process, folder / "s")
-            process.url = f"unix://{folder / 's'}"
-            yield process
-        finally:
-            process.send_signal(signal.SIGCONT)
-            valkey.stop(process)
+    """A Valkey of its own, which can be made to hang."""
+    with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
+        yield valkey
 
 
 @pytest.fixture
@@ -60,7 +49,7 @@ def signed_in(app, user):
 
 @pytest.fixture
 def hanging(signed_in, server):
-    os.kill(server.pid, signal.SIGSTOP)
+    server.hang()
 
 
 @pytest.mark.usefixtures("hanging")
@@ -89,7 +78,7 @@ def test_what_one_request_found_out_holds_for_every_other_kind(rt, signed_in, as
 @pytest.mark.usefixtures("hanging")
 def test_it_is_used_again_once_it_answers(signed_in, server, asked, clock):
     signed_in.me().ok()
-    os.kill(server.pid, signal.SIGCONT)
+    server.resume()
     clock.advance(seconds=1)
     for _ in range(5):
         signed_in.me().ok()

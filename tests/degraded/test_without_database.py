@@ -206,3 +206,18 @@ def test_a_cut_in_the_middle_of_a_login_leaves_nothing_behind(database, rt, api,
     assert audit_rows(rt, "user_login") == []
     api.login(user).ok()
     assert len(api.get("/auth/sessions").ok()) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("event", ["INSERT ON login_sessions", "UPDATE ON mfa_factors"])
+def test_a_cut_in_the_middle_of_a_second_step_uses_up_no_code(
+    database, rt, api, user, clock, event
+):
+    enabled = give_totp(rt, user, clock)
+    flow_token = start_login(api, user)
+    with connection_cut_at(rt, event):
+        answer = verify(api, flow_token, enabled.app.code()).fails(503, "database.error")
+    assert answer.set_cookies == {}
+    rt.database.close()
+    verify(api, flow_token, enabled.app.code()).ok()
+    assert len(api.get("/auth/sessions").ok()) == 1

@@ -9,8 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.db import Base
+from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
+from app.login import completion
+from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import (
     everything_in_redis,
@@ -20,7 +23,7 @@ from tests.support.challenge import (
     verify,
     wrong,
 )
-from tests.support.factories import audit_rows, change_user, column_of, configure, make_user
+from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
 from tests.support.mailbox import html_of, text_of
 from tests.support.races import at_once
 from tests.support.smtp import HOST, Scripted, Sink, converse
@@ -226,6 +229,48 @@ def test_a_code_is_good_until_its_last_second(rt, api, sink, clock, flow_token):
     code = sent_code(api, sink, flow_token)
     clock.advance(seconds=9)
     verify(api, flow_token, code, EMAIL).ok()
+
+
+# --- all or nothing ------------------------------------------------------------------------------
+
+
+def test_a_login_whose_session_was_certainly_not_opened_can_be_finished(
+    rt, api, user, sink, flow_token, monkeypatch
+):
+    code = sent_code(api, sink, flow_token)
+
+    def fail(*_, **__):
+        raise DatabaseUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(completion.sessions, "open_if_unchanged", fail)
+        verify(api, flow_token, code, EMAIL).fails(503, "database.error")
+    assert count(rt, LoginSession) == 0
+    verify(api, flow_token, code, EMAIL).ok()
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_login_whose_session_may_be_open_is_over(
+    rt, api, user, sink, flow_token, monkeypatch, is_written
+):
+    """The code has no row that would refuse it the second time."""
+    code = sent_code(api, sink, flow_token)
+    real = completion.sessions.open_if_unchanged
+
+    def lose_the_answer(*arguments, **options):
+        if is_written:
+            real(*arguments, **options)
+        raise DatabaseConnectionLost
+
+    with monkeypatch.context() as patch:
+        patch.setattr(completion.sessions, "open_if_unchanged", lose_the_answer)
+        answer = verify(api, flow_token, code, EMAIL).fails(503, "database.error")
+    assert answer.set_cookies == {}
+    verify(api, flow_token, code, EMAIL).fails(401, INVALID)
+    assert count(rt, LoginSession) == (1 if is_written else 0)
+    # Beginning again does not have to wait for the cooldown.
+    again = start_login(api, user)
+    verify(api, again, sent_code(api, sink, again), EMAIL).ok()
 
 
 # --- verifying: what is refused ------------------------------------------------------------------

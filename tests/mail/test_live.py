@@ -87,6 +87,22 @@ def test_killed_between_sending_and_marking_the_service_repeats_that_mail_only(l
         assert len(sink.recipients) == 6 + len(repeated)
 
 
+def test_a_stop_waits_for_the_answer_to_a_mails_content(live, root):
+    with Sink() as sink:
+        use(live.rt, sink.port)
+        configure(live.rt, mail_outbox_dispatch_interval_secs=1)
+        sink.on_mail = lambda _mail: time.sleep(3)
+        queue(live.rt)
+        eventually(lambda: sink.received, "the content")
+        stopped = set(live.workers())
+        for worker in stopped:
+            os.kill(worker, signal.SIGTERM)
+        eventually(lambda: not stopped & set(live.workers()), "the end of the workers")
+        assert [row.status for row in rows(live.rt)] == ["sent"]
+        assert len(sink.received) == 1
+    live.wait()
+
+
 def test_a_stop_does_not_wait_for_mail(live, root):
     configure(live.rt, mail_outbox_dispatch_interval_secs=1)
     with Scripted(lambda _client: None, hangs=True) as server:

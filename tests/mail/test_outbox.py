@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 from prometheus_client import REGISTRY
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.mailer import Mailer
+from app.core.prepared import Compiled
 from app.mail import dispatcher, queries, service, upkeep
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
@@ -22,6 +22,8 @@ from app.web import runtime as web_runtime
 from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import audit_rows, configure, count
 from tests.support.smtp import Scripted
+
+SENT = OutboxMail.status == "sent"
 
 
 def change(rt, **columns):
@@ -40,6 +42,27 @@ def rename(rt, old, new):
 def second(make_app, authority):
     """Another instance on the same database."""
     return make_app(mailer=Mailer(tls=authority.client())).extensions[web_runtime.EXTENSION]
+
+
+def plan_of(rt, prepared):
+    """Return how the database goes about a statement, whose values are all moments or names."""
+    with rt.transaction() as session:
+        connection = session.connection()
+        compiled = Compiled(prepared, connection.dialect)
+        values = [
+            rt.clock.now() if "lease" not in name or "longest" in name else "lease"
+            for name in prepared.parameters
+        ]
+        bound = compiled.bound(values)
+        if rt.database.is_sqlite:
+            asked = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled.text}", bound)
+            return "\n".join(map(str, asked))
+        # Small tables are read whole, and only a plan for any value is kept.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
+        connection.exec_driver_sql(compiled.prepare)
+        asked = connection.exec_driver_sql(f"EXPLAIN {compiled.text}", bound)
+        return "\n".join(map(str, asked))
 
 
 # --- queueing ------------------------------------------------------------------------------------
@@ -259,7 +282,7 @@ def test_a_database_that_goes_away_while_a_mail_is_sent_does_not_repeat_it(
 def test_a_database_that_stays_away_leaves_the_mail_to_its_lease(rt, smtp):
     smtp.on_mail = lambda _mail: rename(rt, "mail_outbox", "elsewhere")
     queue(rt)
-    with pytest.raises(SQLAlchemyError):
+    with pytest.raises(dispatcher.DATABASE_AWAY):
         dispatcher.drain(rt)
     rename(rt, "elsewhere", "mail_outbox")
     assert only_row(rt).status == "sending"
@@ -274,6 +297,62 @@ def test_a_mail_whose_every_sender_died_is_given_up(rt, smtp, clock):
     assert row.last_error == "the last attempt was never finished"
     assert smtp.received == []
     assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+def test_mails_a_clock_ahead_put_off_leave_once_it_is_set_right(rt, smtp, clock, caplog):
+    """Of both, one had been tried and waited for its turn, and one had just been queued."""
+    caplog.set_level(logging.WARNING)
+    clock.advance(days=1)
+    smtp.refusals["first@example.com"] = "450 not now"
+    queue(rt, "first@example.com")
+    dispatcher.drain(rt)
+    queue(rt, "second@example.com")
+    smtp.refusals.clear()
+    clock.advance(days=-1)
+    dispatcher.drain(rt)
+    assert sorted(smtp.recipients) == ["first@example.com", "second@example.com"]
+    assert "the clock was set back: 2 mails" in caplog.text
+
+
+def test_a_lease_of_a_clock_ahead_ends_after_its_usual_time(rt, second, smtp, clock):
+    """And not at once, since whoever holds it may be in the middle of the mail."""
+    queue(rt)
+    until = clock.now() + timedelta(days=1)
+    change(rt, status="sending", lease="gone", attempts=1, due_at=until)
+    dispatcher.drain(rt)
+    assert (only_row(rt).lease, only_row(rt).due_at) == ("gone", clock.now() + dispatcher.LEASE)
+    clock.advance(seconds=59)
+    dispatcher.drain(second)
+    assert smtp.received == []
+    clock.advance(seconds=1)
+    dispatcher.drain(second)
+    assert [row.status for row in rows(rt)] == ["sent"]
+    assert len(smtp.received) == 1
+
+
+def test_a_mail_in_hand_while_the_clock_is_set_back_is_sent_once(rt, second, smtp, clock):
+    def set_back(_mail):
+        clock.advance(days=-1)
+        dispatcher.drain(second)
+
+    smtp.on_mail = set_back
+    queue(rt)
+    assert dispatcher.drain(rt).counts == {MailStatus.SENT: 1}
+    clock.advance(days=1)
+    dispatcher.drain(second)
+    assert len(smtp.received) == 1
+    assert len(audit_rows(rt, "mail_send")) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds"), [("sending", 60 + 60), ("queued", 900 + 60)], ids=["lease", "pause"]
+)
+def test_what_may_be_put_off_so_far_stays_where_it_is(rt, smtp, clock, status, seconds):
+    queue(rt)
+    due_at = clock.now() + timedelta(seconds=seconds)
+    change(rt, status=status, due_at=due_at)
+    dispatcher.drain(rt)
+    assert (only_row(rt).status, only_row(rt).due_at) == (status, due_at)
 
 
 def test_several_senders_send_each_mail_once(rt, second, smtp):
@@ -323,6 +402,31 @@ def test_a_queued_mail_is_sent_without_waiting_for_the_next_look(rt, smtp, runni
     wait_for(lambda: {row.status for row in rows(rt)} == {"sent"})
 
 
+def test_mails_that_follow_one_another_share_a_connection(rt, smtp, running, wait_for):
+    for number in (1, 2, 3):
+        queue(rt, f"user{number}@example.com")
+        wait_for(lambda expected=number: count(rt, OutboxMail, SENT) == expected)
+    assert {mail.connection for mail in smtp.received} == {1}
+
+
+def test_a_connection_is_not_kept_when_no_mail_follows(rt, smtp, running, wait_for, monkeypatch):
+    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 0.1)
+    queue(rt)
+    wait_for(lambda: len(smtp.received) == 1 and not smtp.is_anybody_connected)
+    queue(rt)
+    wait_for(lambda: len(smtp.received) == 2)
+    assert smtp.connections == 2
+
+
+def test_a_server_that_hung_up_meanwhile_is_connected_again(rt, smtp, running, wait_for):
+    smtp.mails_per_connection = 1
+    for number in (1, 2):
+        queue(rt)
+        wait_for(lambda expected=number: count(rt, OutboxMail, SENT) == expected)
+    assert [mail.connection for mail in smtp.received] == [1, 2]
+    assert {row.attempts for row in rows(rt)} == {1}
+
+
 def test_a_mail_of_another_process_is_found_at_the_next_look(rt, second, smtp, running, wait_for):
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     rt.mailer.due.set()
@@ -344,16 +448,16 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
 
 def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
-    failed, look = [], queries.is_any_due
+    failed, look = [], queries.look
 
-    def watched(*arguments):
+    def watched(*arguments, **bounds):
         try:
-            return look(*arguments)
-        except SQLAlchemyError as error:
+            return look(*arguments, **bounds)
+        except dispatcher.DATABASE_AWAY as error:
             failed.append(error)
             raise
 
-    monkeypatch.setattr(queries, "is_any_due", watched)
+    monkeypatch.setattr(queries, "look", watched)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
@@ -375,6 +479,43 @@ def test_a_stop_is_prompt(rt, smtp, wait_for):
     assert not thread.is_alive()
     queue(rt)
     assert sorted(row.status for row in rows(rt)) == ["queued", "sent"]
+
+
+def test_a_stop_waits_for_a_server_that_has_the_content_and_has_not_answered(
+    rt, smtp, wait_for, monkeypatch
+):
+    """Were the mail left to its lease, it would arrive a second time."""
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    arrived, may_answer = threading.Event(), threading.Event()
+
+    def hold(_mail):
+        arrived.set()
+        may_answer.wait(10)
+
+    smtp.on_mail = hold
+    stop, thread = start(rt)
+    queue(rt)
+    assert arrived.wait(10)
+    threading.Timer(1, may_answer.set).start()
+    assert 1 <= seconds_of(stop) < 4
+    assert not thread.is_alive()
+    assert only_row(rt).status == "sent"
+    assert len(smtp.received) == 1
+
+
+def test_a_stop_does_not_wait_for_that_answer_for_ever(rt, smtp, wait_for, monkeypatch):
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "STOP_AFTER_CONTENT_SECONDS", 0.5)
+    may_answer = threading.Event()
+    smtp.on_mail = lambda _mail: may_answer.wait(10)
+    stop, thread = start(rt)
+    queue(rt)
+    wait_for(lambda: rt.mailer.is_content_out)
+    assert 0.5 <= seconds_of(stop) < 3
+    assert only_row(rt).status == "sending"
+    may_answer.set()
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
@@ -541,20 +682,7 @@ def test_what_no_key_opens_is_left_alone(rt):
 
 def test_both_databases_find_the_next_mail_in_the_index(rt):
     """Else each of 100,000 mails would be looked at for every one that is sent."""
-    asked = []
-    sa.event.listen(
-        rt.database.engine, "before_cursor_execute", lambda *args: asked.append(args[2:4])
-    )
-    now = rt.clock.now()
-    with rt.transaction() as session:
-        if not rt.database.is_sqlite:
-            session.execute(
-                sa.text("SET LOCAL enable_seqscan = off")
-            )  # small tables are read whole
-        queries.claim(session, "lease", due=now, until=now)
-        statement, values = asked[-1]
-        explain = "EXPLAIN QUERY PLAN" if rt.database.is_sqlite else "EXPLAIN"
-        plan = session.connection().exec_driver_sql(f"{explain} {statement}", values).all()
-    told = "\n".join(map(str, plan))
-    assert told.count("ix_mail_outbox_status_due_at") == 2
-    assert "SORT" not in told.upper()
+    for statement, selects in ((queries.CLAIM, 2), (queries.LOOK, 4)):
+        told = plan_of(rt, statement)
+        assert told.count("ix_mail_outbox_status_due_at") == selects
+        assert "SORT" not in told.upper()

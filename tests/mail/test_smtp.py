@@ -1,5 +1,6 @@
 """Sending to real SMTP servers, proper ones and others (decision E18; spec 01 §9)."""
 
+import base64
 import logging
 import time
 
@@ -67,6 +68,14 @@ def test_a_server_that_hangs_up_after_each_mail_still_gets_all(rt):
         dispatcher.drain(rt)
         assert sorted(sink.recipients) == [f"user{n}@example.com" for n in range(4)]
     assert {(row.status, row.attempts) for row in rows(rt)} == {("sent", 1)}
+
+
+def test_a_connection_is_not_used_for_more_mails_than_servers_take(rt, smtp, monkeypatch):
+    monkeypatch.setattr(mailer, "MOST_MAILS_PER_CONNECTION", 2)
+    for _ in range(5):
+        queue(rt)
+    dispatcher.drain(rt)
+    assert [mail.connection for mail in smtp.received] == [1, 1, 2, 2, 3]
 
 
 def test_a_changed_server_is_used_from_the_next_mail_on(rt, smtp):
@@ -159,18 +168,39 @@ def test_a_wrong_password_is_named_and_not_repeated(rt, authority):
         assert reason.startswith("the server refused user name and password: 535")
 
 
-def test_a_server_that_repeats_the_password_is_not_quoted(rt):
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "secret-2 is wrong",
+        f"unknown: {encoded('files')}",
+        f"{encoded('secret-2')}: no",
+        encoded("secret-2").rstrip("="),
+        f"5.7.8 <{encoded(chr(0) + 'files' + chr(0) + 'secret-2')}>",
+        f"5.7.8 {encoded('files 0123456789abcdef')}",
+    ],
+)
+def test_a_server_that_repeats_the_log_in_is_not_quoted(rt, told):
     def behave(client):
         client.sendall(b"220 hello\r\n")
         for line in client.makefile("rb"):
-            if line.startswith(b"EHLO"):
-                client.sendall(b"250-hello\r\n250 AUTH LOGIN\r\n")
+            if line.upper().startswith(b"EHLO"):
+                client.sendall(b"250-hello\r\n250 AUTH PLAIN LOGIN\r\n")
             else:
-                client.sendall(b"535 secret-2 is wrong\r\n")
+                client.sendall(f"535 {told}\r\n".encode())
 
     with Scripted(behave) as server:
         use(rt, server.port, username="files", password="secret-2")
-        refusal(rt, "secret-2")
+        assert refusal(rt, "secret-2") == "the server repeats the log-in in its refusal"
+
+
+def test_a_server_may_name_the_user(rt):
+    with Sink(passwords={"files": "secret-1"}) as sink:
+        use(rt, sink.port, username="files", password="secret-2")
+        assert refusal(rt).endswith("535 5.7.8 Authentication credentials invalid")
 
 
 def test_a_password_outside_ascii_is_a_failure_like_any_other(rt):

@@ -7,7 +7,6 @@ import re
 
 import pytest
 import sqlalchemy as sa
-from redis import Redis
 
 from app.core.secret_box import SecretUnreadable
 from app.mfa.models import MfaFactor, MfaRecoveryCode
@@ -16,29 +15,7 @@ from tests.support.authenticator import enable_totp, start_setup
 from tests.support.factories import configure, count, make_user
 from tests.support.mailbox import text_of
 from tests.support.smtp import HOST, Sink
-
-
-def everything_in(database):
-    """Return every value of every column of every table, as text."""
-    with database.connect() as connection:
-        for table in sa.inspect(connection).get_table_names():
-            for row in connection.execute(sa.text(f'SELECT * FROM "{table}"')):
-                yield from (str(value) for value in row if value is not None)
-
-
-def everything_at(redis_url):
-    """Return every key and every value in Redis, whatever its type."""
-    read = {
-        "string": lambda client, key: [client.get(key)],
-        "hash": lambda client, key: [text for pair in client.hgetall(key).items() for text in pair],
-        "set": lambda client, key: client.smembers(key),
-        "zset": lambda client, key: client.zrange(key, 0, -1),
-        "list": lambda client, key: client.lrange(key, 0, -1),
-    }
-    with Redis.from_url(redis_url, decode_responses=True) as client:
-        for key in client.scan_iter():
-            yield key
-            yield from read[client.type(key)](client, key)
+from tests.support.stores import everything_at, everything_in
 
 
 def plain_digests(text):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import contextmanager
 
 import pyotp
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
+from app.core.flow_store import FlowState
 from app.mfa import flows, queries, recovery_codes, totp_setup
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import service as sessions
@@ -267,14 +269,20 @@ def test_another_site_can_neither_start_nor_finish(signed_in):
 
 
 MEANWHILE = {
-    "session ended": (lambda rt, user, session_id: upkeep.revoke(rt, session_id), TokenInvalid),
+    "session ended": (
+        lambda rt, user, session_id: upkeep.revoke(rt, session_id),
+        TokenInvalid,
+        lambda rt, user: None,
+    ),
     "account disabled": (
         lambda rt, user, _: change_user(rt, user, status="disabled"),
         AccountDisabled,
+        lambda rt, user: change_user(rt, user, status="active"),
     ),
     "activation taken back": (
         lambda rt, user, _: change_user(rt, user, activated_at=None),
         PendingActivation,
+        lambda rt, user: change_user(rt, user, activated_at=rt.clock.now()),
     ),
 }
 
@@ -283,7 +291,7 @@ MEANWHILE = {
 def test_a_finish_overtaken_is_refused_and_keeps_the_setup(rt, signed_in, user, clock, event):
     flow_token, app = start_setup(signed_in, clock)
     stale = sessions.authenticate(rt, signed_in.access_token)
-    act, refusal = MEANWHILE[event]
+    act, refusal, undo = MEANWHILE[event]
     act(rt, user, stale.session_id)
     with pytest.raises(refusal):
         totp_setup.finish(
@@ -296,6 +304,84 @@ def test_a_finish_overtaken_is_refused_and_keeps_the_setup(rt, signed_in, user, 
         )
     assert count(rt, MfaFactor) == count(rt, MfaRecoveryCode) == 0
     assert audit_rows(rt, "user_mfa_enable") == []
+    undo(rt, user)
+    signed_in.login(user).ok()
+    finish_setup(signed_in, flow_token, app.code()).ok()
+
+
+@pytest.mark.parametrize("how", ["changed", "reset", "revoked"])
+def test_a_setup_ends_with_the_accounts_sessions(rt, signed_in, user, clock, mailbox, how):
+    """Whoever had the account a moment ago must not have prepared the next way in."""
+    flow_token, app = start_setup(signed_in, clock)
+    password = user.password if how == "revoked" else "another good one"
+    if how == "changed":
+        body = {"current_password": user.password, "new_password": password}
+        signed_in.put("/auth/password", body).ok()
+    elif how == "reset":
+        signed_in.post("/auth/password/reset/request", {"email": user.email}).ok()
+        body = {"token": mailbox.token(mailbox.only()), "new_password": password}
+        signed_in.post("/auth/password/reset/confirm", body).ok()
+    else:
+        with rt.transaction() as session:
+            sessions.revoke_all(rt, session, user.id)
+    if how != "changed":
+        signed_in.login(user, password).ok()
+    finish_setup(signed_in, flow_token, app.code()).fails(401, "auth.token_invalid")
+    finish_setup(signed_in, flow_token, "x").fails(401, "auth.token_invalid")
+    assert show(signed_in) == NONE
+    flow_token, app = start_setup(signed_in, clock)
+    finish_setup(signed_in, flow_token, app.code()).ok()
+
+
+def test_ending_other_sessions_leaves_the_setup(signed_in, clock):
+    flow_token, app = start_setup(signed_in, clock)
+    signed_in.delete("/auth/sessions/others").ok()
+    finish_setup(signed_in, flow_token, app.code()).ok()
+
+
+def test_a_setup_whose_outcome_is_unknown_is_not_opened_again(
+    rt, signed_in, user, clock, monkeypatch
+):
+    flow_token, app = start_setup(signed_in, clock)
+    real = rt.database.transaction
+
+    @contextmanager
+    def loses_the_answer_to_its_commit():
+        with real() as session:
+            yield session
+        raise DatabaseUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rt.database, "transaction", loses_the_answer_to_its_commit)
+        finish_setup(signed_in, flow_token, app.code()).fails(503, "database.error")
+    assert flows.totp_setups(rt).find(flow_token).state is FlowState.CONSUMED
+    answer = finish_setup(signed_in, flow_token, app.code())
+    answer.fails(403, "auth.mfa_factor_already_exists")
+    assert count(rt, MfaFactor) == 1
+
+
+def test_redis_is_not_asked_within_a_transaction(rt, signed_in, clock, monkeypatch):
+    flow_token, app = start_setup(signed_in, clock)
+    open_transactions, asked_within = [], []
+    real_transaction, real_command = rt.database.transaction, rt.redis.execute_command
+
+    @contextmanager
+    def transaction():
+        open_transactions.append(1)
+        try:
+            with real_transaction() as session:
+                yield session
+        finally:
+            open_transactions.pop()
+
+    def command(*arguments, **options):
+        asked_within.extend(open_transactions)
+        return real_command(*arguments, **options)
+
+    monkeypatch.setattr(rt.database, "transaction", transaction)
+    monkeypatch.setattr(rt.redis, "execute_command", command)
+    finish_setup(signed_in, flow_token, app.code()).ok()
+    assert asked_within == []
 
 
 def test_a_finish_overtaken_by_the_end_of_its_setup_is_refused(

@@ -1,91 +1,16 @@
 """The reference page in a real browser, on the service as bin/serve runs it."""
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import urlsplit
 
-import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.support import images
-from tests.support.launcher import Service
+from tests.support.browser import Step, needs_chromium
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 PASSWORD = "a first password"
 NEW_PASSWORD = "a second password"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH"),
-]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def origin(tmp_path: Path) -> Iterator[str]:
-    """The address of a service that nobody has used yet."""
-    service = Service(tmp_path / "instance")
-    service.start()
-    yield f"http://localhost:{service.port}"
-    service.close()
-
-
-@pytest.fixture
-def page(chromium: Browser, origin: str) -> Iterator[Page]:
-    """The reference page; the test fails when it complains or speaks to anybody else."""
-    complaints: list[str] = []
-    hosts: set[str] = set()
-    page = chromium.new_page()
-    page.on("console", lambda entry: entry.type == "error" and complaints.append(entry.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
-    page.goto(f"{origin}/api/v1/docs")
-    yield page
-    page.close()
-    assert complaints == []
-    # Pictures inside a style sheet are data and have no host.
-    assert hosts - {""} == {urlsplit(origin).netloc}
-
-
-class Step:
-    """One step of the panel, as its reader sees it."""
-
-    def __init__(self, page: Page, title: str) -> None:
-        heading = page.get_by_role("heading", name=title, exact=True)
-        self.node = page.locator("li.step").filter(has=heading)
-        self.said = self.node.locator(".said")
-        self.answer = self.node.get_by_label("Answer")
-        self.request = self.node.get_by_label("Request")
-
-    def press(self, name: str) -> None:
-        self.node.get_by_role("button", name=name, exact=True).click()
-
-    def fill(self, label: str, value: str) -> None:
-        self.field(label).fill(value)
-
-    def field(self, label: str) -> Locator:
-        return self.node.get_by_label(label, exact=True)
-
-    def says(self, words: str) -> None:
-        expect(self.said).to_contain_text(words)
+pytestmark = needs_chromium
 
 
 def set_up_and_sign_in(page: Page) -> None:
@@ -142,7 +67,7 @@ def test_a_first_session_can_be_walked_through_to_its_end(page: Page) -> None:
     logout.press("Sign out")
     logout.says("Signed out.")
     expect(page.locator("#account")).to_have_text("Signed out")
-    expect(page.locator(".progress")).to_have_text("8 of 8 steps done")
+    expect(page.locator("#first-session .progress")).to_have_text("8 of 8 steps done")
 
 
 def test_the_steps_can_be_taken_with_the_keyboard_alone(page: Page) -> None:

@@ -6,7 +6,6 @@ import pytest
 import sqlalchemy as sa
 
 from app.administration import accounts
-from app.contact_verification import tokens
 from app.contact_verification.models import ContactToken, Purpose
 from app.passwords import service
 from app.sessions import service as sessions
@@ -21,6 +20,7 @@ from tests.support.factories import (
     configure,
     count,
     delete_user,
+    issue_token,
     make_user,
 )
 from tests.support.mailbox import text_of
@@ -28,14 +28,6 @@ from tests.support.races import at_once
 
 INVALID = 400, "auth.contact_verification_invalid"
 MANY = 16
-
-
-def issued(rt, user, purpose, address=None):
-    """Return a token for another purpose."""
-    address = address or user.email
-    life, cooldown = timedelta(days=1), timedelta()
-    with rt.transaction() as session:
-        return tokens.issue(rt, session, user.id, purpose, address, life=life, cooldown=cooldown)
 
 
 def row_of(rt, user):
@@ -155,7 +147,7 @@ def test_a_reset_does_not_forgive_failed_logins(api, user, mailed, clock):
 
 def test_a_change_of_address_that_was_asked_for_is_dropped(rt, api, user, mailed):
     change_user(rt, user, pending_email="next@example.com")
-    other = issued(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
+    other = issue_token(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
     confirm(api, mailed(user)).ok()
     assert column_of(rt, user, "pending_email") is None
     assert count(rt, ContactToken) == 0
@@ -188,7 +180,7 @@ def test_the_token_is_taken_as_it_is(api, user, mailed, spelled):
 
 @pytest.mark.parametrize("purpose", [Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE])
 def test_a_token_for_something_else_is_invalid_and_stays(rt, api, user, purpose):
-    token = issued(rt, user, purpose)
+    token = issue_token(rt, user, purpose)
     confirm(api, token).fails(*INVALID)
     assert count(rt, ContactToken) == 1
 
@@ -318,7 +310,7 @@ def test_a_newer_link_replaces_it(api, user, mailed, clock):
 def test_a_change_of_the_password_voids_it(rt, signed_in, user, mailed):
     token = mailed(user)
     change_user(rt, user, pending_email="next@example.com")
-    issued(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
+    issue_token(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
     change(signed_in, user.password).ok()
     confirm(signed_in, token, "yet another password").fails(*INVALID)
     assert count(rt, ContactToken) == 0
@@ -350,7 +342,7 @@ def test_a_confirmed_change_of_address_voids_it(signed_in, user, mailed, mailbox
 
 def test_an_activation_by_an_operator_voids_the_activation_link(rt, line, api, user):
     change_user(rt, user, activated_at=None, email_verified_at=None)
-    token = issued(rt, user, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
     assert line.json("users", "verify-email", user.username)["email_verified"] is True
     answer = api.get(f"/auth/contact-verification/confirm?token={token}")
     assert "contact_verification=invalid" in answer.headers["Location"]

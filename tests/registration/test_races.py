@@ -103,14 +103,14 @@ def test_an_address_is_either_registered_or_changed_to(app, rt, attempt):
 def test_a_registration_overtaken_by_the_end_of_the_storage_route_is_refused(
     app, rt, api, monkeypatch
 ):
-    real = setup.require_ready
+    real = setup.require_ready_now
 
-    def overtaken(reader):
-        real(reader)
+    def overtaken(rt):
+        real(rt)
         monkeypatch.undo()
         remove_storage_route(rt)
 
-    monkeypatch.setattr(setup, "require_ready", overtaken)
+    monkeypatch.setattr(setup, "require_ready_now", overtaken)
     answer = registration(app, "late", "late@example.com")()
     answer.fails(400, "validation.system_not_initialized")
     assert count(rt, User) == 1

@@ -8,6 +8,13 @@ import pytest
 
 from app.core import logs
 from tests.support.factories import configure, make_user
+from tests.support.passkeys import (
+    Authenticator,
+    finish_login,
+    finish_registration,
+    start_login,
+    start_registration,
+)
 
 TYPED = "the wrong password typed"
 
@@ -58,6 +65,26 @@ def test_a_whole_life_leaves_no_secret_in_the_log(rt, api, browser, user, lines)
     assert "/api/v1/auth/login" in logged
     for secret in secrets - {""}:
         assert secret not in logged
+
+
+def test_passkeys_leave_neither_flows_nor_answers_in_the_log(rt, signed_in, lines):
+    configure(rt, public_site_url=["http://localhost"])
+    device = Authenticator()
+    started = start_registration(signed_in)
+    made = device.create(started["public_key"])
+    finish_registration(signed_in, started["flow_id"], made).ok()
+    stranger = signed_in.stranger()
+    for bent in ({}, {"flags": 0}, {"response": {"signature": "="}}):
+        begun = start_login(stranger)
+        proof = device.get(begun["public_key"], **bent)
+        answer = finish_login(stranger, begun["flow_id"], proof)
+        assert answer.status in {200, 400, 401}
+        secrets = [begun["flow_id"], begun["public_key"]["publicKey"]["challenge"]]
+        secrets += [proof["rawId"], proof["response"]["userHandle"], proof["response"]["signature"]]
+        logged = lines()
+        assert "/api/v1/auth/passkeys/login/finish" in logged
+        assert not [secret for secret in secrets if len(secret) > 1 and secret in logged]
+    assert started["flow_id"] not in lines()
 
 
 def test_a_failing_database_leaves_no_parameter_in_the_log(rt, api, user, lines, monkeypatch):
@@ -146,3 +173,17 @@ def test_a_message_with_line_breaks_stays_on_one_line(capfd):
     written = capfd.readouterr().err
     assert written.count("\n") == 1
     assert "one\\ntwo\\x1b[31m\\u202ethree \\ud800 caf\u00e9" in written
+
+
+@pytest.mark.parametrize("name", ["urllib3.connectionpool", "requests_oauthlib.oauth2_session"])
+def test_libraries_that_repeat_secrets_are_quiet_even_at_debug(name):
+    """They would log URLs with codes, client secrets, and whole token answers."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        logs.configure("text", "DEBUG")
+        assert not logging.getLogger(name).isEnabledFor(logging.DEBUG)
+        assert logging.getLogger("app.core").isEnabledFor(logging.DEBUG)
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])

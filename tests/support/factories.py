@@ -2,13 +2,16 @@
 
 import itertools
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from app.audit.models import AuditEntry
+from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.tokens import PREFIX
 from app.core.runtime import Runtime
+from app.core.tokens import digest, random_token
 from app.settings import service as settings
 from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
@@ -85,6 +88,30 @@ def column_of(rt: Runtime, user: KnownUser, name: str) -> Any:
     """Return one stored column of an account."""
     with rt.reading() as connection:
         return connection.execute(sa.select(getattr(User, name)).where(User.id == user.id)).scalar()
+
+
+def issue_token(
+    rt: Runtime,
+    user: KnownUser,
+    purpose: Purpose,
+    address: str | None = None,
+    life: timedelta = timedelta(days=1),
+) -> str:
+    """Give an account a token, in place of the last one for this purpose; return it as mailed."""
+    token, now = PREFIX + random_token(), rt.clock.now()
+    with rt.transaction() as session:
+        its_row = ContactToken.user_id == user.id, ContactToken.purpose == purpose
+        session.execute(sa.delete(ContactToken).where(*its_row))
+        row = ContactToken(
+            user_id=user.id,
+            purpose=purpose,
+            token_digest=digest(token),
+            address=address or user.email,
+            created_at=now,
+            expires_at=now + life,
+        )
+        session.add(row)
+    return token
 
 
 def configure(rt: Runtime, **values: Any) -> None:

@@ -48,9 +48,8 @@ class Service:
 
     def launch(self, **settings: str) -> subprocess.Popen[bytes]:
         """Run the launcher without waiting; keyword X sets GATEHOUSE_X."""
-        ours = {"INSTANCE": str(self.instance), "BIND": f"127.0.0.1:{self.port}", "WORKERS": "2"}
-        environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
-        environ |= {f"GATEHOUSE_{name}": value for name, value in (ours | settings).items()}
+        ours = {"BIND": f"127.0.0.1:{self.port}", "WORKERS": "2"}
+        environ = self._environ(ours | settings)
         with self.output.open("wb") as output, self.errors.open("wb") as errors:
             launcher = subprocess.Popen(
                 [sys.executable, "-m", "app.serving.launch"],
@@ -61,6 +60,18 @@ class Service:
             )
         self._launchers.append(launcher)
         return launcher
+
+    def _environ(self, settings: dict[str, str]) -> dict[str, str]:
+        foreign = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+        ours = {"INSTANCE": str(self.instance)} | settings
+        return foreign | {f"GATEHOUSE_{name}": value for name, value in ours.items()}
+
+    def flask(self, *arguments: str) -> str:
+        """Run a command of the `flask` command line beside the service; return what it printed."""
+        command = [sys.executable, "-m", "flask", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self._environ({}), check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
 
     def start(self, **settings: str) -> subprocess.Popen[bytes]:
         """Run the launcher and return it once it announced the service with all processes."""

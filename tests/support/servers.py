@@ -78,14 +78,42 @@ def redis_server(number: int = 0) -> Iterator[str]:
     if url := os.environ.get("TEST_REDIS_URL"):
         yield f"{url}{'&' if '?' in url else '?'}db={number}"
         return
-    with short_folder() as folder:
-        socket_path = folder / "v.sock"
-        process = valkey.start(folder, socket_path, persist=False)
-        try:
-            valkey.wait_until_ready(process, socket_path)
-            yield f"unix://{socket_path}"
-        finally:
-            valkey.stop(process)
+    with short_folder() as folder, PrivateValkey(folder) as server:
+        yield server.url
+
+
+class PrivateValkey:
+    """A Valkey that keeps nothing, to be treated badly; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._socket = folder, folder / "v.sock"
+        self.url = f"unix://{self._socket}"
+
+    def __enter__(self) -> "PrivateValkey":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.resume()
+        valkey.stop(self._process)
+
+    def start(self) -> None:
+        """Start it, for the first time or again."""
+        self._process = valkey.start(self._folder, self._socket, persist=False)
+        valkey.wait_until_ready(self._process, self._socket)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def hang(self) -> None:
+        """Have it take connections and answer none."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have it answer again."""
+        self._process.send_signal(signal.SIGCONT)
 
 
 # --- PostgreSQL --------------------------------------------------------------------------------

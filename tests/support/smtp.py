@@ -74,6 +74,10 @@ class Sink:
         self._thread.join(10)
 
     @property
+    def is_anybody_connected(self) -> bool:
+        return bool(self._open)
+
+    @property
     def recipients(self) -> list[str]:
         """The address each mail went to."""
         return [address for mail in self.received for address in mail.recipients]

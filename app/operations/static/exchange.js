@@ -6,8 +6,16 @@ const LONGEST_TEXT = 20000;
 const SECRET = /password|secret|token|code$/i;
 const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
 
-export function showExchange(host, { request, answer }) {
-  replace(host, requestBlock(request), answerBlock(answer));
+// A part is { title, request, answer }, or { title, note } for what happens without a request; only
+// what has several parts gives them titles.
+export function showExchange(host, parts) {
+  replace(host, parts.flatMap(part));
+}
+
+function part({ title, note, request, answer }) {
+  const heading = title && el("h4", { class: "part" }, title);
+  if (note) return [heading, el("p", { class: "quiet" }, note)];
+  return [heading, requestBlock(request), answerBlock(answer)];
 }
 
 export function outcome(answer) {

@@ -24,6 +24,8 @@ for (const panel of panels) {
   addContent(panel.id, panel.title);
 }
 addContent("operations", "All routes");
+// The address may name a panel, which was not there yet when the browser looked for it.
+document.getElementById(window.location.hash.slice(1))?.scrollIntoView();
 document.addEventListener("exchange", showAccount);
 showAccount();
 showReference(document.getElementById("swagger-ui"));

@@ -1,13 +1,24 @@
 // A panel of steps that walks through a series of calls, one after the other.
 //
-// A step: { id, title, method, path, why, action, fields(memory), call(values), explain(exchange,
-// memory), extra(exchange, tools), isSettled(memory) }. `memory` is shared by a panel's steps.
+// A step: { id, title, method, path, why, action, fields, explain(data, memory, request),
+// extra(data, tools), isSettled(memory) }. `memory` is shared by a panel's steps. The body is what
+// the fields hold unless there is a body(values). A step that is more than one call also has
+// { route, perform(call, trace), stop, stopAction }: `perform` begins with `call`, sends by
+// `trace.send(call, title)`, tells by `trace.note(title, text)` and `trace.say(text)`, forgets both
+// by `trace.restart()`, returns the last exchange, and throws an Unfinished when the service is not
+// what ends it; `stop` ends it.
 
-import { prepared, send } from "./api.js";
+import { csrfToken, prepared, send } from "./api.js";
 import { el, replace } from "./dom.js";
 import { outcome, showExchange } from "./exchange.js";
+import { Stopped, Unfinished } from "./unfinished.js";
 
-export function stepsPanel({ id, title, lead, steps }) {
+const LAPSED = new Set(["auth.token_missing", "auth.token_expired"]);
+const REFRESH_FIRST = "the access token's time is over; “Refresh the tokens” gets a new one.";
+const SIGN_IN_FIRST = "nobody is signed in.";
+
+// `notice` is an element above the steps; `isOpen` opens the first of them.
+export function stepsPanel({ id, title, lead, steps, notice, isOpen }) {
   const memory = {};
   const progress = el("p", { class: "progress", role: "status" });
   const views = [];
@@ -20,11 +31,13 @@ export function stepsPanel({ id, title, lead, steps }) {
   }
 
   refresh();
-  views[0].open();
+  if (isOpen) views[0].open();
+  document.addEventListener("exchange", refresh);
   return el(
     "section",
     { class: "panel", id, "aria-labelledby": `${id}-title` },
     el("header", { class: "panel-head" }, el("h2", { id: `${id}-title` }, title), el("p", {}, lead)),
+    notice,
     progress,
     el("ol", { class: "steps" }, views.map((view) => view.node)),
   );
@@ -45,8 +58,10 @@ class StepView {
     this.node = el("li", { class: "step", id: `step-${step.id}`, "data-state": "todo" }, this.details);
   }
 
+  // The toggle event comes later; what it fills in now keeps the page from growing under a reader.
   open() {
     this.details.open = true;
+    this.#prepare();
   }
 
   // Opens the step as the next thing to do: with the keyboard in its first control.
@@ -59,8 +74,10 @@ class StepView {
 
   // A step can be settled without having been run here: an earlier visit, or another step, did it.
   settle() {
-    const isSettled = !this.isDone && this.step.isSettled?.(this.memory);
-    if (isSettled) this.#become("settled", "already done");
+    const { state } = this.node.dataset;
+    const isSettled = Boolean(this.step.isSettled?.(this.memory));
+    if (isSettled && !this.isDone) this.#become("settled", "already done");
+    if (!isSettled && state === "settled") this.#become("todo", "");
   }
 
   #details() {
@@ -70,7 +87,7 @@ class StepView {
       {},
       this.mark,
       el("h3", {}, step.title),
-      el("code", { class: "route" }, el("b", {}, step.method), ` ${step.path}`),
+      el("code", { class: "route" }, el("b", {}, step.method), ` ${step.route || step.path}`),
       this.outcome,
       this.state,
     );
@@ -86,9 +103,10 @@ class StepView {
     const form = el("form", { novalidate: true, autocomplete: "on" }, fields, this.button);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.run(this.#call());
+      if (this.isRunning) this.step.stop?.();
+      else this.#submit();
     });
-    form.addEventListener("input", () => this.#preview());
+    form.addEventListener("input", () => this.isRunning || this.#preview());
     return form;
   }
 
@@ -116,32 +134,82 @@ class StepView {
   }
 
   #call() {
+    const { method, path, fields, body } = this.step;
     const values = Object.fromEntries(new FormData(this.form));
-    const { method, path } = this.step;
-    return { method, path: path.slice(1), body: this.step.fields ? values : undefined };
+    return { method, path: path.slice(1), body: body ? body(values) : fields && values };
   }
 
   #preview() {
-    showExchange(this.exchange, { request: prepared(this.#call()), answer: null });
+    showExchange(this.exchange, [{ request: prepared(this.#call()), answer: null }]);
+  }
+
+  #submit() {
+    const { perform, explain } = this.step;
+    const call = this.#call();
+    return perform ? this.#attempt((trace) => perform(call, trace), explain) : this.run(call);
   }
 
   // Sends a call, this step's own or one of its extra, and shows what came of it.
-  async run(call, explain = this.step.explain) {
+  run(call, explain = this.step.explain) {
+    return this.#attempt((trace) => trace.send(call), explain);
+  }
+
+  async #attempt(work, explain) {
     if (this.isRunning) return null;
     this.#busy(true);
-    const shown = await send(call);
-    this.#busy(false);
-    this.shown = shown;
-    showExchange(this.exchange, shown);
-    this.outcome.textContent = outcome(shown.answer);
-    const { answer } = shown;
-    this.said.className = `said ${answer.ok ? "is-good" : "is-bad"}`;
-    this.said.textContent = answer.ok ? explain(answer.json.data, this.memory, call) : refused(answer);
-    this.#become(answer.ok ? "done" : "failed", answer.ok ? "done" : "refused");
-    if (explain === this.step.explain) this.#showExtra(answer);
-    this.refresh();
-    this.#showNext();
-    return answer;
+    this.#say("", "");
+    try {
+      const { request, answer } = await work(this.#trace());
+      const said = answer.ok ? explain(answer.json.data, this.memory, request) : refused(answer);
+      this.#conclude(answer.ok, said, outcome(answer));
+      if (explain === this.step.explain) this.#showExtra(answer);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Unfinished)) throw error;
+      this.#giveUp(error);
+      return null;
+    } finally {
+      this.#busy(false);
+      this.refresh();
+      this.#showNext();
+    }
+  }
+
+  // Collects the parts of one attempt and shows them as they come.
+  #trace() {
+    const parts = [];
+    const show = (part) => {
+      parts.push(part);
+      this.shown = parts;
+      showExchange(this.exchange, parts);
+    };
+    return {
+      restart: () => parts.splice(0),
+      say: (text) => this.#say(text, ""),
+      note: (title, note) => show({ title, note }),
+      send: async (call, title) => {
+        const exchange = await send(call);
+        show({ title, ...exchange });
+        return exchange;
+      },
+    };
+  }
+
+  #conclude(isGood, said, outcomeText) {
+    this.outcome.textContent = outcomeText;
+    this.#say(said, isGood ? "is-good" : "is-bad");
+    this.#become(isGood ? "done" : "failed", isGood ? "done" : "refused");
+  }
+
+  #giveUp(error) {
+    this.outcome.textContent = "";
+    this.#say(error.message, error instanceof Stopped ? "" : "is-bad");
+    if (!(error instanceof Stopped)) this.#become("failed", "not done");
+  }
+
+  #say(text, kind) {
+    this.said.className = `said ${kind}`;
+    this.said.textContent = text;
   }
 
   #showExtra(answer) {
@@ -161,22 +229,25 @@ class StepView {
   }
 
   #become(state, words) {
-    this.isDone = state !== "failed";
+    this.isDone = state === "done" || state === "settled";
     this.node.dataset.state = state;
-    this.state.textContent = `, ${words}`;
-    this.mark.textContent = this.isDone ? "✓" : "!";
-    if (state === "settled") this.outcome.textContent = words;
+    this.state.textContent = words && `, ${words}`;
+    this.mark.textContent = this.isDone ? "✓" : state === "failed" ? "!" : String(this.index + 1);
+    if (state === "settled" || state === "todo") this.outcome.textContent = words;
   }
 
   #busy(isBusy) {
     this.isRunning = isBusy;
     this.form.setAttribute("aria-busy", String(isBusy));
-    this.button.setAttribute("aria-disabled", String(isBusy));
+    const { action, stop, stopAction } = this.step;
+    this.button.setAttribute("aria-disabled", String(isBusy && !stop));
+    this.button.textContent = isBusy && stop ? stopAction : action;
   }
 }
 
 function refused(answer) {
   if (answer.failure) return `The service did not answer: ${answer.failure}`;
   const { code, msg } = answer.json || {};
+  if (LAPSED.has(code)) return `Refused with ${code}: ${csrfToken() ? REFRESH_FIRST : SIGN_IN_FIRST}`;
   return code ? `Refused with ${code}: ${msg}` : `Refused with ${answer.status}.`;
 }

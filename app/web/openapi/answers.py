@@ -91,6 +91,7 @@ def responses(operation: Operation, refusals: Iterable[type[AppError]], data: An
         by_status.setdefault(status_of(error), []).append(error)
     if operation.access and (operation.is_enveloped or operation.is_redirect):
         by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
+    by_status.setdefault(HTTPStatus.INTERNAL_SERVER_ERROR, []).append(Unexpected)
     described: Answer = {str(operation.status): _success(operation, data)}
     if operation.is_conditional:
         described["304"] = _answer("The version named by If-None-Match is still current.", ["ETag"])

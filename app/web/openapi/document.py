@@ -107,6 +107,8 @@ def _operation(
             _data(plugin, operation),
         ),
     }
+    if operation.is_deprecated:
+        described["deprecated"] = True
     if operation.body is not None:
         schema = plugin.reference(operation.body())
         described["requestBody"] = {"required": True, "content": {answers.JSON: {"schema": schema}}}

@@ -1,11 +1,11 @@
 // From an empty installation to a signed-out administrator, one call at a time.
 
 import { stepsPanel } from "../steps.js";
+import { loginStep, password } from "./login_step.js";
 import { sessionTable } from "./session_table.js";
 
 const username = { name: "username", label: "Username", value: "admin", autocomplete: "username" };
 const email = { name: "email", label: "E-mail", value: "admin@example.com", autocomplete: "email" };
-const password = { label: "Password", type: "password" };
 
 const steps = [
   {
@@ -42,26 +42,7 @@ const steps = [
       return `${data.username} is the administrator. Nobody is signed in by that.`;
     },
   },
-  {
-    id: "login",
-    title: "Sign in",
-    method: "POST",
-    path: "/auth/login",
-    why: "Sets three cookies: access and refresh token, which no script can read, and a CSRF token, which this page reads and sends back with every change.",
-    action: "Sign in",
-    fields: [
-      { name: "identifier", label: "Username or e-mail", autocomplete: "username" },
-      { ...password, name: "password", autocomplete: "current-password" },
-    ],
-    explain(data, memory, { body }) {
-      memory.hasAdmin = true;
-      memory.current_password = body.password;
-      const minutes = Math.round(data.expires_in / 60);
-      return data.status === "authenticated"
-        ? `Signed in. The access token lives for ${minutes} minutes.`
-        : `The password is right, but the answer is ${data.status}: something is still owed.`;
-    },
-  },
+  loginStep,
   {
     id: "me",
     title: "Who am I?",
@@ -126,5 +107,6 @@ export const firstSession = {
       title: firstSession.title,
       lead: "Eight calls to a running service, in the order in which an application makes them. Each step shows what is sent and what comes back; nothing here is simulated.",
       steps,
+      isOpen: true,
     }),
 };

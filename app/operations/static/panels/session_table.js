@@ -2,21 +2,12 @@
 
 import { el } from "../dom.js";
 import { pill } from "../exchange.js";
+import { ownTable, rowButton, shortTime } from "./table.js";
 
 export function sessionTable(sessions, { run }) {
   const rows = sessions.map((session) => row(session, run));
   return [
-    el(
-      "div",
-      { class: "table-wrap" },
-      el(
-        "table",
-        {},
-        el("caption", { class: "visually-hidden" }, "Sessions of this account"),
-        el("thead", {}, el("tr", {}, ["Browser", "Address", "Last seen"].map(columnHead), columnHead(""))),
-        el("tbody", {}, rows),
-      ),
-    ),
+    ownTable("Sessions of this account", ["Browser", "Address", "Last seen"], rows),
     sessions.length > 1 && othersButton(rows, sessions, run),
   ];
 }
@@ -35,7 +26,7 @@ function row(session, run) {
     el("td", {}, where, session.is_current && [" ", pill("this one", "plain")]),
     el("td", {}, session.ip_address || "unknown"),
     el("td", {}, shortTime(session.last_seen_at)),
-    el("td", {}, el("button", { type: "button", class: "small", "aria-label": label, click: end }, "Revoke")),
+    rowButton("Revoke", label, end),
   );
   return node;
 }
@@ -56,14 +47,6 @@ function ended(session) {
   return session.is_current
     ? "This session is over, and with it the cookies: sign in again to go on."
     : "The session is over. Its access token was refused from that moment on.";
-}
-
-function columnHead(text) {
-  return text ? el("th", { scope: "col" }, text) : el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Action"));
-}
-
-function shortTime(moment) {
-  return new Date(moment).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
 }
 
 // A user agent is long and half of it is history; the product people know is in its middle.

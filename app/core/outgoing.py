@@ -1,0 +1,379 @@
+"""Requests to servers of others, whose addresses come from an administrator or from a document.
+
+Invariants: nothing internal is reached, because every address a name stands for is looked at and
+the connection is made to the address that was looked at, not to the name; nobody is redirected; a
+request ends in time, however slowly its bytes arrive, and never holds more than its limit; TLS is
+verified; no proxy, cookie or password of the environment takes part.
+"""
+
+import http.client
+import io
+import logging
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import certifi
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+import app
+from app.core import addresses, reaching
+from app.core.reaching import AddressInfo
+
+log = logging.getLogger(__name__)
+
+USER_AGENT = f"Gatehouse/{app.__version__}"
+LARGEST_BYTES = 1024 * 1024
+CHUNK_BYTES = 64 * 1024
+# For each of a name's addresses, so that one that does not answer leaves time for the next.
+CONNECT_SECONDS = 4.0
+# The system's resolver cannot be interrupted; these many may be stuck in it.
+LOOKUPS_AT_ONCE = 4
+
+# What comes out of the libraries below, UnicodeError for a name or a header of odd characters.
+UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
+
+Resolve = Callable[[str, int], list[AddressInfo]]
+
+
+class Refused(requests.RequestException):
+    """A request that is not sent, or an answer that is not read; the text names no secret."""
+
+
+class TookTooLong(Refused, requests.Timeout):
+    """The answer was not complete in time."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long one request may take in all, and how large its answer may be, decompressed."""
+
+    seconds: float = 15.0
+    largest_bytes: int = LARGEST_BYTES
+
+
+class Outgoing:
+    """Sends requests within limits to whom it may.
+
+    `allow_loopback` is the development switch: servers on this machine, by plain HTTP as well, if
+    the address itself says so. `tls` replaces the certificates this machine trusts, `resolve` the
+    system's resolver.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_loopback: bool = False,
+        limits: Limits | None = None,
+        tls: ssl.SSLContext | None = None,
+        resolve: Resolve = reaching.look_up,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.allow_loopback = allow_loopback
+        self._tls = tls
+        self._resolve = resolve
+        self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """Return what checks a server's certificate; made once, since reading them all is slow."""
+        if self._tls is not None:
+            return self._tls
+        known = ssl.get_default_verify_paths()
+        # A machine with nothing but Python may have no list of its own.
+        file = None if known.cafile or known.capath else certifi.where()
+        return ssl.create_default_context(cafile=file)
+
+    def allows(self, url: str) -> bool:
+        """Tell whether the URL may be asked, as far as its text says; its address is seen later."""
+        try:
+            self._check(url)
+        except Refused:
+            return False
+        return True
+
+    def guard(self, session: requests.Session) -> None:
+        """Have the session send all its requests through here."""
+        session.trust_env = False
+        session.headers.clear()
+        session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
+        session.adapters.clear()
+        session.mount("", GuardedAdapter(self))
+
+    def get(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        """Return the complete answer, whatever its status; `params` are added to the query.
+
+        Raises: requests.RequestException.
+        """
+        with requests.Session() as session:
+            self.guard(session)
+            return session.get(url, params=params, headers=headers)
+
+    def attempt(self, url: str) -> "Attempt":
+        """Return what one request to this URL needs.
+
+        Raises: Refused.
+        """
+        return Attempt(self, *self._check(url))
+
+    def resolve(self, host: str, port: int, seconds: float) -> list[AddressInfo]:
+        """Look a name up, for so long at most; meanwhile the event loop goes on.
+
+        Raises: OSError, UnicodeError.
+        """
+        ends_at = time.monotonic() + seconds
+        if not self._lookups.acquire(timeout=seconds):
+            raise TimeoutError
+
+        def ask() -> list[AddressInfo]:
+            try:
+                return self._resolve(host, port)
+            finally:
+                self._lookups.release()
+
+        return reaching.within(max(ends_at - time.monotonic(), 0), ask)
+
+    def _check(self, url: str) -> tuple[str, str, int]:
+        """Return scheme, host and port of a URL that may be asked.
+
+        Raises: Refused.
+        """
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise Refused("the URL is malformed") from None
+        host = parts.hostname or ""
+        if not host or parts.username is not None or parts.fragment or not url.isprintable():
+            raise Refused("the URL has no host, or has a user name or a fragment")
+        if parts.scheme == "https":
+            return parts.scheme, host, port or 443
+        if parts.scheme == "http" and self.allow_loopback and is_loopback_name(host):
+            return parts.scheme, host, port or 80
+        raise Refused(f"{host}: the URL must be https")
+
+
+class GuardedAdapter(HTTPAdapter):
+    """The transport of a guarded session, which reads each answer to its end."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        super().__init__()
+        self._outgoing = outgoing
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,  # noqa: ARG002
+        timeout: Any = None,  # noqa: ARG002
+        verify: Any = True,  # noqa: ARG002
+        cert: Any = None,  # noqa: ARG002
+        proxies: Any = None,  # noqa: ARG002
+    ) -> requests.Response:
+        """Send a request; time-out, verification and proxies are not the caller's to choose.
+
+        Raises: Refused, and its subclass TookTooLong.
+        """
+        attempt = self._outgoing.attempt(request.url or "")
+        # What the libraries say may repeat the URL's query, so it goes no further.
+        try:
+            with attempt.watched():
+                answer = attempt.send(request)
+                response = self.build_response(request, answer)
+                response.raw = io.BytesIO(attempt.read(answer))
+        except UNREADABLE as error:
+            raise attempt.failure(error) from None
+        if response.is_redirect:
+            raise Refused(f"{attempt.host}: redirects are not followed")
+        return response
+
+
+class Attempt:
+    """One request: its connection, and the time it has left."""
+
+    def __init__(self, outgoing: Outgoing, scheme: str, host: str, port: int) -> None:
+        self.host = host
+        self.is_over = False
+        self._outgoing = outgoing
+        self._scheme = scheme
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._ends_at = time.monotonic() + outgoing.limits.seconds
+
+    def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
+        """Connect, send, and return the answer once its head was read."""
+        return self._pool().urlopen(
+            request.method or "GET",
+            request.path_url,
+            body=request.body,
+            headers=request.headers,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            decode_content=False,
+            timeout=urllib3.Timeout(connect=self._seconds_left(), read=self._seconds_left()),
+        )
+
+    def read(self, answer: urllib3.BaseHTTPResponse) -> bytes:
+        """Return the whole body, decompressed piece by piece.
+
+        Raises: Refused when there is more than the limit, TookTooLong.
+        """
+        body = bytearray()
+        try:
+            for piece in answer.stream(CHUNK_BYTES, decode_content=True):
+                body += piece
+                if len(body) > self._outgoing.limits.largest_bytes:
+                    raise Refused(f"{self.host}: the answer is too large")
+        finally:
+            answer.close()
+        # A body without a length just ends where the watch cut it off.
+        self._seconds_left()
+        return bytes(body)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to an address that was looked at.
+
+        Raises: OSError, Refused.
+        """
+        connection = reaching.reached(
+            self._allowed_addresses(), each=CONNECT_SECONDS, ends_at=self._ends_at
+        )
+        connection.settimeout(self._seconds_left())
+        self._follow(connection)
+        return connection
+
+    def failure(self, error: Exception) -> Refused:
+        """Return what may be told of an error; what it says itself may be too much."""
+        cause = _innermost(error)
+        if isinstance(cause, Refused):
+            return cause
+        if self.is_over or isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
+            return self._late()
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return Refused(f"{self.host}: the certificate is not valid: {cause.verify_message}")
+        return Refused(f"{self.host}: no answer that can be read ({type(cause).__name__})")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """End the conversation when its time is over: a socket's own starts with every byte."""
+        timer = threading.Timer(self._seconds_left(), self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if self._socket is not None:
+                self._socket.close()
+
+    def _pool(self) -> urllib3.HTTPConnectionPool:
+        if self._scheme == "https":
+            tls = self._outgoing.tls
+            return _HttpsPool(self.host, self._port, attempt=self, ssl_context=tls)
+        return _HttpPool(self.host, self._port, attempt=self)
+
+    def _allowed_addresses(self) -> list[AddressInfo]:
+        """Return the addresses of the host.
+
+        Raises: Refused if a single one is internal: a name that mixes them is a trick.
+        """
+        found = self._outgoing.resolve(self.host, self._port, self._seconds_left())
+        for *_, address in found:
+            if not self._is_allowed(str(address[0])):
+                log.warning("%s stands for %s, which is not asked", self.host, address[0])
+                raise Refused(f"{self.host}: the address is internal")
+        return found
+
+    def _is_allowed(self, text: str) -> bool:
+        try:
+            address = addresses.parse(text)
+        except ValueError:
+            return False
+        if self._outgoing.allow_loopback and is_loopback_name(self.host):
+            return address.is_loopback
+        return addresses.is_public(address)
+
+    def _seconds_left(self) -> float:
+        left = self._ends_at - time.monotonic()
+        if left <= 0 or self.is_over:
+            raise self._late()
+        return left
+
+    def _late(self) -> TookTooLong:
+        return TookTooLong(f"{self.host}: the answer was not complete in time")
+
+    def _follow(self, connected: socket.socket) -> None:
+        """Watch this connection, with TLS or without, by a handle of our own."""
+        self._socket = socket.socket(fileno=os.dup(connected.fileno()))
+        if self.is_over:
+            self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Http(HTTPConnection):
+    """A connection to the address that was looked at."""
+
+    def __init__(self, *arguments: Any, attempt: Attempt, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._attempt = attempt
+
+    def _new_conn(self) -> socket.socket:
+        return self._attempt.connect()
+
+
+class _Https(HTTPSConnection):
+    """A connection to the address that was looked at; the certificate must be the name's."""
+
+    def __init__(self, *arguments: Any, attempt: Attempt, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._attempt = attempt
+
+    def _new_conn(self) -> socket.socket:
+        return self._attempt.connect()
+
+
+class _HttpPool(urllib3.HTTPConnectionPool):
+    ConnectionCls: ClassVar[type[HTTPConnection]] = _Http  # type: ignore[misc]
+
+
+class _HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls: ClassVar[type[HTTPSConnection]] = _Https  # type: ignore[misc]
+
+
+def is_loopback_name(host: str) -> bool:
+    """Tell whether the host, as written, can be nothing but this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return addresses.parse(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _innermost(error: Exception) -> Exception:
+    """Return what the libraries have wrapped; a refusal of our own is an OSError to them."""
+    while error.args and isinstance(error.args[-1], Exception):
+        error = error.args[-1]
+    return error

@@ -1,0 +1,89 @@
+"""Finds and reaches a server within a time, whatever the DNS and its addresses do."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# As getaddrinfo gives it: family, type, protocol, canonical name, address.
+AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
+
+
+def connected(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
+    """Return a connection to the first address of a host that takes one.
+
+    An address has `each` seconds at the most, and never more than its share of what is left: one
+    that swallows everything must not use up the time of those behind it. All of it, the question to
+    the DNS included, ends after `altogether` seconds. Later the connection waits `each` seconds.
+    Raises: OSError, that of the last address.
+    """
+    ends_at = time.monotonic() + altogether
+    found = within(altogether, lambda: look_up(host, port))
+    connection = reached(found, each=each, ends_at=ends_at)
+    connection.settimeout(each)
+    return connection
+
+
+def look_up(host: str, port: int) -> list[AddressInfo]:
+    """Return what a name stands for, in the system's order of preference.
+
+    Raises: OSError; UnicodeError for what cannot be a name.
+    """
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+def reached(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
+    """Return a connection to the first of these addresses that takes one.
+
+    `ends_at` is a moment of the monotonic clock; for `each` and the rest see `connected`.
+    """
+    failure = OSError("its name has no address")
+    for tried, (family, kind, protocol, _, address) in enumerate(found):
+        seconds = min(each, (ends_at - time.monotonic()) / (len(found) - tried))
+        if seconds <= 0:
+            raise TimeoutError
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(seconds)
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        else:
+            return connection
+    raise failure
+
+
+def own_name(seconds: float) -> str:
+    """Return what this machine calls itself to servers (RFC 5321 §4.1.1.1, §4.1.3).
+
+    Its full name, or else its address in brackets; the DNS is asked for so many seconds.
+    """
+    try:
+        name = within(seconds, socket.getfqdn)
+        if "." in name:
+            return name
+        return f"[{within(seconds, lambda: socket.gethostbyname(socket.gethostname()))}]"
+    except OSError:
+        return "[127.0.0.1]"
+
+
+def within(seconds: float, ask: Callable[[], T]) -> T:
+    """Return the answer to a question that knows no end of its own; its thread may outlast this.
+
+    Raises: TimeoutError, and what `ask` raises.
+    """
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="DNS question", daemon=True).start()
+    return answer.result(timeout=seconds)

@@ -1,0 +1,101 @@
+"""What was fetched from elsewhere, kept for a while and never fetched twice at once."""
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from app.core.clock import Clock
+
+T = TypeVar("T")
+
+LIFE = timedelta(minutes=5)  # decision A25
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Generic[T]):
+    """What one fetch brought, and when; every fetch makes an object of its own."""
+
+    value: T
+    at: float
+
+
+class _Fetch(Generic[T]):
+    """A fetch under way; after `done` there is what it found, or why it failed."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.found: Found[T] | None = None
+        self.error: Exception | None = None
+
+
+class Remembered:
+    """Values by key, each fetched when it is asked for and not yet, or no longer, known.
+
+    However many ask for one key meanwhile, one of them fetches and the others wait for what it
+    finds. They get its failure as well, so that a dead server is not asked by each in turn; but no
+    failure is kept, and who asks after that tries again.
+    """
+
+    def __init__(self, clock: Clock, life: timedelta = LIFE) -> None:
+        self._clock = clock
+        self._life = life.total_seconds()
+        self._lock = threading.Lock()
+        self._known: dict[Hashable, Found[Any]] = {}
+        self._fetches: dict[Hashable, _Fetch[Any]] = {}
+
+    def get(self, key: Hashable, fetch: Callable[[], T]) -> Found[T]:
+        """Return what is known under the key, fetched unless it is fresh.
+
+        Raises: whatever `fetch` does.
+        """
+        found = self._known.get(key)
+        if found is not None and self._is_fresh(found):
+            return found
+        return self._fetched(key, fetch, None)
+
+    def newer(self, key: Hashable, than: Found[T], fetch: Callable[[], T]) -> Found[T]:
+        """Return what was fetched after `than`, for whoever found that something is missing in it.
+
+        Raises: whatever `fetch` does.
+        """
+        return self._fetched(key, fetch, than)
+
+    def _fetched(self, key: Hashable, fetch: Callable[[], T], than: Found[T] | None) -> Found[T]:
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None and found is not than and self._is_fresh(found):
+                return found
+            under_way = self._fetches.get(key)
+            if under_way is None:
+                mine = self._fetches[key] = _Fetch()
+        if under_way is None:
+            return self._fetch(key, fetch, mine)
+        under_way.done.wait()
+        if under_way.error is not None:
+            raise under_way.error
+        # Neither: who fetched was stopped, say by its own time-out, which is nobody else's.
+        return under_way.found or self._fetched(key, fetch, than)
+
+    def _fetch(self, key: Hashable, fetch: Callable[[], T], mine: _Fetch[T]) -> Found[T]:
+        try:
+            mine.found = Found(fetch(), self._clock.monotonic())
+        except Exception as error:
+            mine.error = error
+            raise
+        finally:
+            with self._lock:
+                del self._fetches[key]
+                if mine.found is not None:
+                    self._keep(key, mine.found)
+            mine.done.set()
+        return mine.found
+
+    def _keep(self, key: Hashable, found: Found[Any]) -> None:
+        """Remember it, and forget what is no longer fresh."""
+        self._known = {k: f for k, f in self._known.items() if self._is_fresh(f)}
+        self._known[key] = found
+
+    def _is_fresh(self, found: Found[Any]) -> bool:
+        return self._clock.monotonic() - found.at < self._life

@@ -1,0 +1,1 @@
+"""Signing in with an identity that another service vouches for."""

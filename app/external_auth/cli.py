@@ -1,0 +1,161 @@
+"""`flask external-auth`: what people may sign in with. KEY is a provider's key, or KIND/KEY."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from app.external_auth import providers, responses
+from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.kinds import ALIASES
+from app.external_auth.models import Provider
+from app.external_auth.provider_rules import CLAIMS
+from app.web.cli import Commands, Shown, details, printable, read_secret, table
+from app.web.runtime import runtime
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
+
+group = Commands(
+    "external-auth", help="Sign-in by other services; KEY is a provider's key, or KIND/KEY."
+)
+kind_choice = click.Choice([*sorted(kind.value for kind in ProviderKind), *ALIASES])
+
+
+def _fields(*, is_new: bool) -> Callable[[F], F]:
+    """Add the options of a provider's fields; left out they keep what is there, or the default."""
+    options = [
+        click.option("--name", "display_name", required=False, help="What people call it."),
+        click.option("--client-id", required=is_new, help="Who we are to the provider."),
+        click.option(
+            "--client-secret",
+            "secret",
+            envvar=SECRET_VARIABLE,
+            help="Its secret for us; - reads it from standard input, or asks for it. "
+            f"Arguments show in process lists: prefer - or {SECRET_VARIABLE}.",
+        ),
+        click.option("--issuer-url", help="Where its discovery document is (oidc)."),
+        click.option("--authorization-url", help="By hand (generic_oauth2)."),
+        click.option("--token-url", help="By hand (generic_oauth2)."),
+        click.option("--userinfo-url", help="By hand (generic_oauth2)."),
+        click.option("--scopes", help="What is asked for, separated by spaces."),
+        click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
+        click.option("--icon-url", help="An https address, or a path of this site."),
+        click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
+        click.option(
+            "--auto-provision/--no-auto-provision",
+            "auto_provision_enabled",
+            default=None,
+            help="Make an account for an identity that has none.",
+        ),
+        click.option(
+            "--auto-link/--no-auto-link",
+            "auto_link_verified_email_enabled",
+            default=None,
+            help="Link an identity to the account of its verified address.",
+        ),
+        click.option(
+            "--require-email-verified/--no-require-email-verified",
+            default=None,
+            help="Refuse new identities without a verified address.",
+        ),
+        click.option(
+            "--allowed-domain",
+            "allowed_domains",
+            multiple=True,
+            help="Take new identities with addresses of this domain only; may be repeated.",
+        ),
+        *(
+            click.option(f"--{claim.replace('_', '-')}", help="A claim's name (generic_oauth2).")
+            for claim in CLAIMS
+        ),
+    ]
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@group.command("kinds")
+def kinds() -> Shown:
+    """List the kinds of provider and what each takes."""
+    data = [responses.kind(kind) for kind in sorted(ProviderKind)]
+    rows = [[k["kind"], k["display_name"], k["protocol"], k["description"]] for k in data]
+    return Shown(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
+
+
+@group.command("list")
+def list_providers() -> Shown:
+    """List the providers by display name."""
+    data = [responses.provider(found) for found in providers.list_all(runtime())]
+    rows = [[p["key"], p["provider_kind"], p["display_name"], p["enabled"]] for p in data]
+    return Shown(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
+
+
+@group.command("add")
+@click.argument("kind", type=kind_choice)
+@click.option("--key", required=True, help="Its name in addresses: letters, digits, hyphens.")
+@_fields(is_new=True)
+def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
+    """Set up a provider of KIND."""
+    given = _given(typed)
+    made = providers.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
+    return _shown(made, "was added")
+
+
+@group.command("update")
+@click.argument("key")
+@_fields(is_new=False)
+def update(key: str, secret: str | None, **typed: Any) -> Shown:
+    """Change what is given of a provider; an empty text clears what need not be there."""
+    changed = providers.update(runtime(), key, secret=_secret(secret), **_given(typed))
+    return _shown(changed, "was changed")
+
+
+@group.command("enable")
+@click.argument("key")
+def enable(key: str) -> Shown:
+    """Let people sign in with a provider."""
+    return _shown(providers.set_enabled(runtime(), key, enabled=True), "is enabled")
+
+
+@group.command("disable")
+@click.argument("key")
+def disable(key: str) -> Shown:
+    """Keep people from signing in with a provider; links and sessions stay."""
+    return _shown(providers.set_enabled(runtime(), key, enabled=False), "is disabled")
+
+
+@group.command("test")
+@click.argument("key")
+def test(key: str) -> Shown:
+    """Ask a provider what can be asked without anybody signing in."""
+    data = responses.test_result(providers.test(runtime(), key))
+    facts = {name: value for name, value in data.items() if name != "checks"}
+    checks = {check["name"]: check["message"] for check in data["checks"]}
+    return Shown(data, details(facts | checks))
+
+
+@group.command("remove")
+@click.argument("key")
+def remove(key: str) -> Shown:
+    """Delete a provider with its links; the accounts stay."""
+    return _shown(providers.remove(runtime(), key), "was removed")
+
+
+def _given(typed: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in typed.items() if value is not None and value != ()}
+
+
+def _secret(typed: str | None) -> str | None:
+    return read_secret("Client secret") if typed == "-" else typed
+
+
+def _shown(provider: Provider, what: str) -> Shown:
+    name = f"{provider.provider_kind}/{provider.key}"
+    return Shown(responses.provider(provider), printable(f"{name} {what}"))

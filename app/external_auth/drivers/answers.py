@@ -1,0 +1,53 @@
+"""Reading the JSON that a provider answers with."""
+
+import json
+from typing import Any, NoReturn
+
+import requests
+
+from app.core.outgoing import Refused
+from app.external_auth.drivers.errors import ProviderRejected
+
+
+def parsed(text: bytes | str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises: ValueError, also for NaN and for one nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def value(response: requests.Response) -> Any:
+    """Return what a successful answer says, of whatever content type it claims to be.
+
+    Raises: ProviderRejected.
+    """
+    if not 200 <= response.status_code < 300:
+        raise ProviderRejected(f"status {response.status_code}")
+    try:
+        return parsed(response.content)
+    except ValueError:
+        raise ProviderRejected("the answer is not JSON") from None
+
+
+def members(response: requests.Response) -> dict[str, Any]:
+    """Return the members of the object that a successful answer consists of.
+
+    Raises: ProviderRejected.
+    """
+    found = value(response)
+    if not isinstance(found, dict):
+        raise ProviderRejected("the answer is not an object")
+    return found
+
+
+def transport_reason(error: requests.RequestException) -> str:
+    """Name an error of the transport; only our own are known to repeat no secret."""
+    return str(error) if isinstance(error, Refused) else type(error).__name__
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,127 @@
+"""What a provider says about somebody, brought into the form all providers share (spec 03 §7)."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from app.external_auth.drivers.errors import ProviderRejected
+
+LONGEST_SUBJECT = 255
+LONGEST_NAMESPACE = 512
+LONGEST_EMAIL = 254
+LONGEST_NAME = 255
+
+# Control characters, and halves of surrogate pairs, which JSON can spell and nothing can store.
+_UNSTORABLE = ("Cc", "Cs")
+
+
+def subject(value: Any) -> str:
+    """Return the id under which the provider knows somebody.
+
+    Raises: ProviderRejected.
+    """
+    if not isinstance(value, str) or not value or _is_unstorable(value):
+        raise ProviderRejected("the subject is missing or has control characters")
+    if len(value.encode()) > LONGEST_SUBJECT:
+        raise ProviderRejected("the subject is too long")
+    return value
+
+
+def namespace(value: str) -> str:
+    """Return whose subjects these are.
+
+    Raises: ProviderRejected.
+    """
+    if _is_unstorable(value) or not 0 < len(value.encode()) <= LONGEST_NAMESPACE:
+        raise ProviderRejected("the issuer is too long")
+    return value
+
+
+def email(value: Any) -> str | None:
+    """Return the address, None when there is none.
+
+    Raises: ProviderRejected.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ProviderRejected("the e-mail address is not a text")
+    address = value.strip()
+    if not address:
+        return None
+    local, _, domain = address.partition("@")
+    labels = domain.split(".")
+    is_valid = local and "@" not in domain and len(labels) > 1 and all(labels)
+    if not is_valid or _is_unstorable(address) or re.search(r"\s", address):
+        raise ProviderRejected("the e-mail address is not valid")
+    if len(address.encode()) > LONGEST_EMAIL:
+        raise ProviderRejected("the e-mail address is too long")
+    return address
+
+
+def name(value: Any) -> str | None:
+    """Return a display name or username; None when there is none, or it is not a text."""
+    if not isinstance(value, str):
+        return None
+    kept = "".join(c for c in value if unicodedata.category(c) not in _UNSTORABLE).strip()
+    return kept.encode()[:LONGEST_NAME].decode(errors="ignore").strip() or None
+
+
+def flag(value: Any) -> bool:
+    """Return a JSON boolean; False when it is missing.
+
+    Raises: ProviderRejected for anything else: "false" is true to some and false to others.
+    """
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise ProviderRejected("email_verified is not a boolean")
+    return value
+
+
+def lenient_flag(value: Any) -> bool:
+    """Return a boolean that may be spelled as a text (spec 03 §7.2); False when it is missing.
+
+    Raises: ProviderRejected.
+    """
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    return flag(value)
+
+
+def text(value: Any) -> str | None:
+    """Return a text without surrounding space, or a number as text; None for anything else."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def find(answer: Mapping[str, Any], path: str) -> Any:
+    """Return the value an administrator's claim name points at; None when there is none.
+
+    A leading slash makes it a JSON pointer (RFC 6901); else it is a key, or a path with dots.
+    """
+    if path.startswith("/"):
+        steps = [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+        return _walk(answer, steps)
+    if path in answer:
+        return answer[path]
+    return _walk(answer, path.split("."))
+
+
+def _walk(value: Any, steps: list[str]) -> Any:
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and re.fullmatch(r"0|[1-9][0-9]{0,5}", step):
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def _is_unstorable(text: str) -> bool:
+    return any(unicodedata.category(c) in _UNSTORABLE for c in text)

@@ -1,0 +1,144 @@
+"""What an OpenID provider says about itself, and its keys (OpenID Connect Discovery 1.0)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import requests
+
+from app.core.outgoing import Outgoing
+from app.core.remembered import Found, Remembered
+from app.external_auth.drivers import answers
+from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
+
+PATH = "/.well-known/openid-configuration"
+
+Document = Mapping[str, Any]
+KeySet = tuple[Mapping[str, Any], ...]
+
+
+class Issuer(Protocol):
+    """Whose documents are asked for; equal ones share what is remembered."""
+
+    @property
+    def url(self) -> str:
+        """Return what stands before the path of the discovery document."""
+
+    def calls_itself(self, name: str) -> bool:
+        """Tell whether this may stand as the issuer in the document."""
+
+    def signs_as(self, name: str) -> bool:
+        """Tell whether this may stand as the issuer in an ID token."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The part of a discovery document that a sign-in needs.
+
+    `token_endpoint` may be missing until a code is exchanged. `announces_issuer`: every callback
+    names the issuer (RFC 9207).
+    """
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str | None
+    userinfo_endpoint: str | None
+    jwks_uri: str
+    algorithms: tuple[str, ...]
+    announces_issuer: bool
+
+
+class Discovery:
+    """Reads discovery documents and key sets, which are remembered for a while if they are good."""
+
+    def __init__(self, outgoing: Outgoing, remembered: Remembered) -> None:
+        self._outgoing = outgoing
+        self._remembered = remembered
+
+    def metadata(self, issuer: Issuer) -> Metadata:
+        """Return what the provider says about itself.
+
+        Raises: DiscoveryFailed.
+        """
+        return self._remembered.get(issuer, lambda: self._fetch_metadata(issuer)).value
+
+    def keys(self, metadata: Metadata) -> Found[KeySet]:
+        """Return the provider's key set.
+
+        Raises: DiscoveryFailed.
+        """
+        url = metadata.jwks_uri
+        return self._remembered.get(url, lambda: self._fetch_keys(url))
+
+    def newer_keys(self, metadata: Metadata, than: Found[KeySet]) -> Found[KeySet]:
+        """Return the key set as it is after `than`, in which a key was missing.
+
+        Raises: DiscoveryFailed.
+        """
+        url = metadata.jwks_uri
+        return self._remembered.newer(url, than, lambda: self._fetch_keys(url))
+
+    def _fetch_metadata(self, issuer: Issuer) -> Metadata:
+        metadata = self._metadata(self._fetch(f"{issuer.url}{PATH}"))
+        if not issuer.calls_itself(metadata.issuer):
+            raise DiscoveryFailed("the document is another issuer's")
+        return metadata
+
+    def _fetch_keys(self, url: str) -> KeySet:
+        keys = self._fetch(url).get("keys")
+        if not isinstance(keys, list):
+            raise DiscoveryFailed("the key set has no keys")
+        return tuple(key for key in keys if isinstance(key, dict))
+
+    def _fetch(self, url: str) -> Mapping[str, Any]:
+        try:
+            return answers.members(self._outgoing.get(url))
+        except requests.RequestException as error:
+            raise DiscoveryFailed(answers.transport_reason(error)) from None
+        except ProviderRejected as error:
+            raise DiscoveryFailed(error.reason) from None
+
+    def _metadata(self, document: Document) -> Metadata:
+        if "code" not in _texts(document, "response_types_supported"):
+            raise DiscoveryFailed("the response type code is not supported")
+        _texts(document, "subject_types_supported")
+        return Metadata(
+            issuer=_text(document, "issuer"),
+            authorization_endpoint=self._required(document, "authorization_endpoint"),
+            token_endpoint=self._url(document, "token_endpoint"),
+            userinfo_endpoint=self._url(document, "userinfo_endpoint"),
+            jwks_uri=self._required(document, "jwks_uri"),
+            algorithms=_texts(document, "id_token_signing_alg_values_supported"),
+            announces_issuer=document.get("authorization_response_iss_parameter_supported") is True,
+        )
+
+    def _required(self, document: Document, name: str) -> str:
+        url = self._url(document, name)
+        if url is None:
+            raise DiscoveryFailed(f"{name} is missing")
+        return url
+
+    def _url(self, document: Document, name: str) -> str | None:
+        """Return an address that may be asked (decision E30); None when there is none."""
+        if document.get(name) is None:
+            return None
+        url = _text(document, name)
+        if not self._outgoing.allows(url):
+            raise DiscoveryFailed(f"{name} may not be asked")
+        return url
+
+
+def _text(document: Document, name: str) -> str:
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise DiscoveryFailed(f"{name} is missing")
+    return value
+
+
+def _texts(document: Document, name: str) -> tuple[str, ...]:
+    values = document.get(name)
+    if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
+        raise DiscoveryFailed(f"{name} is missing")
+    return tuple(values)

@@ -1,0 +1,41 @@
+"""Why a provider could not be asked, or was not believed (spec 03 §7)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Misconfigured, Unauthenticated
+
+
+class ProviderRejected(Unauthenticated):
+    """The provider refused, did not answer, or answered what cannot be believed.
+
+    `reason` is for the log, without secrets; the browser is not told.
+    """
+
+    code = ErrorCode.AUTH_CREDENTIALS_FAILED
+    message = "The external sign-in failed."
+
+    def __init__(self, reason: str = "it refused") -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class DiscoveryFailed(BadRequest):
+    """The provider does not describe itself as it must.
+
+    `reason` is for the log and for the administrator who tests the provider.
+    """
+
+    message = "OIDC discovery failed."
+
+    def __init__(self, reason: str = "no answer", *, tells_reason: bool = False) -> None:
+        super().__init__(f"OIDC discovery failed: {reason}." if tells_reason else None)
+        self.reason = reason
+
+
+class ProviderMisconfigured(Misconfigured):
+    """The stored provider lacks what its kind needs; `reason` is for the log."""
+
+    message = "The external provider is not configured completely."
+
+    def __init__(self, reason: str = "something is missing") -> None:
+        super().__init__()
+        self.reason = reason

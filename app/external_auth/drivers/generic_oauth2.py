@@ -1,0 +1,71 @@
+"""Any OAuth 2 provider with a user info endpoint, described by hand (spec 03 §7.2)."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers.errors import ProviderMisconfigured
+from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
+from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
+
+DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+class GenericOAuth2Driver(PlainOAuthDriver):
+    """Takes all addresses and claim names from the provider's record."""
+
+    checks = (
+        Check("manual_endpoints", True, "All three endpoints are set."),
+        Check("authorization_code", True, "Sign-in uses the authorization code with PKCE."),
+    )
+
+    def endpoints(self, provider: ProviderConfig) -> Endpoints:
+        """Return the stored endpoints.
+
+        Raises: ProviderMisconfigured.
+        """
+        urls = provider.authorization_url, provider.token_url, provider.userinfo_url
+        present = [url for url in urls if url]
+        if len(present) != len(urls):
+            raise ProviderMisconfigured("an endpoint is missing")
+        return Endpoints(*present)
+
+    def scope(self, provider: ProviderConfig) -> str:
+        """Return the stored scopes; none is a choice."""
+        return provider.scopes
+
+    def profile(
+        self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
+    ) -> ExternalProfile:
+        """Read the claims by their configured names."""
+        answer = answers.members(
+            self.outgoing.get(endpoints.userinfo, headers=oauth.bearer(access_token))
+        )
+        names = provider.claims
+        verified = claims.find(answer, names.email_verified or "email_verified")
+        return ExternalProfile(
+            namespace=claims.namespace(provider.issuer_url or origin(endpoints.authorization)),
+            subject=claims.subject(_subject(answer, names.subject or "sub")),
+            email=claims.email(_text(answer, names.email or "email")),
+            email_verified=claims.lenient_flag(verified),
+            display_name=claims.name(_text(answer, names.display_name or "name")),
+            preferred_username=claims.name(_text(answer, names.username or "preferred_username")),
+        )
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of a URL, the latter only where it is not the usual one."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
+
+
+def _subject(answer: Mapping[str, Any], name: str) -> str | None:
+    found = _text(answer, name)
+    return _text(answer, "id") if found is None and name == "sub" else found
+
+
+def _text(answer: Mapping[str, Any], name: str) -> str | None:
+    return claims.text(claims.find(answer, name))

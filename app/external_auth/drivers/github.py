@@ -1,0 +1,66 @@
+"""GitHub, whose address counts only where GitHub itself has verified it (spec 03 §7.3)."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
+from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
+
+NAMESPACE = "https://github.com"
+AUTHORIZATION = "https://github.com/login/oauth/authorize"
+TOKEN = "https://github.com/login/oauth/access_token"
+USERINFO = "https://api.github.com/user"
+
+
+class GithubDriver(PlainOAuthDriver):
+    """Asks for the user and for the list of the user's addresses."""
+
+    checks = (
+        Check("github_endpoints", True, "GitHub's endpoints are fixed."),
+        Check("verified_primary_email", True, "Only the verified primary address is used."),
+    )
+
+    def endpoints(self, provider: ProviderConfig) -> Endpoints:
+        """Return GitHub's endpoints."""
+        return Endpoints(
+            provider.authorization_url or AUTHORIZATION,
+            provider.token_url or TOKEN,
+            provider.userinfo_url or USERINFO,
+        )
+
+    def profile(
+        self, _provider: ProviderConfig, endpoints: Endpoints, access_token: str
+    ) -> ExternalProfile:
+        """Return the user with the address that is both primary and verified, or with none."""
+        shown = oauth.bearer(access_token)
+        user = answers.members(self.outgoing.get(endpoints.userinfo, headers=shown))
+        email = _primary(answers.value(self.outgoing.get(_emails_url(endpoints), headers=shown)))
+        return ExternalProfile(
+            namespace=NAMESPACE,
+            subject=claims.subject(claims.text(user.get("id"))),
+            email=email,
+            email_verified=email is not None,
+            display_name=claims.name(user.get("name")),
+            preferred_username=claims.name(user.get("login")),
+        )
+
+
+def _emails_url(endpoints: Endpoints) -> str:
+    parts = urlsplit(endpoints.userinfo)
+    return parts._replace(path=f"{parts.path}/emails").geturl()
+
+
+def _primary(entries: Any) -> str | None:
+    if not isinstance(entries, list):
+        raise ProviderRejected("the addresses are not a list")
+    for entry in entries:
+        if not isinstance(entry, dict):
+            raise ProviderRejected("an address is not an object")
+        if entry.get("primary") is True and entry.get("verified") is True:
+            address = claims.email(entry.get("email"))
+            if address is None:
+                raise ProviderRejected("the primary address is empty")
+            return address
+    return None

@@ -1,0 +1,178 @@
+"""Validation of an ID token (OpenID Connect Core §3.1.3.7; spec 03 §7.1).
+
+Invariant: a token's own header never chooses more than one of the algorithms its provider
+announced, and the key always comes from the provider's key set or is the client's secret.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+from jwt.algorithms import HMACAlgorithm
+
+from app.external_auth.drivers import answers
+from app.external_auth.drivers.errors import ProviderRejected
+
+LONGEST_TOKEN = 64 * 1024
+
+SYMMETRIC = {
+    "HS256": HMACAlgorithm.SHA256,
+    "HS384": HMACAlgorithm.SHA384,
+    "HS512": HMACAlgorithm.SHA512,
+}
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+ASYMMETRIC = (*_RSA, *_CURVES)
+_TYPES = ("jwt", "application/jwt")
+
+
+class _ClientSecret(HMACAlgorithm):
+    """A client secret is as long as the provider made it."""
+
+    def check_key_length(self, _key: bytes) -> str | None:
+        """Have no complaint."""
+        return None
+
+
+def _make_verifier() -> jwt.PyJWS:
+    verifier = jwt.PyJWS(ASYMMETRIC, {"enforce_minimum_key_length": True})
+    for name, hash_function in SYMMETRIC.items():
+        verifier.register_algorithm(name, _ClientSecret(hash_function))
+    return verifier
+
+
+_verifier = _make_verifier()
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a token says about its signature; `key_id` is None when it names no key."""
+
+    algorithm: str
+    key_id: str | None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the claims must say; `now` is in seconds since the epoch."""
+
+    client_id: str
+    nonce: str | None
+    now: float
+
+
+def header(token: str, announced: tuple[str, ...]) -> Header:
+    """Return the token's header, if it names an algorithm that is announced and that we know.
+
+    Raises: ProviderRejected.
+    """
+    if len(token) > LONGEST_TOKEN:
+        raise ProviderRejected("the ID token is too long")
+    try:
+        found = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        raise ProviderRejected("the ID token is malformed") from None
+    algorithm, kind = found.get("alg"), found.get("typ", "JWT")
+    if algorithm not in announced or algorithm not in (*ASYMMETRIC, *SYMMETRIC):
+        raise ProviderRejected("the ID token's algorithm is not one of the announced")
+    if not isinstance(kind, str) or kind.lower() not in _TYPES:
+        raise ProviderRejected("the ID token is of another type")
+    if any(name in found for name in ("crit", "cty", "enc")):
+        raise ProviderRejected("the ID token's header asks for more than a signature")
+    return Header(algorithm, found.get("kid"))
+
+
+def fitting_keys(key_set: Sequence[Mapping[str, Any]], header: Header) -> list[jwt.PyJWK]:
+    """Return the keys of the set that could have made this signature."""
+    fitting = (key for key in key_set if _fits(key, header))
+    return [usable for key in fitting if (usable := _usable(key, header.algorithm))]
+
+
+def readable_keys(key_set: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many keys of the set could be used for something."""
+    return sum(_usable(key, None) is not None for key in key_set)
+
+
+def claims(
+    token: str, header: Header, key: jwt.PyJWK | bytes, expected: Expected
+) -> dict[str, Any]:
+    """Return what a genuine token says, which is for us, for this sign-in and not too old.
+
+    Its issuer is the caller's to judge.
+
+    Raises: ProviderRejected.
+    """
+    try:
+        payload = _verifier.decode(token, key, algorithms=[header.algorithm])
+    except (jwt.PyJWTError, ValueError, TypeError):
+        raise ProviderRejected("the ID token's signature is not valid") from None
+    found = _members(payload)
+    _check_audience(found, expected.client_id)
+    _check_times(found, expected.now)
+    _check_nonce(found, expected.nonce)
+    return found
+
+
+def _fits(key: Mapping[str, Any], header: Header) -> bool:
+    """Tell whether a key of the set is meant for such a signature (RFC 7517 §4)."""
+    if header.algorithm in _CURVES:
+        is_kind = key.get("kty") == "EC" and key.get("crv") == _CURVES[header.algorithm]
+    else:
+        is_kind = key.get("kty") == "RSA"
+    operations = key.get("key_ops")
+    return (
+        is_kind
+        and key.get("use", "sig") == "sig"
+        and key.get("alg", header.algorithm) == header.algorithm
+        and (operations is None or (isinstance(operations, list) and "verify" in operations))
+        and (header.key_id is None or key.get("kid") == header.key_id)
+    )
+
+
+def _usable(key: Mapping[str, Any], algorithm: str | None) -> jwt.PyJWK | None:
+    try:
+        return jwt.PyJWK(dict(key), algorithm)
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _members(payload: bytes) -> dict[str, Any]:
+    try:
+        found = answers.parsed(payload)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ProviderRejected("the ID token has no claims")
+    return found
+
+
+def _check_audience(claims: Mapping[str, Any], client_id: str) -> None:
+    audience = claims.get("aud")
+    everyone = audience if isinstance(audience, list) else [audience]
+    if not everyone or any(other != client_id for other in everyone):
+        raise ProviderRejected("the ID token is for somebody else")
+    if claims.get("azp", client_id) != client_id:
+        raise ProviderRejected("the ID token was issued to somebody else")
+
+
+def _check_times(claims: Mapping[str, Any], now: float) -> None:
+    _number(claims, "iat")
+    if now >= _number(claims, "exp"):
+        raise ProviderRejected("the ID token has expired")
+
+
+def _check_nonce(claims: Mapping[str, Any], nonce: str | None) -> None:
+    found = claims.get("nonce")
+    if not nonce or not isinstance(found, str):
+        raise ProviderRejected("the ID token has no nonce")
+    if not hmac.compare_digest(found.encode("utf-8", "surrogatepass"), nonce.encode()):
+        raise ProviderRejected("the ID token's nonce is another sign-in's")
+
+
+def _number(claims: Mapping[str, Any], name: str) -> float:
+    value = claims.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ProviderRejected(f"the ID token's {name} is missing")
+    return value

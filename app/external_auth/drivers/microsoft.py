@@ -1,0 +1,75 @@
+"""Microsoft, whose discovery document may speak for many tenants at once (spec 03 §7.3)."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from app.external_auth.drivers.discovery import Issuer
+from app.external_auth.drivers.interface import ProviderConfig
+from app.external_auth.drivers.oidc import ExactIssuer
+from app.external_auth.drivers.openid import OpenIdDriver
+
+AUTHORITY = "https://login.microsoftonline.com"
+DEFAULT_TENANT = "common"
+# The tenant of all private accounts.
+CONSUMERS = "9188040d-6c67-4c5b-b112-36a304b66dad"
+ALIASES = ("common", "organizations", "consumers")
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PATH = re.compile(r"/([a-z0-9-]+)/v2\.0")
+
+
+@dataclass(frozen=True)
+class TenantIssuer:
+    """One tenant, or an alias that stands for many."""
+
+    authority: str
+    tenant: str
+
+    @property
+    def url(self) -> str:
+        """Return the issuer of the tenant or the alias itself."""
+        return f"{self.authority}/{self.tenant}/v2.0"
+
+    def calls_itself(self, name: str) -> bool:
+        """Tell whether the document is this tenant's; that of an alias may have a template."""
+        if name == self.url:
+            return True
+        if self.tenant not in ALIASES:
+            return False
+        return name == f"{self.authority}/{{tenantid}}/v2.0" or self.signs_as(name)
+
+    def signs_as(self, name: str) -> bool:
+        """Tell whether this is a concrete tenant, and one that the alias stands for."""
+        prefix, suffix = f"{self.authority}/", "/v2.0"
+        tenant = name.removeprefix(prefix).removesuffix(suffix)
+        if name != f"{prefix}{tenant}{suffix}" or not _UUID.fullmatch(tenant):
+            return False
+        if self.tenant == "common":
+            return True
+        if self.tenant == "organizations":
+            return tenant != CONSUMERS
+        return tenant == (CONSUMERS if self.tenant == "consumers" else self.tenant)
+
+
+class MicrosoftDriver(OpenIdDriver):
+    """Trusts the tenant, or every tenant of the alias, an administrator names."""
+
+    algorithms = ("RS256",)
+    # A tenant's administrator writes any address into an account.
+    vouches_for_email = False
+
+    def issuer(self, provider: ProviderConfig) -> Issuer:
+        """Return the tenant; a stored issuer counts where no tenant is stored."""
+        if provider.tenant or not provider.issuer_url:
+            return TenantIssuer(AUTHORITY, provider.tenant or DEFAULT_TENANT)
+        parts = urlsplit(provider.issuer_url)
+        path = _PATH.fullmatch(parts.path)
+        if path and is_tenant(path[1]):
+            return TenantIssuer(f"{parts.scheme}://{parts.netloc}", path[1])
+        return ExactIssuer(provider.issuer_url)
+
+
+def is_tenant(word: str) -> bool:
+    """Tell whether this, in lower case, is an alias or the id of a tenant."""
+    return word in ALIASES or _UUID.fullmatch(word) is not None

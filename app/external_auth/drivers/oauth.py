@@ -1,0 +1,141 @@
+"""The OAuth 2 client: authorization request with PKCE, and exchange of the code (RFC 6749, 7636).
+
+requests-oauthlib builds and sends the requests, through the guarded transport. Its own reading of
+an answer is too generous (it takes a form for JSON, and trips over scopes spelled differently), so
+an answer is checked first and only what is needed is handed on.
+"""
+
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote_plus
+
+import requests
+from oauthlib.oauth2 import WebApplicationClient
+from requests.auth import HTTPBasicAuth
+from requests_oauthlib import OAuth2Session
+
+from app.core import tokens
+from app.core.outgoing import Outgoing
+from app.core.texts import one_line
+from app.external_auth.drivers import answers
+from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.drivers.interface import Authorization, Callback, ProviderConfig
+
+# RFC 6749, appendix A.12; everything else could not be sent in a header.
+_ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
+LONGEST_REASON = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a kind wants its token request.
+
+    `in_header` sends id and secret as HTTP Basic instead of in the form; `by_get` sends the form as
+    a query, to which `extra` is added.
+    """
+
+    url: str
+    in_header: bool = False
+    by_get: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def authorization(
+    outgoing: Outgoing,
+    provider: ProviderConfig,
+    *,
+    url: str,
+    redirect_uri: str,
+    scope: str,
+    state: str,
+    nonce: str | None = None,
+) -> Authorization:
+    """Return a request for a code; a blank `scope` is left out (spec 03 §4.2)."""
+    _leave_plain_http_to(outgoing)
+    client = WebApplicationClient(provider.client_id)
+    verifier = tokens.random_token()
+    address = client.prepare_request_uri(
+        url,
+        redirect_uri=redirect_uri,
+        scope=scope,
+        state=state,
+        nonce=nonce,
+        code_challenge=client.create_code_challenge(verifier, "S256"),
+        code_challenge_method="S256",
+    )
+    return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
+
+
+def exchange(
+    outgoing: Outgoing, provider: ProviderConfig, callback: Callback, question: Question
+) -> Mapping[str, str]:
+    """Return `access_token` and, if there was one, `id_token` in return for the code.
+
+    Raises: ProviderRejected, requests.RequestException.
+    """
+    _leave_plain_http_to(outgoing)
+    authentication = None
+    if question.in_header and provider.client_secret:
+        # RFC 6749 §2.3.1: both are form-encoded before they are joined by a colon.
+        pair = quote_plus(provider.client_id), quote_plus(provider.client_secret)
+        authentication = HTTPBasicAuth(*pair)
+    with OAuth2Session(provider.client_id, redirect_uri=callback.redirect_uri) as session:
+        outgoing.guard(session)
+        session.register_compliance_hook("access_token_response", _checked)
+        found: Mapping[str, str] = session.fetch_token(
+            question.url,
+            code=callback.code,
+            code_verifier=callback.pkce_verifier,
+            method="GET" if question.by_get else "POST",
+            auth=authentication,
+            include_client_id=authentication is None,
+            client_secret=provider.client_secret or None,
+            **question.extra,
+        )
+    return found
+
+
+def bearer(access_token: str) -> dict[str, str]:
+    """Return the header that shows an access token (RFC 6750 §2.1)."""
+    return {"Authorization": f"Bearer {access_token}"}
+
+
+def _checked(response: requests.Response) -> requests.Response:
+    """Return an answer that says no more than what is needed of this one.
+
+    Raises: ProviderRejected.
+    """
+    answer = answers.members(response)
+    token, kind, id_token = (
+        answer.get(name) for name in ("access_token", "token_type", "id_token")
+    )
+    if not isinstance(token, str) or not _ACCESS_TOKEN.fullmatch(token):
+        raise ProviderRejected(_refusal(answer) or "there is no access token")
+    if kind is not None and (not isinstance(kind, str) or kind.lower() != "bearer"):
+        raise ProviderRejected("the token type is not bearer")
+    kept = {"access_token": token, "token_type": "Bearer"}
+    if isinstance(id_token, str):
+        kept["id_token"] = id_token
+    checked = requests.Response()
+    checked.encoding = "utf-8"
+    checked.raw = io.BytesIO(json.dumps(kept).encode())
+    return checked
+
+
+def _refusal(answer: Mapping[str, Any]) -> str | None:
+    error = answer.get("error")
+    return one_line(str(error))[:LONGEST_REASON] if error else None
+
+
+def _leave_plain_http_to(outgoing: Outgoing) -> None:
+    """Have the guard alone decide under the development switch: it knows this machine's addresses.
+
+    oauthlib would refuse them, and can only be told so for the whole process.
+    """
+    if outgoing.allow_loopback:
+        os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"

@@ -1,0 +1,102 @@
+"""What the kinds without ID token share: a code for an access token, which opens the user info."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from app.core import tokens
+from app.core.outgoing import Outgoing
+from app.external_auth.drivers import oauth
+from app.external_auth.drivers.interface import (
+    Authorization,
+    Callback,
+    Check,
+    ExternalProfile,
+    ProviderConfig,
+    TestResult,
+)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Where a provider is asked."""
+
+    authorization: str
+    token: str
+    userinfo: str
+
+
+class PlainOAuthDriver:
+    """Signs in by OAuth 2 alone; a subclass knows where to ask, and what the answers mean."""
+
+    # What a test says: nothing is asked, since nothing answers without a user.
+    checks: ClassVar[tuple[Check, ...]]
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self.outgoing = outgoing
+
+    def endpoints(self, provider: ProviderConfig) -> Endpoints:
+        """Return where to ask.
+
+        Raises: ProviderMisconfigured.
+        """
+        raise NotImplementedError
+
+    def scope(self, provider: ProviderConfig) -> str:
+        """Return what to ask for."""
+        return provider.scopes or provider.kind.default_scopes
+
+    def question(self, endpoints: Endpoints) -> oauth.Question:
+        """Return how the token is asked for."""
+        return oauth.Question(endpoints.token)
+
+    def profile(
+        self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
+    ) -> ExternalProfile:
+        """Ask who it is.
+
+        Raises: ProviderRejected, requests.RequestException.
+        """
+        raise NotImplementedError
+
+    def issuer(self, provider: ProviderConfig) -> str | None:
+        """Return what a test shows as the issuer, which is only a name here."""
+        return provider.issuer_url
+
+    def authorize(self, provider: ProviderConfig, redirect_uri: str) -> Authorization:
+        """Prepare a sign-in.
+
+        Raises: ProviderMisconfigured.
+        """
+        return oauth.authorization(
+            self.outgoing,
+            provider,
+            url=self.endpoints(provider).authorization,
+            redirect_uri=redirect_uri,
+            scope=self.scope(provider),
+            state=f"oauth2_{tokens.random_hex()}",
+        )
+
+    def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
+        """Exchange the code, once, and ask for the user info.
+
+        Raises: ProviderRejected, ProviderMisconfigured, requests.RequestException.
+        """
+        endpoints = self.endpoints(provider)
+        token = oauth.exchange(self.outgoing, provider, callback, self.question(endpoints))
+        return self.profile(provider, endpoints, token["access_token"])
+
+    def test(self, provider: ProviderConfig) -> TestResult:
+        """Look whether everything is there.
+
+        Raises: ProviderMisconfigured.
+        """
+        endpoints = self.endpoints(provider)
+        return TestResult(
+            provider=provider.kind.display_name,
+            issuer=self.issuer(provider),
+            authorization_endpoint=endpoints.authorization,
+            token_endpoint=endpoints.token,
+            userinfo_endpoint=endpoints.userinfo,
+            jwks_key_count=None,
+            checks=self.checks,
+        )

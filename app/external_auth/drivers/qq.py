@@ -1,0 +1,74 @@
+"""QQ, which knows people by an openid per client and tells no address (spec 03 §7.3)."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
+from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
+
+AUTHORIZATION = "https://graph.qq.com/oauth2.0/authorize"
+TOKEN = "https://graph.qq.com/oauth2.0/token"
+USERINFO = "https://graph.qq.com/user/get_user_info"
+
+# Without it QQ answers with a form, or with a call of a JavaScript function.
+_AS_JSON = {"fmt": "json"}
+
+
+class QQDriver(PlainOAuthDriver):
+    """Asks for the token by GET, then for the openid, then for the nickname."""
+
+    checks = (
+        Check("qq_endpoints", True, "QQ's endpoints are fixed."),
+        Check("qq_openid", True, "The openid identifies the user."),
+    )
+
+    def endpoints(self, provider: ProviderConfig) -> Endpoints:
+        """Return QQ's endpoints."""
+        return Endpoints(
+            provider.authorization_url or AUTHORIZATION,
+            provider.token_url or TOKEN,
+            provider.userinfo_url or USERINFO,
+        )
+
+    def question(self, endpoints: Endpoints) -> oauth.Question:
+        """Return QQ's way of asking for a token."""
+        return oauth.Question(endpoints.token, by_get=True, extra=_AS_JSON)
+
+    def issuer(self, provider: ProviderConfig) -> str | None:
+        """Return the namespace: an openid means something for one client only."""
+        return f"qq:{provider.client_id}"
+
+    def profile(
+        self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
+    ) -> ExternalProfile:
+        """Return the person behind the token, without an address."""
+        shown = {"access_token": access_token}
+        person = _accepted(self.outgoing.get(_openid_url(endpoints), params=shown | _AS_JSON))
+        if person.get("client_id") not in (None, "", provider.client_id):
+            raise ProviderRejected("the openid is for another client")
+        openid = claims.subject(claims.text(person.get("openid")))
+        shown |= {"oauth_consumer_key": provider.client_id, "openid": openid}
+        info = _accepted(self.outgoing.get(endpoints.userinfo, params=shown))
+        return ExternalProfile(
+            namespace=claims.namespace(f"qq:{provider.client_id}"),
+            subject=openid,
+            display_name=claims.name(info.get("nickname")),
+        )
+
+
+def _openid_url(endpoints: Endpoints) -> str:
+    parts = urlsplit(endpoints.token)
+    return parts._replace(path=f"{parts.path.rpartition('/')[0]}/me").geturl()
+
+
+def _accepted(response: requests.Response) -> Mapping[str, Any]:
+    """Return an answer that is no refusal; QQ refuses with status 200."""
+    answer = answers.members(response)
+    if answer.get("ret", 0) != 0 or answer.get("error"):
+        raise ProviderRejected("QQ refused")
+    return answer

@@ -1,0 +1,66 @@
+"""Tells the log why a sign-in failed, which the browser is not told."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import requests
+
+from app.external_auth.drivers.answers import transport_reason
+from app.external_auth.drivers.errors import (
+    DiscoveryFailed,
+    ProviderMisconfigured,
+    ProviderRejected,
+)
+from app.external_auth.drivers.interface import (
+    Authorization,
+    Callback,
+    Driver,
+    ExternalProfile,
+    ProviderConfig,
+    TestResult,
+)
+
+log = logging.getLogger(__name__)
+
+
+class ReportingDriver:
+    """A driver whose failures are logged, and whose errors are the documented ones alone."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def authorize(self, provider: ProviderConfig, redirect_uri: str) -> Authorization:
+        """Prepare a sign-in."""
+        with _reported(provider):
+            return self._driver.authorize(provider, redirect_uri)
+
+    def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
+        """Exchange the code, and return whom it stands for."""
+        with _reported(provider):
+            return self._driver.identify(provider, callback)
+
+    def test(self, provider: ProviderConfig) -> TestResult:
+        """Look whether the provider can be used; its administrator is told what is wrong."""
+        try:
+            with _reported(provider):
+                return self._driver.test(provider)
+        except DiscoveryFailed as error:
+            raise DiscoveryFailed(error.reason, tells_reason=True) from None
+
+
+@contextmanager
+def _reported(provider: ProviderConfig) -> Iterator[None]:
+    try:
+        yield
+    except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
+        _report(provider, error.reason)
+        raise
+    except requests.RequestException as error:
+        reason = transport_reason(error)
+        _report(provider, reason)
+        raise ProviderRejected(reason) from None
+
+
+def _report(provider: ProviderConfig, reason: str) -> None:
+    log.warning("external provider %s (%s): %s", provider.key, provider.kind, reason)

@@ -1,0 +1,116 @@
+"""Refusals of external sign-in (spec 03 §4, §8, §13; decisions A25, A26, E33)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthenticated
+
+
+class KindUnknown(NotFound):
+    """There is no such kind of provider."""
+
+    message = "There is no such kind of provider."
+
+
+class ProviderKeyInvalid(BadRequest):
+    """What stands for the provider cannot be a provider's key."""
+
+    message = "A provider key has 2 to 64 letters a-z, digits or hyphens, and no hyphen at an end."
+
+
+class ProviderNotFound(NotFound):
+    """No provider of this kind has this key."""
+
+    message = "There is no such provider."
+
+
+class ProviderDisabled(Forbidden):
+    """The provider exists and nobody may sign in with it now."""
+
+    code = ErrorCode.EXTERNAL_AUTH_PROVIDER_DISABLED
+    message = "This provider is disabled."
+
+
+class ReturnPathInvalid(BadRequest):
+    """The path to return to is none of this site."""
+
+    message = "return_path must be a path of this site, of at most 2048 bytes."
+
+
+class CallbackAddressMissing(BadRequest):
+    """Without the site's address the provider cannot be told where to send the browser back."""
+
+    code = ErrorCode.EXTERNAL_AUTH_CALLBACK_REDIRECT_URI_REQUIRED
+    message = "public_site_url is not set, so there is no address to come back to."
+
+
+class SignInFailed(Unauthenticated):
+    """The browser did not come back as it should: wrong state, cookie, answer or provider."""
+
+    code = ErrorCode.AUTH_CREDENTIALS_FAILED
+    message = "The external sign-in failed."
+
+
+class PolicyDenied(Forbidden):
+    """The provider's rules, or the identity's owner, forbid it."""
+
+    code = ErrorCode.EXTERNAL_AUTH_POLICY_DENIED
+    message = "This identity may not be used here."
+
+
+class LinkConflict(Conflict):
+    """The account is linked to another identity of this provider."""
+
+    message = "The account is linked to another identity of this provider already."
+
+
+class LinkNotFound(NotFound):
+    """No link of this account has this id."""
+
+    message = "There is no such link."
+
+
+class FlowTokenInvalid(BadRequest):
+    """The text cannot be a flow token."""
+
+    message = "flow_token is not valid."
+
+
+class PasswordMissing(BadRequest):
+    """Identifier or password is empty."""
+
+    message = "identifier and password must not be empty."
+
+
+class LastWayIn(Conflict):
+    """Nobody could sign in to the account any more (decision A26)."""
+
+    message = "This is the only way to sign in to the account."
+
+
+class UsernamesTaken(BadRequest):
+    """No free username was found for the new account."""
+
+    message = "No username could be found for the account. Register with one of your own."
+
+
+class ProviderInvalid(BadRequest):
+    """A value of a provider breaks a rule; the message names it."""
+
+    message = "The provider is not valid."
+
+
+class ProviderExists(Conflict):
+    """Another provider of this kind has this key."""
+
+    message = "There is a provider of this kind with this key already."
+
+
+class ProviderAmbiguous(Conflict):
+    """Providers of several kinds have this key."""
+
+    message = "Providers of several kinds have this key. Name the one you mean KIND/KEY."
+
+
+class LastProvider(Forbidden):
+    """Nobody could sign in any more."""
+
+    message = "Passwords and passkeys are switched off, so the last provider must stay enabled."

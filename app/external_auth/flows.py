@@ -1,0 +1,69 @@
+"""Sign-ins under way at a provider: kept in Redis from `start` until the browser is back.
+
+A sign-in belongs to the browser that began it. It is stored under the digests of `state` and of the
+secret in that browser's cookie together, so one GETDEL consumes it for whoever has both, once, and
+for nobody else not even the key can be named (spec 03 §5, step 4; RFC 9700 §4.7). The nonce and the
+PKCE verifier are sealed for that key.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.core.tokens import digest, random_token
+
+# Longer than any clock of ours is off; whether a sign-in has expired is the clock's to say.
+SWEPT_AFTER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """What is remembered while the browser is away.
+
+    `provider_created_at` tells a provider from a later one that was given its id.
+    """
+
+    provider_id: int
+    provider_created_at: str
+    redirect_uri: str
+    return_path: str
+    nonce: str | None = field(repr=False)
+    pkce_verifier: str = field(repr=False)
+
+
+def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> str:
+    """Remember a sign-in; return the secret for the browser's cookie.
+
+    Raises: RedisError.
+    """
+    binding = random_token()
+    key = _key(state, binding)
+    expires_at = (rt.clock.now() + life).timestamp()
+    text = json.dumps({"expires_at": expires_at, **asdict(sign_in)})
+    sealed = rt.secret_box.seal(text, key)
+    swept_after = int((life + SWEPT_AFTER).total_seconds())
+    rt.breaker.call(lambda: rt.redis.set(key, sealed, ex=swept_after))
+    return binding
+
+
+def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
+    """Return the sign-in of this state and browser, and forget it; None if there is none.
+
+    Of simultaneous calls exactly one gets it. Raises: RedisError.
+    """
+    key = _key(state, binding)
+    sealed = rt.breaker.call(lambda: rt.redis.getdel(key))
+    if sealed is None:
+        return None
+    try:
+        stored = json.loads(rt.secret_box.open(str(sealed), key))
+    except SecretUnreadable:
+        return None  # its key was taken out of the keyring meanwhile
+    expires_at = datetime.fromtimestamp(stored.pop("expires_at"), UTC)
+    return SignIn(**stored) if expires_at > rt.clock.now() else None
+
+
+def _key(state: str, binding: str) -> str:
+    return f"gatehouse:external-sign-in:{digest(state)}:{digest(binding)}"

@@ -1,0 +1,96 @@
+"""The kinds of provider, and what each can be given (spec 03 §1, §7.3, §9.2)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.errors import KindUnknown
+
+ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
+
+
+class Protocol(StrEnum):
+    """What a provider speaks."""
+
+    OIDC = "oidc"
+    OAUTH2 = "oauth2"
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What is true of every provider of a kind.
+
+    `default_name` is the display name to suggest, "" where only the operator knows one.
+    `requires_verified` is the default of `require_email_verified`. A dedicated kind has fixed
+    addresses, so it takes neither an issuer nor endpoints.
+    """
+
+    protocol: Protocol
+    description: str
+    default_name: str = ""
+    requires_verified: bool = True
+    takes_issuer: bool = False
+    needs_issuer: bool = False
+    takes_endpoints: bool = False
+    has_discovery: bool = False
+    tells_verified: bool = False
+
+    @property
+    def is_dedicated(self) -> bool:
+        """Tell whether the kind stands for one service with fixed addresses."""
+        return not self.takes_issuer
+
+
+TRAITS: dict[ProviderKind, Traits] = {
+    ProviderKind.GENERIC_OAUTH2: Traits(
+        Protocol.OAUTH2,
+        "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info.",
+        takes_issuer=True,
+        takes_endpoints=True,
+        tells_verified=True,
+    ),
+    ProviderKind.GITHUB: Traits(
+        Protocol.OAUTH2,
+        "GitHub; the address is the account's verified primary one.",
+        default_name="GitHub",
+    ),
+    ProviderKind.GOOGLE: Traits(
+        Protocol.OIDC,
+        "Google accounts, by OpenID Connect.",
+        default_name="Google",
+        has_discovery=True,
+        tells_verified=True,
+    ),
+    ProviderKind.MICROSOFT: Traits(
+        Protocol.OIDC,
+        "Microsoft accounts of one tenant or of several, by OpenID Connect.",
+        default_name="Microsoft",
+        requires_verified=False,
+        has_discovery=True,
+    ),
+    ProviderKind.OIDC: Traits(
+        Protocol.OIDC,
+        "Any OpenID Connect provider: discovery, PKCE, nonce and ID token.",
+        takes_issuer=True,
+        needs_issuer=True,
+        has_discovery=True,
+        tells_verified=True,
+    ),
+    ProviderKind.QQ: Traits(
+        Protocol.OAUTH2,
+        "QQ Connect; it tells no address.",
+        default_name="QQ",
+        requires_verified=False,
+    ),
+}
+
+
+def named(text: str) -> ProviderKind:
+    """Return the kind of this name on the wire.
+
+    Raises: KindUnknown.
+    """
+    try:
+        return ALIASES.get(text) or ProviderKind(text)
+    except ValueError:
+        raise KindUnknown from None

@@ -1,0 +1,184 @@
+"""Steps of tying an identity to an account.
+
+Invariant: one identity has one account. Whoever looks for the account of an identity holds the
+identity first, so that of two first sign-ins at once the second finds what the first made.
+Lock order: the identity, its provider, the account's row.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.client import Client
+from app.core.errors import AppError
+from app.core.runtime import Runtime
+from app.external_auth import provider_queries, queries
+from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
+from app.external_auth.models import Provider
+from app.login import service as login
+from app.login.errors import PendingActivation
+from app.login.service import FirstFactor, LoginOutcome, MfaRequired
+from app.login.waiting import FirstFactorKind
+from app.sessions.errors import AccountDisabled
+from app.users import queries as users_queries
+from app.users.identifiers import Identifier
+from app.users.models import Account, Status
+
+
+@dataclass(frozen=True)
+class Proven:
+    """An identity and the account it signs in to, with what was made for that."""
+
+    account: Account
+    provider: Provider
+    profile: ExternalProfile
+    is_new_link: bool = False
+    is_new_account: bool = False
+
+
+def hold(
+    session: Session,
+    provider_id: int,
+    profile: ExternalProfile,
+    *,
+    gone: type[AppError] = SignInFailed,
+) -> Provider:
+    """Keep everybody else from deciding on this identity; return its provider as it is now.
+
+    Raises: `gone` when the provider was deleted meanwhile, ProviderDisabled.
+    """
+    locks.hold_text(session, f"external-identity:{profile.namespace}\0{profile.subject}")
+    provider = provider_queries.hold(session, provider_id)
+    if provider is None:
+        raise gone
+    if not provider.enabled:
+        raise ProviderDisabled
+    return provider
+
+
+def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
+    """Return the account an identity is linked to, noting what the provider said; None if none is.
+
+    Raises: AccountDisabled.
+    """
+    identity = queries.find_identity(session, profile.namespace, profile.subject)
+    account = held_account(session, identity.user_id) if identity else None
+    if identity is None or account is None:
+        return None
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    said = {
+        "email_snapshot": profile.email,
+        "display_name_snapshot": profile.display_name,
+    }
+    known = {name: value for name, value in said.items() if value is not None}
+    # It may have been unlinked while its account's row was waited for.
+    return account if queries.touch_identity(session, identity, rt.clock.now(), **known) else None
+
+
+def held_account(session: Session, user_id: int) -> Account | None:
+    """Return an account that nobody changes until the transaction ends; None if it is gone."""
+    users_queries.lock(session, user_id)
+    return users_queries.find_account(session, user_id)
+
+
+def owner_of(session: Session, address: str) -> Account | None:
+    """Return the account with this address; it is not held."""
+    return users_queries.find_by_identifier(session, Identifier(address, is_email=True))
+
+
+def require_own_address(account: Account) -> None:
+    """Insist that an account may be linked for its address's sake: it has proven it itself.
+
+    Otherwise whoever registered with somebody else's address would get that person's identity.
+    Raises: AccountDisabled; PendingActivation, also for an activated account whose address is
+    unverified (decisions A25, E25).
+    """
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.activated_at is None or account.email_verified_at is None:
+        raise PendingActivation
+
+
+def link(
+    rt: Runtime, session: Session, proven: Proven, client: Client, *, email_snapshot: str | None
+) -> None:
+    """Insert the link of an identity that has none to an account that is held.
+
+    Raises: LinkConflict when the account has another identity of this provider.
+    """
+    account, provider, profile = proven.account, proven.provider, proven.profile
+    if not queries.is_linkable(session, account.id, provider.id, profile.subject):
+        raise LinkConflict
+    now = rt.clock.now()
+    try:
+        queries.add_identity(
+            session,
+            user_id=account.id,
+            provider_id=provider.id,
+            identity_namespace=profile.namespace,
+            subject=profile.subject,
+            email_snapshot=email_snapshot,
+            display_name_snapshot=profile.display_name,
+            created_at=now,
+            updated_at=now,
+            last_login_at=now,
+        )
+    except IntegrityError:
+        # The same subject of this provider in another namespace was linked this moment.
+        raise LinkConflict from None
+    audit.record(
+        rt,
+        session,
+        Action.USER_EXTERNAL_AUTH_LINK,
+        EntityType.EXTERNAL_AUTH_IDENTITY,
+        client=client,
+        user_id=account.id,
+        entity_name=provider.key,
+        details=_told(proven),
+    )
+
+
+def complete(
+    rt: Runtime,
+    proven: Proven,
+    client: Client,
+    *,
+    attempts_key: str | None = None,
+    attempt: str | None = None,
+    old_hash: str | None = None,
+    new_hash: str | None = None,
+) -> LoginOutcome | MfaRequired:
+    """Turn a proven identity into a session, or have the login wait for a second factor.
+
+    The keywords are those of `FirstFactor`, for who also typed a password.
+    Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account has just changed.
+    """
+    factor = FirstFactor(
+        kind=FirstFactorKind.EXTERNAL_AUTH,
+        action=Action.USER_EXTERNAL_AUTH_LOGIN,
+        entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
+        entity_name=proven.provider.key,
+        details=_told(proven),
+        attempts_key=attempts_key,
+        attempt=attempt,
+        old_hash=old_hash,
+        new_hash=new_hash,
+    )
+    return login.complete_login(rt, proven.account, factor, client)
+
+
+def _told(proven: Proven) -> dict[str, object]:
+    """Return what the audit log tells of an identity (spec 03 §11)."""
+    return {
+        "provider_key": proven.provider.key,
+        "issuer": proven.profile.namespace,
+        "subject": proven.profile.subject,
+        "linked": proven.is_new_link,
+        "auto_provisioned": proven.is_new_account,
+    }

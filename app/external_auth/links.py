@@ -1,0 +1,64 @@
+"""Use cases of a signed-in account's links (spec 03 §8.4, §8.5; decisions A26, E26)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.ids import typed_id
+from app.core.runtime import Runtime
+from app.external_auth import queries
+from app.external_auth.errors import LastWayIn, LinkNotFound
+from app.external_auth.models import Link
+from app.login import ways
+from app.sessions import service as sessions
+from app.web.principal import Principal
+
+
+def list_links(rt: Runtime, user_id: int) -> list[Link]:
+    """Return the links of an account, the one used last first; those of disabled providers too."""
+
+    def used_last(link: Link) -> tuple[datetime, datetime, int]:
+        return link.last_login_at or link.created_at, link.created_at, link.id
+
+    return sorted(queries.list_links(rt.database, user_id), key=used_last, reverse=True)
+
+
+def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -> None:
+    """Remove a link, unless nobody could sign in to the account any more; sessions go on.
+
+    Raises: LinkNotFound, LastWayIn; AccountDisabled, TokenInvalid when that happened meanwhile.
+    """
+    can_sign_in = ways.any_of(rt)
+    wanted = typed_id(link_id)
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        link = queries.find_link(session, account.id, wanted) if wanted is not None else None
+        if link is None:
+            raise LinkNotFound
+        queries.remove_link(session, account.id, link.id)
+        if not can_sign_in(session, account.id):
+            raise LastWayIn
+        audit.record(
+            rt,
+            session,
+            Action.USER_EXTERNAL_AUTH_UNLINK,
+            EntityType.EXTERNAL_AUTH_IDENTITY,
+            client=client,
+            user_id=account.id,
+            entity_id=link.id,
+            entity_name=link.provider_key,
+            details={
+                "provider_key": link.provider_key,
+                "issuer": link.issuer,
+                "subject": link.subject,
+            },
+        )
+
+
+def way_in(_rt: Runtime) -> Callable[[Session, int], bool]:
+    """Return what tells whether an account can sign in with some enabled provider."""
+    return queries.has_usable_link

@@ -1,0 +1,185 @@
+"""Use cases of an identity whose owner is told by a mailbox (spec 03 §8.1, §8.2).
+
+The link works in any browser: whoever reads the mailbox signs in.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from app.contact_verification import tokens
+from app.contact_verification.errors import (
+    ContactVerificationExpired,
+    ContactVerificationInvalid,
+)
+from app.core.client import Client
+from app.core.config import Bucket
+from app.core.runtime import Runtime
+from app.core.tokens import digest, random_hex
+from app.external_auth import linking, pending, provisioning, queries
+from app.external_auth.errors import PolicyDenied
+from app.external_auth.linking import Proven
+from app.external_auth.models import Pending, Provider
+from app.external_auth.provisioning import Terms
+from app.external_auth.queries import Reader
+from app.external_auth.service import Finished
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.registration.errors import RegistrationDisabled
+from app.users import identifiers
+
+# Whoever has an identity chooses whom this service writes to, so they may not do so without end.
+MAILS = Bucket(per_second=10 / 3600, burst=10)
+
+
+class MailLink(StrEnum):
+    """Why the link of a mail signs nobody in, as the frontend's page knows it."""
+
+    MISSING = "email_verification_missing"
+    INVALID = "email_verification_invalid"
+    EXPIRED = "email_verification_expired"
+
+
+def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
+    """Ask a mailbox whether the identity is its owner's; each identity that waits may do so once.
+
+    Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
+    PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
+    Source: spec 03 §8.1; decision E25.
+    """
+    token, address = pending.flow_token(flow_token), identifiers.email(email)
+    terms = Terms.of(rt)
+    with rt.reading() as connection:
+        waiting = _find_unmailed(rt, connection, token)
+    _count_mail(rt, waiting)
+    mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
+    with rt.transaction() as session:
+        waiting = _find_unmailed(rt, session, token)
+        provider = _held(session, waiting)
+        _require_signing_in(session, provider, address, terms)
+        if not queries.request_mail(session, waiting, digest(mail_token), address, now):
+            raise ContactVerificationInvalid
+        seconds = max(1, int((waiting.expires_at - now).total_seconds()))
+        mail.queue(
+            rt,
+            session,
+            Template.EXTERNAL_AUTH_EMAIL_VERIFICATION,
+            address,
+            email=address,
+            provider_name=provider.display_name,
+            expires_in=mail.life_in_words(seconds),
+            token=mail_token,
+        )
+
+
+def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
+    """Sign in whoever follows the link of a mail, to an account that is made where there is none.
+
+    Raises, and keeps the link: ProviderDisabled, PolicyDenied, AccountDisabled, PendingActivation,
+    RegistrationDisabled, SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists,
+    LinkConflict, CredentialsFailed. Source: spec 03 §8.2.
+    """
+    token = token.strip()
+    if not token:
+        return MailLink.MISSING
+    terms, now = Terms.of(rt), rt.clock.now()
+    try:
+        proven, waiting = _redeemed(rt, token, terms, now, client)
+    except ContactVerificationInvalid:
+        return MailLink.INVALID
+    except ContactVerificationExpired:
+        return MailLink.EXPIRED
+    try:
+        return Finished(linking.complete(rt, proven, client), waiting.return_path)
+    except BaseException:
+        with rt.transaction() as session:
+            queries.reopen(session, waiting, now)
+        raise
+
+
+def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
+    waiting = pending.find_open(rt, reader, token)
+    if waiting.email_requested_at is not None:
+        raise ContactVerificationInvalid
+    return waiting
+
+
+def _count_mail(rt: Runtime, waiting: Pending) -> None:
+    """Count a mail of an identity, before the transaction, which may not wait for Redis.
+
+    Raises: RateLimited.
+    """
+    if rt.config.rate_limits:
+        identity = digest(f"{waiting.identity_namespace}\0{waiting.subject}")
+        rt.rate_limits.take("external-mails", MAILS, identity)
+
+
+def _require_signing_in(session: Session, provider: Provider, address: str, terms: Terms) -> None:
+    """Refuse an address whose mail would sign nobody in.
+
+    Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
+    """
+    if not provider.allows(address):
+        raise PolicyDenied
+    owner = linking.owner_of(session, address)
+    if owner is not None:
+        linking.require_own_address(owner)
+    elif not terms.may_register:
+        raise RegistrationDisabled
+
+
+def _redeemed(
+    rt: Runtime, token: str, terms: Terms, now: datetime, client: Client
+) -> tuple[Proven, Pending]:
+    """Use the link of a mail up; return who signs in by it."""
+    with rt.transaction() as session:
+        waiting = _find_mailed(session, token, now)
+        provider = _held(session, waiting)
+        if not queries.consume(session, waiting, now):
+            raise ContactVerificationInvalid
+        return _resolved(rt, session, provider, waiting, terms, client), waiting
+
+
+def _find_mailed(session: Session, token: str, now: datetime) -> Pending:
+    waiting = queries.find_mailed(session, digest(token))
+    if waiting is None or waiting.consumed_at is not None:
+        raise ContactVerificationInvalid
+    if waiting.expires_at <= now:
+        raise ContactVerificationExpired
+    return waiting
+
+
+def _held(session: Session, waiting: Pending) -> Provider:
+    profile = pending.profile_of(waiting)
+    return linking.hold(session, waiting.provider_id, profile, gone=ContactVerificationInvalid)
+
+
+def _resolved(
+    rt: Runtime,
+    session: Session,
+    provider: Provider,
+    waiting: Pending,
+    terms: Terms,
+    client: Client,
+) -> Proven:
+    """Return who signs in: the identity's account, else the mailbox's, else a new one."""
+    address, profile = waiting.target_email or "", pending.profile_of(waiting)
+    if not provider.allows(address):
+        raise PolicyDenied
+    if account := linking.sign_in_again(rt, session, profile):
+        return Proven(account, provider, profile)
+    found = linking.owner_of(session, address)
+    account = linking.held_account(session, found.id) if found else None
+    if account is not None and account.email == address:
+        linking.require_own_address(account)
+        proven = Proven(account, provider, profile, is_new_link=True)
+    else:
+        if not terms.may_register:
+            raise RegistrationDisabled
+        account = provisioning.create_account(
+            rt, session, profile, address, terms, is_verified=True
+        )
+        proven = Proven(account, provider, profile, is_new_link=True, is_new_account=True)
+    linking.link(rt, session, proven, client, email_snapshot=address)
+    return proven

@@ -1,0 +1,213 @@
+"""The tables of external sign-in (spec 03 §10; decisions A27, E19).
+
+Login flows are not here: they live minutes and are in Redis (`flows.py`).
+"""
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.db import Base, Id, UTCDateTime
+from app.external_auth.drivers.interface import ProviderKind
+
+
+class ExternalAuthProvider(Base):
+    """One provider as an operator set it up (spec 03 §9.1).
+
+    `client_secret` is sealed for the row `external_auth_provider:<kind>:<key>`; None for a public
+    client. `options` and `allowed_domains` are JSON; no domains means that every one is allowed.
+    Kinds with fixed endpoints have none stored: where a row has them all the same, which no
+    interface allows, they replace the fixed ones (spec 03 §7.3, test hook).
+    """
+
+    __tablename__ = "external_auth_providers"
+    __table_args__ = (UniqueConstraint("provider_kind", "key"),)
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    key: Mapped[str] = mapped_column(String(64))
+    provider_kind: Mapped[str] = mapped_column(String(32))
+    display_name: Mapped[str] = mapped_column(String(128))
+    icon_url: Mapped[str | None] = mapped_column(String(2048))
+    options: Mapped[str] = mapped_column(Text)
+    issuer_url: Mapped[str | None] = mapped_column(String(512))
+    authorization_url: Mapped[str | None] = mapped_column(String(2048))
+    token_url: Mapped[str | None] = mapped_column(String(2048))
+    userinfo_url: Mapped[str | None] = mapped_column(String(2048))
+    client_id: Mapped[str] = mapped_column(String(512))
+    client_secret: Mapped[str | None] = mapped_column(Text)
+    scopes: Mapped[str] = mapped_column(Text)
+    enabled: Mapped[bool]
+    auto_provision_enabled: Mapped[bool]
+    auto_link_verified_email_enabled: Mapped[bool]
+    require_email_verified: Mapped[bool]
+    subject_claim: Mapped[str | None] = mapped_column(String(128))
+    username_claim: Mapped[str | None] = mapped_column(String(128))
+    display_name_claim: Mapped[str | None] = mapped_column(String(128))
+    email_claim: Mapped[str | None] = mapped_column(String(128))
+    email_verified_claim: Mapped[str | None] = mapped_column(String(128))
+    groups_claim: Mapped[str | None] = mapped_column(String(128))
+    avatar_url_claim: Mapped[str | None] = mapped_column(String(128))
+    allowed_domains: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+
+
+class ExternalAuthIdentity(Base):
+    """A link: an identity of a provider, and the account it signs in to.
+
+    An identity is `identity_namespace` and `subject`, whichever provider asserts it. The snapshots
+    are what the provider said last.
+    """
+
+    __tablename__ = "external_auth_identities"
+    __table_args__ = (
+        UniqueConstraint("identity_namespace", "subject"),
+        UniqueConstraint("provider_id", "subject"),
+        UniqueConstraint("user_id", "provider_id"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    user_id: Mapped[int] = mapped_column(Id, ForeignKey("users.id", ondelete="CASCADE"))
+    provider_id: Mapped[int] = mapped_column(
+        Id, ForeignKey("external_auth_providers.id", ondelete="CASCADE")
+    )
+    identity_namespace: Mapped[str] = mapped_column(String(512))
+    subject: Mapped[str] = mapped_column(String(255))
+    email_snapshot: Mapped[str | None] = mapped_column(String(255))
+    display_name_snapshot: Mapped[str | None] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    last_login_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+
+class PendingIdentity(Base):
+    """A proven identity without an account, until a mailbox or a password tells whose it is.
+
+    What the provider said of the address is deliberately not kept. `verification_token_digest` is
+    None until a mail was asked for, which happens once.
+    """
+
+    __tablename__ = "external_auth_pending"
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    provider_id: Mapped[int] = mapped_column(
+        Id, ForeignKey("external_auth_providers.id", ondelete="CASCADE"), index=True
+    )
+    identity_namespace: Mapped[str] = mapped_column(String(512))
+    subject: Mapped[str] = mapped_column(String(255))
+    display_name_snapshot: Mapped[str | None] = mapped_column(String(255))
+    preferred_username_snapshot: Mapped[str | None] = mapped_column(String(255))
+    return_path: Mapped[str] = mapped_column(String(2048))
+    flow_token_digest: Mapped[str] = mapped_column(String(64), unique=True)
+    target_email: Mapped[str | None] = mapped_column(String(255))
+    verification_token_digest: Mapped[str | None] = mapped_column(String(64), unique=True)
+    email_requested_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
+    consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+
+class Provider(NamedTuple):
+    """A read copy of a provider, in the order of PROVIDER_COLUMNS."""
+
+    id: int
+    key: str
+    provider_kind: ProviderKind
+    display_name: str
+    icon_url: str | None
+    options: str
+    issuer_url: str | None
+    authorization_url: str | None
+    token_url: str | None
+    userinfo_url: str | None
+    client_id: str
+    client_secret: str | None
+    scopes: str
+    enabled: bool
+    auto_provision_enabled: bool
+    auto_link_verified_email_enabled: bool
+    require_email_verified: bool
+    subject_claim: str | None
+    username_claim: str | None
+    display_name_claim: str | None
+    email_claim: str | None
+    email_verified_claim: str | None
+    groups_claim: str | None
+    avatar_url_claim: str | None
+    allowed_domains: str | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def tenant(self) -> str | None:
+        """Return Microsoft's tenant; None where none is stored."""
+        microsoft = self.stored_options.get("microsoft")
+        tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
+        return tenant if isinstance(tenant, str) else None
+
+    @property
+    def stored_options(self) -> dict[str, Any]:
+        """Return the options; what is no JSON object counts as none."""
+        try:
+            options = json.loads(self.options)
+        except ValueError:
+            return {}
+        return options if isinstance(options, dict) else {}
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Return the domains addresses must have; empty when any will do."""
+        return tuple(json.loads(self.allowed_domains)) if self.allowed_domains else ()
+
+    def allows(self, address: str) -> bool:
+        """Tell whether an address has one of the allowed domains, exactly."""
+        return not self.domains or address.rpartition("@")[2].lower() in self.domains
+
+
+PROVIDER_COLUMNS: tuple[Any, ...] = tuple(
+    getattr(ExternalAuthProvider, name) for name in Provider._fields
+)
+
+
+class Identity(NamedTuple):
+    """A link as a sign-in needs it."""
+
+    id: int
+    user_id: int
+
+
+class Link(NamedTuple):
+    """A link as its owner sees it."""
+
+    id: int
+    provider_id: int
+    provider_key: str
+    provider_kind: str
+    provider_display_name: str
+    provider_icon_url: str | None
+    issuer: str
+    subject: str
+    email_snapshot: str | None
+    display_name_snapshot: str | None
+    created_at: datetime
+    updated_at: datetime
+    last_login_at: datetime | None
+
+
+class Pending(NamedTuple):
+    """A read copy of an identity that waits for an account."""
+
+    id: int
+    provider_id: int
+    identity_namespace: str
+    subject: str
+    display_name_snapshot: str | None
+    preferred_username_snapshot: str | None
+    return_path: str
+    target_email: str | None
+    email_requested_at: datetime | None
+    expires_at: datetime
+    consumed_at: datetime | None

@@ -1,0 +1,101 @@
+"""The use case of an identity whose owner is told by a password (spec 03 §8.3; decision E32)."""
+
+from app.contact_verification.errors import ContactVerificationInvalid
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.external_auth import linking, pending, provider_queries, queries
+from app.external_auth.errors import PasswordMissing, PolicyDenied, ProviderDisabled
+from app.external_auth.linking import Proven
+from app.external_auth.models import Pending
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled
+from app.login.service import LoginOutcome, MfaRequired
+from app.settings import keys
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users.models import Account
+
+
+def require_switched_on(rt: Runtime) -> None:
+    """Refuse while passwords are switched off.
+
+    Raises: PasswordLoginDisabled.
+    """
+    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
+        raise PasswordLoginDisabled
+
+
+def link_by_password(
+    rt: Runtime, *, flow_token: str, identifier: str, password: str, client: Client
+) -> LoginOutcome | MfaRequired:
+    """Link an identity to the account of a password, and sign in.
+
+    The link is there before a second factor is asked for. Guesses count like failed logins.
+    Raises: PasswordLoginDisabled, FlowTokenInvalid, PasswordMissing, ContactVerificationInvalid,
+    ProviderDisabled, RateLimited, CredentialsFailed, AccountDisabled, PendingActivation,
+    PolicyDenied for an identity of somebody else, LinkConflict.
+    """
+    require_switched_on(rt)
+    token = pending.flow_token(flow_token)
+    if not identifier.strip() or not password:
+        raise PasswordMissing
+    waiting = _waiting(rt, token)
+    who = identifiers.identifier(identifier)
+    found = users_queries.find_credentials(rt.database, who)
+    account, stored_hash = found or (None, None)
+    attempts_key = identifiers.attempts_key(account.id if account else None, who)
+    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
+    verdict = rt.passwords.check(password, stored_hash)
+    if account is None or not verdict.matches:
+        raise CredentialsFailed
+    linking.require_own_address(account)
+    proven = _linked(rt, waiting, account, client)
+    return linking.complete(
+        rt,
+        proven,
+        client,
+        attempts_key=attempts_key,
+        attempt=attempt,
+        old_hash=stored_hash,
+        new_hash=verdict.new_hash,
+    )
+
+
+def _waiting(rt: Runtime, token: str) -> Pending:
+    """Return the identity that waits, if its provider may be used."""
+    with rt.reading() as connection:
+        waiting = pending.find_open(rt, connection, token)
+        provider = provider_queries.find(connection, waiting.provider_id)
+    if provider is None:
+        raise ContactVerificationInvalid  # it was deleted this moment
+    if not provider.enabled:
+        raise ProviderDisabled
+    return waiting
+
+
+def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Proven:
+    """Use the waiting identity up for an account that is as it was when its password was checked.
+
+    An identity that this account has already is only marked as used.
+    Raises: ContactVerificationInvalid when it waits no more, CredentialsFailed when the account
+    has changed, PolicyDenied, LinkConflict.
+    """
+    profile = pending.profile_of(waiting)
+    with rt.transaction() as session:
+        provider = linking.hold(
+            session, waiting.provider_id, profile, gone=ContactVerificationInvalid
+        )
+        account = linking.held_account(session, seen.id)
+        if account is None or account.session_version != seen.session_version:
+            raise CredentialsFailed
+        linking.require_own_address(account)
+        now = rt.clock.now()
+        if not queries.consume(session, waiting, now):
+            raise ContactVerificationInvalid
+        identity = queries.find_identity(session, profile.namespace, profile.subject)
+        if identity is not None and identity.user_id != account.id:
+            raise PolicyDenied
+        if identity is not None and queries.touch_identity(session, identity, now):
+            return Proven(account, provider, profile)
+        proven = Proven(account, provider, profile, is_new_link=True)
+        linking.link(rt, session, proven, client, email_snapshot=None)
+        return proven

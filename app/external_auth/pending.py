@@ -1,0 +1,70 @@
+"""Steps of an identity that waits for an account (spec 03 §1, §8; decision E27)."""
+
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from app.contact_verification.errors import ContactVerificationInvalid
+from app.core.runtime import Runtime
+from app.core.tokens import digest, random_hex
+from app.external_auth import queries
+from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.errors import FlowTokenInvalid
+from app.external_auth.models import Pending, Provider
+from app.external_auth.queries import Reader
+
+PREFIX = "oev_"
+LIFE = timedelta(seconds=1800)
+LONGEST_TOKEN_BYTES = 128
+
+
+def open_pending(
+    rt: Runtime, session: Session, provider: Provider, profile: ExternalProfile, return_path: str
+) -> str:
+    """Have an identity wait; return its token."""
+    token, now = PREFIX + random_hex(), rt.clock.now()
+    queries.add_pending(
+        session,
+        provider_id=provider.id,
+        identity_namespace=profile.namespace,
+        subject=profile.subject,
+        display_name_snapshot=profile.display_name,
+        preferred_username_snapshot=profile.preferred_username,
+        return_path=return_path,
+        flow_token_digest=digest(token),
+        created_at=now,
+        expires_at=now + LIFE,
+    )
+    return token
+
+
+def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
+    """Return the identity that waits under a well-formed token.
+
+    Raises: ContactVerificationInvalid when there is none, or it waits no more.
+    """
+    pending = queries.find_pending(reader, digest(token))
+    if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
+        raise ContactVerificationInvalid
+    return pending
+
+
+def flow_token(typed: str) -> str:
+    """Return a flow token without surrounding space.
+
+    Raises: FlowTokenInvalid for what cannot be one.
+    """
+    token = typed.strip()
+    if not token or len(token.encode()) > LONGEST_TOKEN_BYTES or any(map(str.isspace, token)):
+        raise FlowTokenInvalid
+    return token
+
+
+def profile_of(pending: Pending) -> ExternalProfile:
+    """Return what is still known of the identity; of its address nothing is."""
+    return ExternalProfile(
+        namespace=pending.identity_namespace,
+        subject=pending.subject,
+        display_name=pending.display_name_snapshot,
+        preferred_username=pending.preferred_username_snapshot,
+    )

@@ -1,0 +1,229 @@
+"""What a provider may be made of (spec 03 §9.1; §7.3, tenants; §7.4, write-time).
+
+Every rule takes what somebody typed and returns what is stored, or raises ProviderInvalid naming
+the field. Lengths are in bytes, as they are in the specification.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.core.outgoing import is_loopback_name
+from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
+from app.external_auth.kinds import TRAITS, Protocol
+
+LONGEST_NAME, LONGEST_CLIENT_ID, LONGEST_ISSUER, LONGEST_URL = 128, 512, 512, 2048
+LONGEST_SECRET = 4096
+LONGEST_SCOPE = LONGEST_CLAIM = 128
+LONGEST_SCOPES = 2048
+LONGEST_DOMAIN = 253
+REDACTED = "***REDACTED***"
+OPENID = "openid"
+DEFAULT_TENANT = "common"
+SHARED_TENANTS = frozenset({DEFAULT_TENANT, "organizations", "consumers"})
+ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
+CLAIMS = (
+    "subject_claim",
+    "username_claim",
+    "display_name_claim",
+    "email_claim",
+    "email_verified_claim",
+    "groups_claim",
+    "avatar_url_claim",
+)
+FLAGS = (
+    "enabled",
+    "auto_provision_enabled",
+    "auto_link_verified_email_enabled",
+    "require_email_verified",
+)
+
+_KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MICROSOFT_ISSUER = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/v2\.0/?")
+_DOMAIN = re.compile(r"[a-z0-9.-]+")
+
+
+def provider_key(typed: str) -> str:
+    """Return a provider's key in its one spelling.
+
+    Raises: ProviderKeyInvalid.
+    """
+    key = typed.strip().lower()
+    if not _KEY.fullmatch(key):
+        raise ProviderKeyInvalid
+    return key
+
+
+def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a new provider; a field that is not in `typed` gets its default.
+
+    Raises: ProviderInvalid.
+    """
+    traits = TRAITS[kind]
+    defaults: dict[str, Any] = {
+        "display_name": traits.default_name,
+        "client_id": "",
+        "icon_url": None,
+        "issuer_url": None,
+        **dict.fromkeys(ENDPOINTS),
+        "tenant": None,
+        "scopes": kind.default_scopes,
+        "enabled": True,
+        "auto_provision_enabled": False,
+        "auto_link_verified_email_enabled": False,
+        "require_email_verified": traits.requires_verified,
+        **dict.fromkeys(CLAIMS),
+        "allowed_domains": (),
+    }
+    return changed_columns(kind, defaults | dict(typed))
+
+
+def changed_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that the fields in `typed` become.
+
+    Fields are those of the wire, `tenant` for what is in `options`, and `allowed_domains` as a
+    list; a blank text clears what need not be there. Raises: ProviderInvalid.
+    """
+    rules: dict[str, Callable[[Any], Any]] = {
+        "display_name": lambda text: _required("display_name", text, LONGEST_NAME),
+        "client_id": lambda text: _required("client_id", text, LONGEST_CLIENT_ID),
+        "icon_url": _icon_url,
+        "issuer_url": lambda text: _issuer_url(kind, text),
+        "scopes": lambda text: _scopes(kind, text),
+        "allowed_domains": _allowed_domains,
+        **{name: _endpoint_rule(kind, name) for name in ENDPOINTS},
+        **{name: _claim_rule(name) for name in CLAIMS},
+        **dict.fromkeys(FLAGS, bool),
+    }
+    columns = {name: rules[name](typed[name]) for name in rules if name in typed}
+    if "tenant" in typed:
+        columns["options"] = json.dumps(_options(kind, typed["tenant"]))
+    return columns
+
+
+def client_secret(typed: str | None) -> str | None:
+    """Return a secret to store; None for a blank one.
+
+    Raises: ProviderInvalid.
+    """
+    secret = (typed or "").strip()
+    if len(secret.encode()) > LONGEST_SECRET:
+        raise ProviderInvalid(f"client_secret must have at most {LONGEST_SECRET} bytes")
+    return secret or None
+
+
+def _required(name: str, typed: str | None, longest: int) -> str:
+    text = _optional(name, typed, longest)
+    if text is None:
+        raise ProviderInvalid(f"{name} must not be empty")
+    return text
+
+
+def _optional(name: str, typed: str | None, longest: int) -> str | None:
+    text = (typed or "").strip()
+    if len(text.encode()) > longest:
+        raise ProviderInvalid(f"{name} must have at most {longest} bytes")
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise ProviderInvalid(f"{name} must not contain control characters")
+    return text or None
+
+
+def _claim_rule(name: str) -> Callable[[str | None], str | None]:
+    return lambda text: _optional(name, text, LONGEST_CLAIM)
+
+
+def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str | None]:
+    traits = TRAITS[kind]
+
+    def rule(typed: str | None) -> str | None:
+        url = _url(name, typed, LONGEST_URL)
+        if url is None and traits.takes_endpoints:
+            raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
+        if url is not None and not traits.takes_endpoints:
+            raise ProviderInvalid(f"{name} cannot be set for the kind {kind}")
+        return url
+
+    return rule
+
+
+def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
+    traits = TRAITS[kind]
+    url = _url("issuer_url", typed, LONGEST_ISSUER)
+    if url is None:
+        if traits.needs_issuer:
+            raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
+        return None
+    if not traits.takes_issuer:
+        raise ProviderInvalid(f"issuer_url cannot be set for the kind {kind}")
+    if "?" in url:
+        raise ProviderInvalid("issuer_url must not have a query")
+    return url.rstrip("/")
+
+
+def _url(name: str, typed: str | None, longest: int) -> str | None:
+    """Return an https address, or an http one of this very machine; None for a blank one."""
+    text = _optional(name, typed, longest)
+    if text is None:
+        return None
+    problem = ProviderInvalid(f"{name} must be an https address without fragment")
+    if "#" in text or "\\" in text or not text.isascii() or any(map(str.isspace, text)):
+        raise problem
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise problem from None
+    if not host or "@" in parts.netloc:
+        raise problem
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback_name(host)):
+        return text
+    raise problem
+
+
+def _icon_url(typed: str | None) -> str | None:
+    text = _optional("icon_url", typed, LONGEST_URL)
+    if text is None or not text.startswith("/"):
+        return _url("icon_url", text, LONGEST_URL)
+    if text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
+        raise ProviderInvalid("icon_url must be a path of this site or an https address")
+    return text
+
+
+def _scopes(kind: ProviderKind, typed: str) -> str:
+    """Return the scopes, each once, `openid` first where it is missing from OpenID Connect."""
+    scopes = list(dict.fromkeys(typed.split()))
+    if TRAITS[kind].protocol is Protocol.OIDC and OPENID not in scopes:
+        scopes.insert(0, OPENID)
+    for scope in scopes:
+        _optional("scopes", scope, LONGEST_SCOPE)
+    return _optional("scopes", " ".join(scopes), LONGEST_SCOPES) or ""
+
+
+def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
+    text = (tenant or "").strip().lower()
+    if kind is not ProviderKind.MICROSOFT:
+        if text:
+            raise ProviderInvalid(f"options.microsoft cannot be set for the kind {kind}")
+        return {}
+    if issuer := _MICROSOFT_ISSUER.fullmatch(text):
+        text = issuer[1]
+    text = text or DEFAULT_TENANT
+    if text not in SHARED_TENANTS and not _UUID.fullmatch(text):
+        words = ", ".join(sorted(SHARED_TENANTS))
+        raise ProviderInvalid(f"options.microsoft.tenant must be {words}, or a tenant's UUID")
+    return {"microsoft": {"tenant": text}}
+
+
+def _allowed_domains(typed: Iterable[str] | None) -> str | None:
+    """Return the domains as JSON, each once; None when every domain is allowed."""
+    bare = (domain.strip().removeprefix("@").lower() for domain in typed or ())
+    domains = list(dict.fromkeys(domain for domain in bare if domain))
+    for domain in domains:
+        if len(domain) > LONGEST_DOMAIN or "." not in domain or not _DOMAIN.fullmatch(domain):
+            raise ProviderInvalid("allowed_domains must name domains such as example.com")
+    return json.dumps(domains) if domains else None

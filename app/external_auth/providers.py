@@ -1,0 +1,251 @@
+"""Use cases of providers: what an operator does with them, and handing one to its driver.
+
+Invariant: while passwords and passkeys are switched off, some provider stays enabled. Whoever
+could break that holds LOGIN_METHODS, as does whoever switches those off (spec 03 §9.1).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.external_auth import drivers, kinds, provider_queries, provider_rules
+from app.external_auth.drivers.errors import ProviderMisconfigured
+from app.external_auth.drivers.interface import (
+    ClaimNames,
+    ProviderConfig,
+    ProviderKind,
+    TestResult,
+)
+from app.external_auth.errors import (
+    LastProvider,
+    ProviderAmbiguous,
+    ProviderExists,
+    ProviderNotFound,
+)
+from app.external_auth.kinds import TRAITS
+from app.external_auth.models import Provider
+from app.external_auth.provider_rules import REDACTED
+from app.settings import queries as settings_queries
+from app.settings import service as settings
+
+SECRET_UNREADABLE = "The client secret cannot be decrypted with any key; set it again."
+
+
+def list_enabled(rt: Runtime) -> list[Provider]:
+    """Return what somebody may sign in with, by display name."""
+    with rt.reading() as connection:
+        return provider_queries.list_enabled(connection)
+
+
+def list_all(rt: Runtime) -> list[Provider]:
+    """Return every provider by display name."""
+    with rt.reading() as connection:
+        return provider_queries.list_all(connection)
+
+
+def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -> Provider:
+    """Set up a provider.
+
+    `typed` has the fields of `provider_rules.new_columns`; None and blank for `secret` make a
+    public client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    Source: spec 03 §9.1.
+    """
+    provider_kind, provider_key = kinds.named(kind), provider_rules.provider_key(key)
+    columns = provider_rules.new_columns(provider_kind, typed)
+    columns["client_secret"] = _sealed(rt, provider_kind, provider_key, secret)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        if provider_queries.list_named(session, provider_key, provider_kind):
+            raise ProviderExists
+        try:
+            provider_id = provider_queries.add(
+                session,
+                key=provider_key,
+                provider_kind=provider_kind,
+                created_at=now,
+                updated_at=now,
+                **columns,
+            )
+        except IntegrityError:
+            raise ProviderExists from None  # another command was faster
+        provider = _get(session, provider_id)
+        _record(rt, session, Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER, provider)
+    return provider
+
+
+def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -> Provider:
+    """Change the given fields of a provider; a blank text clears what need not be there.
+
+    `secret` None keeps the client secret, and so does the placeholder it is shown as.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderInvalid,
+    LastProvider. Source: spec 03 §9.1.
+    """
+
+    def change(session: Session, provider: Provider) -> None:
+        kind = provider.provider_kind
+        columns = provider_rules.changed_columns(kind, typed)
+        if "options" in columns and TRAITS[kind].is_dedicated:
+            columns["issuer_url"] = None  # a tenant takes the place of a stored issuer
+        if secret is not None and secret.strip() != REDACTED:
+            columns["client_secret"] = _sealed(rt, kind, provider.key, secret)
+        provider_queries.set_columns(session, provider.id, rt.clock.now(), **columns)
+
+    return _change(rt, name, change, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER)
+
+
+def set_enabled(rt: Runtime, name: str, *, enabled: bool) -> Provider:
+    """Let people sign in with a provider, or not; links stay.
+
+    Raises: what `update` raises.
+    """
+    return update(rt, name, enabled=enabled)
+
+
+def remove(rt: Runtime, name: str) -> Provider:
+    """Delete a provider with its links; the accounts stay.
+
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, LastProvider.
+    """
+
+    def change(session: Session, provider: Provider) -> None:
+        provider_queries.remove(session, provider.id)
+
+    return _change(rt, name, change, Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER)
+
+
+def test(rt: Runtime, name: str) -> TestResult:
+    """Ask a provider, enabled or not, what can be asked without anybody signing in.
+
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
+    ProviderMisconfigured. Source: spec 03 §9.3.
+    """
+    with rt.reading() as connection:
+        provider = _named(connection, name)
+    result = drivers.of(rt, provider.provider_kind).test(config_of(rt, provider))
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        provider_queries.set_columns(session, provider.id, now)
+        _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
+    return result
+
+
+def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
+    """Return a provider as its driver takes it.
+
+    Raises: ProviderMisconfigured when the client secret cannot be decrypted.
+    """
+    kind = provider.provider_kind
+    dedicated_default = kind.default_scopes if TRAITS[kind].is_dedicated else ""
+    return ProviderConfig(
+        id=provider.id,
+        key=provider.key,
+        kind=kind,
+        client_id=provider.client_id,
+        client_secret=_opened(rt, provider),
+        scopes=provider.scopes or dedicated_default,
+        issuer_url=provider.issuer_url,
+        authorization_url=provider.authorization_url,
+        token_url=provider.token_url,
+        userinfo_url=provider.userinfo_url,
+        tenant=provider.tenant,
+        claims=ClaimNames(
+            subject=provider.subject_claim,
+            username=provider.username_claim,
+            display_name=provider.display_name_claim,
+            email=provider.email_claim,
+            email_verified=provider.email_verified_claim,
+        ),
+    )
+
+
+def sealed_for(kind: ProviderKind, key: str) -> str:
+    """Return the name under which a provider's client secret is sealed."""
+    return f"external_auth_provider:{kind}:{key}"
+
+
+def _sealed(rt: Runtime, kind: ProviderKind, key: str, typed: str | None) -> str | None:
+    secret = provider_rules.client_secret(typed)
+    if secret is None or secret == REDACTED:
+        return None
+    return rt.secret_box.seal(secret, sealed_for(kind, key))
+
+
+def _opened(rt: Runtime, provider: Provider) -> str | None:
+    if provider.client_secret is None:
+        return None
+    row = sealed_for(provider.provider_kind, provider.key)
+    try:
+        return rt.secret_box.open(provider.client_secret, row)
+    except SecretUnreadable:
+        raise ProviderMisconfigured(SECRET_UNREADABLE) from None
+
+
+def _change(
+    rt: Runtime, name: str, change: Callable[[Session, Provider], None], action: Action
+) -> Provider:
+    """Make a change, unless it takes the last way to sign in away; return what is there then.
+
+    A provider that is gone afterwards is returned as it was.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.LOGIN_METHODS)
+        before = _named(session, name)
+        change(session, before)
+        after = provider_queries.find(session, before.id)
+        if before.enabled and not (after and after.enabled):
+            _require_way_in(rt, session)
+        _record(rt, session, action, after or before)
+        return after or before
+
+
+def _require_way_in(rt: Runtime, session: Session) -> None:
+    # From the database: another command may have switched something off a moment ago.
+    if settings.is_closed(rt, session, settings_queries.list_texts(session)):
+        raise LastProvider
+
+
+def _named(reader: provider_queries.Reader, name: str) -> Provider:
+    """Return the provider an operator means: by key, or by `kind/key`.
+
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.
+    """
+    typed_kind, separator, typed_key = name.strip().rpartition("/")
+    kind = kinds.named(typed_kind) if separator else None
+    found = provider_queries.list_named(reader, provider_rules.provider_key(typed_key), kind)
+    if len(found) > 1:
+        raise ProviderAmbiguous
+    if not found:
+        raise ProviderNotFound
+    return found[0]
+
+
+def _get(session: Session, provider_id: int) -> Provider:
+    provider = provider_queries.find(session, provider_id)
+    if provider is None:
+        raise ProviderNotFound
+    return provider
+
+
+def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -> None:
+    told: Mapping[str, Any] = {
+        "key": provider.key,
+        "icon_url": provider.icon_url,
+        "issuer_url": provider.issuer_url,
+        **{name: getattr(provider, name) for name in provider_rules.FLAGS},
+    }
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.EXTERNAL_AUTH_PROVIDER,
+        entity_id=provider.id,
+        entity_name=provider.key,
+        details=told,
+    )

@@ -1,0 +1,161 @@
+"""Statements on links, and on identities that wait for an account."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.core import bulk
+from app.core.db import Database
+from app.core.lookups import Lookup
+from app.external_auth.models import (
+    ExternalAuthIdentity,
+    ExternalAuthProvider,
+    Identity,
+    Link,
+    Pending,
+    PendingIdentity,
+)
+
+Reader = Connection | Session
+
+_LINKS = Lookup(
+    select(
+        ExternalAuthIdentity.id,
+        ExternalAuthIdentity.provider_id,
+        ExternalAuthProvider.key,
+        ExternalAuthProvider.provider_kind,
+        ExternalAuthProvider.display_name,
+        ExternalAuthProvider.icon_url,
+        ExternalAuthIdentity.identity_namespace,
+        ExternalAuthIdentity.subject,
+        ExternalAuthIdentity.email_snapshot,
+        ExternalAuthIdentity.display_name_snapshot,
+        ExternalAuthIdentity.created_at,
+        ExternalAuthIdentity.updated_at,
+        ExternalAuthIdentity.last_login_at,
+    ).join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id),
+    ExternalAuthIdentity.user_id,
+)
+_PENDING = select(*(getattr(PendingIdentity, name) for name in Pending._fields))
+
+
+def find_identity(session: Session, namespace: str, subject: str) -> Identity | None:
+    """Return the link of an identity; None if it has none."""
+    statement = select(ExternalAuthIdentity.id, ExternalAuthIdentity.user_id).where(
+        ExternalAuthIdentity.identity_namespace == namespace,
+        ExternalAuthIdentity.subject == subject,
+    )
+    row = session.execute(statement).one_or_none()
+    return Identity(*row) if row else None
+
+
+def is_linkable(session: Session, user_id: int, provider_id: int, subject: str) -> bool:
+    """Tell whether neither the account has a link at this provider, nor the subject one there."""
+    theirs = (ExternalAuthIdentity.user_id == user_id) | (ExternalAuthIdentity.subject == subject)
+    found = select(ExternalAuthIdentity.id).where(
+        ExternalAuthIdentity.provider_id == provider_id, theirs
+    )
+    return not session.execute(select(exists(found))).scalar()
+
+
+def add_identity(session: Session, **columns: Any) -> None:
+    """Insert a link."""
+    session.execute(insert(ExternalAuthIdentity).values(**columns))
+
+
+def touch_identity(session: Session, identity: Identity, now: datetime, **snapshots: Any) -> bool:
+    """Note a sign-in and what the provider said; False if the link was removed meanwhile."""
+    same = ExternalAuthIdentity.id == identity.id, ExternalAuthIdentity.user_id == identity.user_id
+    statement = update(ExternalAuthIdentity).where(*same)
+    noted = statement.values(last_login_at=now, updated_at=now, **snapshots)
+    return bulk.count_changed(session, noted) == 1
+
+
+def list_links(database: Database, user_id: int) -> list[Link]:
+    """Return the links of an account, in no order."""
+    return [Link(*row) for row in database.lookup_all(_LINKS, user_id)]
+
+
+def find_link(session: Session, user_id: int, link_id: int) -> Link | None:
+    """Return a link of this account; None if it has no such."""
+    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
+    row = session.execute(_LINKS.statement.where(*mine)).one_or_none()
+    return Link(*row) if row else None
+
+
+def remove_link(session: Session, user_id: int, link_id: int) -> None:
+    """Delete a link of this account."""
+    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
+    bulk.count_changed(session, delete(ExternalAuthIdentity).where(*mine))
+
+
+def has_usable_link(session: Session, user_id: int) -> bool:
+    """Tell whether the account can sign in with some enabled provider (decision E26)."""
+    usable = (
+        select(ExternalAuthIdentity.id)
+        .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
+        .where(ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled)
+    )
+    return bool(session.execute(select(exists(usable))).scalar())
+
+
+def add_pending(session: Session, **columns: Any) -> None:
+    """Insert an identity that waits for an account."""
+    session.execute(insert(PendingIdentity).values(**columns))
+
+
+def find_pending(reader: Reader, flow_token_digest: str) -> Pending | None:
+    """Return what waits under a flow token, whatever became of it; None if there is none."""
+    return _pending(reader, PendingIdentity.flow_token_digest == flow_token_digest)
+
+
+def find_mailed(reader: Reader, verification_token_digest: str) -> Pending | None:
+    """Return what waits for the link of a mail, whatever became of it; None if there is none."""
+    return _pending(reader, PendingIdentity.verification_token_digest == verification_token_digest)
+
+
+def request_mail(
+    session: Session, pending: Pending, token_digest: str, address: str, now: datetime
+) -> bool:
+    """Note the one mail of a pending identity; of simultaneous calls exactly one is told True."""
+    open_one = _open(pending, now), PendingIdentity.email_requested_at.is_(None)
+    statement = update(PendingIdentity).where(*open_one)
+    noted = statement.values(
+        target_email=address, verification_token_digest=token_digest, email_requested_at=now
+    )
+    return bulk.count_changed(session, noted) == 1
+
+
+def consume(session: Session, pending: Pending, now: datetime) -> bool:
+    """Use a pending identity up; of simultaneous calls exactly one is told True."""
+    statement = update(PendingIdentity).where(_open(pending, now)).values(consumed_at=now)
+    return bulk.count_changed(session, statement) == 1
+
+
+def reopen(session: Session, pending: Pending, consumed_at: datetime) -> None:
+    """Undo `consume`, when what it was used up for did not happen."""
+    mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
+    bulk.count_changed(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
+
+
+def delete_expired(session: Session, before: datetime, most: int) -> int:
+    """Delete up to `most` pending identities that expired before a moment; return how many."""
+    expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
+    return bulk.count_changed(
+        session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired))
+    )
+
+
+def _pending(reader: Reader, condition: Any) -> Pending | None:
+    row = reader.execute(_PENDING.where(condition)).one_or_none()
+    return Pending(*row) if row else None
+
+
+def _open(pending: Pending, now: datetime) -> Any:
+    return (
+        (PendingIdentity.id == pending.id)
+        & PendingIdentity.consumed_at.is_(None)
+        & (PendingIdentity.expires_at > now)
+    )

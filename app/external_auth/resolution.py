@@ -1,0 +1,110 @@
+"""The step that decides which account a proven identity signs in to (spec 03 §6, A1 to B7).
+
+Invariant: an identity gets an existing account only by a link, or by an address that both the
+provider and the account itself have proven; whatever falls short of that ends in no account.
+"""
+
+from sqlalchemy.orm import Session
+
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.external_auth import linking, provisioning
+from app.external_auth.drivers.interface import ExternalProfile, ProviderKind
+from app.external_auth.errors import PolicyDenied
+from app.external_auth.linking import Proven
+from app.external_auth.models import Provider
+from app.external_auth.provisioning import Terms
+from app.login.errors import PendingActivation
+from app.users import identifiers
+from app.users import service as users
+from app.users.errors import EmailInvalid
+
+
+def resolve(
+    rt: Runtime,
+    session: Session,
+    provider: Provider,
+    profile: ExternalProfile,
+    terms: Terms,
+    client: Client,
+) -> Proven | None:
+    """Return who signs in; None when a mailbox or a password has to tell whose identity it is.
+
+    The identity is held. Raises: AccountDisabled, PolicyDenied, LinkConflict,
+    SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
+    """
+    if account := linking.sign_in_again(rt, session, profile):
+        return Proven(account, provider, profile)
+    if profile.email is None:
+        if provider.provider_kind is ProviderKind.GITHUB and provider.require_email_verified:
+            raise PolicyDenied
+        return None
+    if provider.require_email_verified and not profile.email_verified:
+        raise PolicyDenied
+    address = _local(profile.email)
+    if not provider.allows(address or profile.email):
+        raise PolicyDenied
+    if address is None:
+        return None
+    if proven := _linked_by_address(rt, session, provider, profile, address, client):
+        return proven
+    return _provisioned(rt, session, provider, profile, address, terms, client)
+
+
+def _local(email: str) -> str | None:
+    """Return an address as accounts have it; None for one that none can have."""
+    try:
+        return identifiers.email(email)
+    except EmailInvalid:
+        return None
+
+
+def _linked_by_address(
+    rt: Runtime,
+    session: Session,
+    provider: Provider,
+    profile: ExternalProfile,
+    address: str,
+    client: Client,
+) -> Proven | None:
+    """Link the account of a verified address, where that is wanted; None where nothing is (B4)."""
+    if not provider.auto_link_verified_email_enabled or not profile.email_verified:
+        return None
+    found = linking.owner_of(session, address)
+    account = linking.held_account(session, found.id) if found else None
+    if account is None or account.email != address:
+        return None
+    try:
+        linking.require_own_address(account)
+    except PendingActivation:
+        return None
+    proven = Proven(account, provider, profile, is_new_link=True)
+    linking.link(rt, session, proven, client, email_snapshot=profile.email)
+    return proven
+
+
+def _provisioned(
+    rt: Runtime,
+    session: Session,
+    provider: Provider,
+    profile: ExternalProfile,
+    address: str,
+    terms: Terms,
+    client: Client,
+) -> Proven | None:
+    """Make an account, where that is wanted; None where it is not, or may not be (B5 to B7)."""
+    must_be_verified = provider.require_email_verified or provider.auto_link_verified_email_enabled
+    if not provider.auto_provision_enabled or not terms.may_register:
+        return None
+    if must_be_verified and not profile.email_verified:
+        return None
+    # Of two identities that race for an address the second finds it taken (decision E31).
+    users.hold_address(session, address)
+    if linking.owner_of(session, address):
+        return None
+    account = provisioning.create_account(
+        rt, session, profile, address, terms, is_verified=profile.email_verified
+    )
+    proven = Proven(account, provider, profile, is_new_link=True, is_new_account=True)
+    linking.link(rt, session, proven, client, email_snapshot=profile.email)
+    return proven

@@ -1,0 +1,166 @@
+"""Wire forms of providers and links, and where a sign-in sends a browser (spec 03 §3-5, §9)."""
+
+import logging
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response
+
+from app.contact_verification.responses import LOGIN_PAGE, to_page
+from app.core.errors import AppError
+from app.core.runtime import Runtime
+from app.core.tokens import digest
+from app.external_auth.drivers.interface import ProviderKind, TestResult
+from app.external_auth.kinds import TRAITS
+from app.external_auth.mailbox import MailLink
+from app.external_auth.models import Link, Provider
+from app.external_auth.provider_rules import CLAIMS, DEFAULT_TENANT, FLAGS, REDACTED
+from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
+from app.login.service import MfaRequired
+from app.web import cookies
+from app.web.errors import status_of
+from app.web.schema import timestamp
+
+# A page of the frontend.
+PASSWORD_CHANGE_PAGE = "/force-password-change"
+BINDING_COOKIE = "service_external_auth_"
+
+log = logging.getLogger(__name__)
+
+
+def public_provider(provider: Provider) -> dict[str, Any]:
+    """Return what strangers are told."""
+    return {
+        "key": provider.key,
+        "kind": provider.provider_kind,
+        "display_name": provider.display_name,
+        "icon_url": provider.icon_url,
+    }
+
+
+def provider(found: Provider) -> dict[str, Any]:
+    """Return the whole provider but its secret (spec 03 §9.1)."""
+    traits = TRAITS[found.provider_kind]
+    has_secret = found.client_secret is not None
+    # Stored addresses of a dedicated kind are for tests, except an issuer without a tenant.
+    is_shown = not traits.is_dedicated
+    is_issuer_shown = is_shown or (
+        found.provider_kind is ProviderKind.MICROSOFT and found.tenant is None
+    )
+    return {
+        "id": found.id,
+        "key": found.key,
+        "provider_kind": found.provider_kind,
+        "protocol": traits.protocol,
+        "display_name": found.display_name,
+        "icon_url": found.icon_url,
+        "options": found.stored_options,
+        "issuer_url": found.issuer_url if is_issuer_shown else None,
+        "authorization_url": found.authorization_url if is_shown else None,
+        "token_url": found.token_url if is_shown else None,
+        "userinfo_url": found.userinfo_url if is_shown else None,
+        "client_id": found.client_id,
+        "client_secret": REDACTED if has_secret else None,
+        "client_secret_configured": has_secret,
+        "scopes": found.scopes,
+        **{name: getattr(found, name) for name in (*FLAGS, *CLAIMS)},
+        "allowed_domains": list(found.domains),
+        "created_at": timestamp(found.created_at),
+        "updated_at": timestamp(found.updated_at),
+    }
+
+
+def kind(found: ProviderKind) -> dict[str, Any]:
+    """Return what a kind can be given (spec 03 §9.2)."""
+    traits = TRAITS[found]
+    is_microsoft = found is ProviderKind.MICROSOFT
+    return {
+        "kind": found,
+        "protocol": traits.protocol,
+        "display_name": found.display_name,
+        "description": traits.description,
+        "default_scopes": found.default_scopes,
+        "create_defaults": {
+            "display_name": traits.default_name,
+            "options": {"microsoft": {"tenant": DEFAULT_TENANT}} if is_microsoft else {},
+            "scopes": found.default_scopes,
+            "enabled": True,
+            "auto_provision_enabled": False,
+            "auto_link_verified_email_enabled": False,
+            "require_email_verified": traits.requires_verified,
+        },
+        "issuer_url_supported": traits.takes_issuer,
+        "issuer_url_required": traits.needs_issuer,
+        "manual_endpoint_configuration_supported": traits.takes_endpoints,
+        "authorization_url_required": traits.takes_endpoints,
+        "token_url_required": traits.takes_endpoints,
+        "userinfo_url_required": traits.takes_endpoints,
+        "supports_discovery": traits.has_discovery,
+        "supports_pkce": True,
+        "supports_email_verified_claim": traits.tells_verified,
+    }
+
+
+def test_result(result: TestResult) -> dict[str, Any]:
+    """Return what a test found (spec 03 §9.3)."""
+    return {**asdict(result), "checks": [asdict(check) for check in result.checks]}
+
+
+def link(found: Link) -> dict[str, Any]:
+    """Return a link as its owner sees it (spec 03 §8.4)."""
+    return {
+        **found._asdict(),
+        "created_at": timestamp(found.created_at),
+        "updated_at": timestamp(found.updated_at),
+        "last_login_at": timestamp(found.last_login_at),
+    }
+
+
+def bind(response: Response, started: Started) -> Response:
+    """Tie a sign-in to the browser that began it."""
+    cookies.put(response, cookie_name(started.state), started.binding, started.seconds, PREFIX)
+    return response
+
+
+def unbind(response: Response, state: str) -> Response:
+    """Remove the cookie of one sign-in; those of others stay."""
+    cookies.put(response, cookie_name(state), "", 0, PREFIX)
+    return response
+
+
+def cookie_name(state: str) -> str:
+    """Return the name of a sign-in's cookie; so any number can be under way in one browser."""
+    return BINDING_COOKIE + digest(state)
+
+
+def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
+    """Redirect to where a sign-in leads, with the cookies of a session where there is one."""
+    if isinstance(finished, MailLink):
+        return to_page(rt, LOGIN_PAGE, {"external_auth": finished.value})
+    outcome, path = finished.outcome, finished.return_path
+    if isinstance(outcome, EmailRequired):
+        told = {"external_auth": "email_required", "flow": outcome.flow_token}
+        return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
+    if isinstance(outcome, MfaRequired):
+        told = {
+            "mfa": "required",
+            "flow": outcome.flow_token,
+            "expires_in": str(outcome.expires_in),
+            "methods": ",".join(outcome.methods),
+        }
+        return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
+    page = PASSWORD_CHANGE_PAGE if outcome.is_limited else path
+    return cookies.write(to_page(rt, page, {}), outcome.pair)
+
+
+def to_failure(rt: Runtime, error: Exception) -> Response:
+    """Redirect to the page that tells of a refusal; of a fault only that there was one."""
+    told = {"external_auth": "error"}
+    if isinstance(error, AppError):
+        log.warning("an external sign-in failed: %s (%s)", type(error).__name__, error.code)
+        if status_of(type(error)) < HTTPStatus.INTERNAL_SERVER_ERROR:
+            told["code"] = error.code.value
+    else:
+        log.error("an external sign-in failed", exc_info=error)
+    return to_page(rt, LOGIN_PAGE, told)

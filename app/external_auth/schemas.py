@@ -1,0 +1,79 @@
+"""Bodies, queries and payloads of external sign-in."""
+
+from marshmallow import Schema, fields, validate
+
+from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.external_auth.drivers.interface import ProviderKind
+from app.login.schemas import LONGEST_FLOW_TOKEN, LONGEST_IDENTIFIER
+from app.setup.schemas import LONGEST_INPUT
+from app.web.schema import RequestSchema, Text, text
+
+
+class StartSchema(RequestSchema):
+    """POST /auth/external-auth/{kind}/{provider}/start."""
+
+    return_path = Text(load_default=None, allow_none=True)
+
+
+class CallbackQuery(RequestSchema):
+    """GET /auth/external-auth/callback; every text is taken, since a bad one is only refused."""
+
+    code = fields.String(load_default=None)
+    state = fields.String(load_default=None)
+    error = fields.String(load_default=None)
+    error_description = fields.String(load_default=None)
+    iss = fields.String(load_default=None)
+
+
+class ConfirmMailboxQuery(RequestSchema):
+    """GET /auth/external-auth/email-verification/confirm."""
+
+    token = fields.String(load_default="")
+
+
+class RequestMailSchema(RequestSchema):
+    """POST /auth/external-auth/email-verification/start."""
+
+    flow_token = text(LONGEST_FLOW_TOKEN)
+    email = text(LONGEST_INPUT)
+
+
+class PasswordLinkSchema(RequestSchema):
+    """POST /auth/external-auth/password-link."""
+
+    flow_token = text(LONGEST_FLOW_TOKEN)
+    identifier = text(LONGEST_IDENTIFIER)
+    password = text(LONGEST_TYPED_PASSWORD)
+
+
+class PublicProviderItem(Schema):
+    """What somebody may sign in with."""
+
+    key = fields.String(required=True)
+    kind = fields.Enum(ProviderKind, by_value=True, required=True)
+    display_name = fields.String(required=True)
+    icon_url = fields.String(required=True, allow_none=True)
+
+
+class StartedData(Schema):
+    """Where to send the browser."""
+
+    authorization_url = fields.String(required=True, validate=validate.URL(require_tld=False))
+
+
+class LinkItem(Schema):
+    """One identity that signs in to the account."""
+
+    id = fields.Integer(required=True)
+    provider_id = fields.Integer(required=True)
+    provider_key = fields.String(required=True)
+    provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
+    provider_display_name = fields.String(required=True)
+    provider_icon_url = fields.String(required=True, allow_none=True)
+    issuer = fields.String(required=True)
+    subject = fields.String(required=True)
+    email_snapshot = fields.String(required=True, allow_none=True)
+    display_name_snapshot = fields.String(required=True, allow_none=True)
+    created_at = fields.DateTime(required=True)
+    updated_at = fields.DateTime(required=True)
+    last_login_at = fields.DateTime(required=True, allow_none=True)

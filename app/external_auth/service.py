@@ -1,0 +1,196 @@
+"""Use cases of a sign-in by a provider: sending the browser there, and its return (spec 03 §4-6).
+
+No transaction is open while a provider is asked.
+"""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.external_auth import (
+    drivers,
+    flows,
+    kinds,
+    linking,
+    pending,
+    provider_queries,
+    provider_rules,
+    providers,
+    resolution,
+    return_path,
+)
+from app.external_auth.drivers.interface import Callback, ExternalProfile, ProviderKind
+from app.external_auth.errors import (
+    CallbackAddressMissing,
+    ProviderDisabled,
+    ProviderNotFound,
+    SignInFailed,
+)
+from app.external_auth.flows import SignIn
+from app.external_auth.linking import Proven
+from app.external_auth.models import Provider
+from app.external_auth.provisioning import Terms
+from app.login.service import LoginOutcome, MfaRequired
+from app.settings import keys
+from app.web import site
+
+PREFIX = "/api/v1/auth/external-auth"
+UNIFIED_CALLBACK = f"{PREFIX}/callback"
+
+
+@dataclass(frozen=True)
+class Started:
+    """Where to send the browser, and the cookie that ties the sign-in to it."""
+
+    authorization_url: str = field(repr=False)
+    state: str = field(repr=False)
+    binding: str = field(repr=False)
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a browser came back with; None for what it did not bring.
+
+    `binding` is the cookie of this `state`. `issuer` is the parameter `iss` (RFC 9207).
+    """
+
+    state: str | None = field(repr=False)
+    binding: str | None = field(repr=False)
+    code: str | None = field(repr=False)
+    error: str | None
+    issuer: str | None
+
+
+@dataclass(frozen=True)
+class EmailRequired:
+    """No account yet: a mailbox or a password has to tell whose identity it is."""
+
+    flow_token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a sign-in led to, and where the browser wanted to go."""
+
+    outcome: LoginOutcome | MfaRequired | EmailRequired
+    return_path: str
+
+
+def start(
+    rt: Runtime, *, kind: str, provider: str, wanted_path: str | None, own_origin: str | None
+) -> Started:
+    """Begin a sign-in.
+
+    `own_origin` is where the caller reached the service, None when that cannot be told.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderDisabled, ReturnPathInvalid,
+    CallbackAddressMissing, DiscoveryFailed, ProviderMisconfigured; the first in this order.
+    Source: spec 03 §4.
+    """
+    provider_kind, key = kinds.named(kind), provider_rules.provider_key(provider)
+    found = provider_queries.find_by_key(rt.database, provider_kind, key)
+    if found is None:
+        raise ProviderNotFound
+    if not found.enabled:
+        raise ProviderDisabled
+    path = return_path.checked(wanted_path)
+    redirect_uri = _redirect_uri(rt, found, own_origin)
+    driver = drivers.of(rt, provider_kind)
+    authorization = driver.authorize(providers.config_of(rt, found), redirect_uri)
+    seconds = rt.settings.get(keys.EXTERNAL_FLOW_TTL_SECONDS)
+    sign_in = SignIn(
+        provider_id=found.id,
+        provider_created_at=found.created_at.isoformat(),
+        redirect_uri=redirect_uri,
+        return_path=path,
+        nonce=authorization.nonce,
+        pkce_verifier=authorization.pkce_verifier,
+    )
+    state = authorization.state
+    binding = flows.open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
+    return Started(authorization.url, state, binding, seconds)
+
+
+def finish(
+    rt: Runtime, returned: Returned, client: Client, *, route: tuple[str, str] | None = None
+) -> Finished:
+    """Take up the sign-in that a browser comes back with.
+
+    `route` is kind and provider of the legacy route's path; None on the unified one.
+    Raises: KindUnknown, which leaves the sign-in as it is; SignInFailed, ProviderKeyInvalid,
+    ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
+    `complete_login` raise. Source: spec 03 §5, §6.
+    """
+    route_kind = kinds.named(route[0]) if route else None
+    sign_in = _consumed(rt, returned)
+    if returned.error is not None or not returned.code:
+        raise SignInFailed
+    provider = _provider_of(rt, sign_in)
+    if route_kind and route and not _is_at(provider, route_kind, route[1]):
+        raise SignInFailed
+    if not provider.enabled:
+        raise ProviderDisabled
+    callback = Callback(
+        code=returned.code,
+        redirect_uri=sign_in.redirect_uri,
+        nonce=sign_in.nonce,
+        pkce_verifier=sign_in.pkce_verifier,
+        issuer=returned.issuer,
+    )
+    driver = drivers.of(rt, provider.provider_kind)
+    profile = driver.identify(providers.config_of(rt, provider), callback)
+    proven = _resolved(rt, provider, profile, sign_in.return_path, client)
+    if isinstance(proven, EmailRequired):
+        return Finished(proven, sign_in.return_path)
+    return Finished(linking.complete(rt, proven, client), sign_in.return_path)
+
+
+def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> str:
+    """Return where the provider sends the browser back to: always an address of the site.
+
+    Raises: CallbackAddressMissing.
+    """
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    if not origins:
+        raise CallbackAddressMissing
+    path = UNIFIED_CALLBACK
+    if rt.config.external_auth_legacy_callback:
+        path = f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
+    return (own_origin if own_origin in origins else origins[0]) + path
+
+
+def _consumed(rt: Runtime, returned: Returned) -> SignIn:
+    if not returned.state or not returned.binding:
+        raise SignInFailed
+    sign_in = flows.consume(rt, returned.state, returned.binding)
+    if sign_in is None:
+        raise SignInFailed
+    return sign_in
+
+
+def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
+    provider = provider_queries.find_by_id(rt.database, sign_in.provider_id)
+    if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
+        raise SignInFailed
+    return provider
+
+
+def _is_at(provider: Provider, kind: ProviderKind, typed_key: str) -> bool:
+    """Tell whether a legacy route belongs to the provider of the sign-in.
+
+    Raises: ProviderKeyInvalid.
+    """
+    return (provider.provider_kind, provider.key) == (kind, provider_rules.provider_key(typed_key))
+
+
+def _resolved(
+    rt: Runtime, provider: Provider, profile: ExternalProfile, path: str, client: Client
+) -> Proven | EmailRequired:
+    terms = Terms.of(rt)
+    with rt.transaction() as session:
+        provider = linking.hold(session, provider.id, profile)
+        proven = resolution.resolve(rt, session, provider, profile, terms, client)
+        if proven is not None:
+            return proven
+        return EmailRequired(pending.open_pending(rt, session, provider, profile, path))

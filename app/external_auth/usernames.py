@@ -1,0 +1,39 @@
+"""A username for an account that an external identity brings along (spec 03 §6.1)."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from app.core.tokens import random_hex
+
+TRIES = 5
+SHORTEST, LONGEST = 4, 16
+LONGEST_STEM = 9
+SUFFIX_CHARACTERS = 6
+FALLBACK = "oidc"
+
+_TO_HYPHEN = re.compile(r"[. ]")
+_DROPPED = re.compile(r"[^a-z0-9_-]")
+
+
+def candidates(subject: str, preferred: str | None, address: str) -> Iterator[str]:
+    """Yield names to try: the one that is meant, then some with random ends."""
+    name = _name(subject, preferred, address)
+    yield name
+    stem = name[:LONGEST_STEM].strip("-")
+    stem = stem if len(stem) >= SHORTEST else FALLBACK
+    for _ in range(TRIES - 1):
+        yield f"{stem}-{random_hex()[:SUFFIX_CHARACTERS]}"
+
+
+def _name(subject: str, preferred: str | None, address: str) -> str:
+    sources = (_cleaned(preferred or ""), _cleaned(address.partition("@")[0]))
+    fallback = FALLBACK + hashlib.sha256(subject.encode()).hexdigest()[:8]
+    name = next((source for source in sources if len(source) >= SHORTEST), fallback)
+    return name[:LONGEST].strip("-").ljust(SHORTEST, "0")
+
+
+def _cleaned(source: str) -> str:
+    # First, since lower() makes an ASCII letter of some others, such as the Kelvin sign.
+    ascii_only = "".join(c for c in source if c.isascii())
+    return _DROPPED.sub("", _TO_HYPHEN.sub("-", ascii_only.lower())).strip("-")

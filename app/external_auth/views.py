@@ -1,0 +1,277 @@
+"""/auth/external-auth."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from flask import Blueprint, Response, after_this_request, request
+from flask.typing import ResponseReturnValue
+from marshmallow import fields
+
+from app.contact_verification.errors import ContactVerificationInvalid
+from app.contact_verification.responses import LOGIN_PAGE, to_page
+from app.core.errors import BadRequest
+from app.external_auth import links, mailbox, password_link, providers, responses, service
+from app.external_auth.drivers.errors import DiscoveryFailed, ProviderMisconfigured
+from app.external_auth.errors import (
+    CallbackAddressMissing,
+    FlowTokenInvalid,
+    KindUnknown,
+    LastWayIn,
+    LinkConflict,
+    LinkNotFound,
+    PasswordMissing,
+    PolicyDenied,
+    ProviderDisabled,
+    ProviderKeyInvalid,
+    ProviderNotFound,
+    ReturnPathInvalid,
+)
+from app.external_auth.mailbox import MailLink
+from app.external_auth.schemas import (
+    CallbackQuery,
+    ConfirmMailboxQuery,
+    LinkItem,
+    PasswordLinkSchema,
+    PublicProviderItem,
+    RequestMailSchema,
+    StartedData,
+    StartSchema,
+)
+from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, Finished, Returned
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
+from app.login.responses import login_response
+from app.login.schemas import MfaRequiredData, SignedInData
+from app.registration.errors import RegistrationDisabled
+from app.sessions.errors import AccountDisabled
+from app.users.errors import EmailInvalid
+from app.web import cookies, origin
+from app.web.anonymous import anonymous_route
+from app.web.envelope import ok
+from app.web.operation import View, answers, operation_of, redirects
+from app.web.padding import minimum_duration
+from app.web.peer import client
+from app.web.principal import Principal, login_required
+from app.web.request import json_body, query_args
+from app.web.runtime import runtime
+from app.web.schema import MessageData
+
+MAIL_SENT = "external auth email verification email sent"
+# RFC 9745: the legacy route is deprecated since 2026-11-21, UTC.
+DEPRECATED_SINCE = "@1795219200"
+
+bp = Blueprint("external_auth", __name__, url_prefix=PREFIX)
+
+
+def _deprecated(view: View) -> View:
+    """Have every answer of a route say that it is about to go, and what takes its place (E34)."""
+
+    @wraps(view)
+    def mark_and_call(**arguments: Any) -> ResponseReturnValue:
+        @after_this_request
+        def mark(response: Response) -> Response:
+            response.headers["Deprecation"] = DEPRECATED_SINCE
+            response.headers["Link"] = f'<{UNIFIED_CALLBACK}>; rel="successor-version"'
+            return response
+
+        return view(**arguments)
+
+    operation_of(mark_and_call).is_deprecated = True
+    return mark_and_call
+
+
+def _while_passwords_are_in_use(view: View) -> View:
+    """Refuse before the body is looked at (spec 03 §8.3)."""
+
+    @wraps(view)
+    def check_and_call(**arguments: Any) -> ResponseReturnValue:
+        password_link.require_switched_on(runtime())
+        return view(**arguments)
+
+    return check_and_call
+
+
+@bp.get("/providers")
+@anonymous_route()
+@answers(fields.List(fields.Nested(PublicProviderItem)))
+def list_providers() -> ResponseReturnValue:
+    """List what somebody may sign in with, by display name."""
+    return ok([responses.public_provider(found) for found in providers.list_enabled(runtime())])
+
+
+@bp.post("/<kind>/<provider>/start")
+@anonymous_route()
+@json_body(StartSchema)
+@answers(
+    StartedData(),
+    errors=(
+        *origin.SOURCE_ERRORS,
+        KindUnknown,
+        ProviderKeyInvalid,
+        ProviderNotFound,
+        ProviderDisabled,
+        ReturnPathInvalid,
+        CallbackAddressMissing,
+        DiscoveryFailed,
+        ProviderMisconfigured,
+    ),
+)
+def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue:
+    """Begin a sign-in: the browser goes to `authorization_url`, and comes back to the callback.
+
+    A cookie ties the sign-in to this browser. `return_path` is where the browser is sent in the
+    end, a path of this site.
+    """
+    origin.check_source()
+    started = service.start(
+        runtime(),
+        kind=kind,
+        provider=provider,
+        wanted_path=body["return_path"],
+        own_origin=_own_origin(),
+    )
+    answer = ok({"authorization_url": started.authorization_url})
+    return responses.bind(answer, started)
+
+
+@bp.get("/callback")
+@anonymous_route()
+@query_args(CallbackQuery)
+@redirects()
+def callback(query: dict[str, Any]) -> ResponseReturnValue:
+    """Finish a sign-in: the provider sends the browser here, and it is sent on to the site.
+
+    Signed in, it goes to its `return_path`, or to `/force-password-change`. Otherwise to `/login`,
+    whose query has `mfa=required` with `flow`, `expires_in`, `methods` and `return_path`;
+    `external_auth=email_required` with `flow` and `return_path`; or `external_auth=error`, with the
+    `code` of a refusal. HEAD does nothing.
+    """
+    return _come_back(query)
+
+
+@bp.get("/<kind>/<provider>/callback")
+@_deprecated
+@anonymous_route()
+@query_args(CallbackQuery)
+@redirects()
+def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> ResponseReturnValue:
+    """Finish a sign-in at the address of its provider; will be removed in 1.0.0."""
+    return _come_back(query, route=(kind, provider))
+
+
+@bp.post("/email-verification/start")
+@anonymous_route()
+@json_body(RequestMailSchema)
+@answers(
+    MessageData(),
+    errors=(
+        *origin.SOURCE_ERRORS,
+        FlowTokenInvalid,
+        EmailInvalid,
+        ContactVerificationInvalid,
+        ProviderDisabled,
+        PolicyDenied,
+        AccountDisabled,
+        PendingActivation,
+        RegistrationDisabled,
+    ),
+)
+def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
+    """Ask a mailbox, once, whose identity it is that waits under `flow_token`."""
+    origin.check_source()
+    mailbox.request_mail(runtime(), **body)
+    return ok({"message": MAIL_SENT})
+
+
+@bp.get("/email-verification/confirm")
+@anonymous_route()
+@query_args(ConfirmMailboxQuery)
+@redirects()
+def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
+    """Sign in by the link of a mail; the browser is sent on as by the callback.
+
+    `external_auth` of `/login` can also be `email_verification_missing`,
+    `email_verification_invalid` and `email_verification_expired`. HEAD uses nothing up.
+    """
+    rt = runtime()
+    return _sent_on(lambda: mailbox.confirm(rt, query["token"], client()))
+
+
+@bp.post("/password-link")
+@minimum_duration
+@anonymous_route(source_check=True)
+@_while_passwords_are_in_use
+@json_body(PasswordLinkSchema)
+@answers(
+    SignedInData(),
+    MfaRequiredData(),
+    errors=(
+        PasswordLoginDisabled,
+        FlowTokenInvalid,
+        PasswordMissing,
+        ContactVerificationInvalid,
+        ProviderDisabled,
+        CredentialsFailed,
+        AccountDisabled,
+        PendingActivation,
+        PolicyDenied,
+        LinkConflict,
+    ),
+)
+def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
+    """Link the identity that waits under `flow_token` to an account by its password; sign in."""
+    outcome = password_link.link_by_password(runtime(), **body, client=client())
+    return login_response(outcome)
+
+
+@bp.get("/links")
+@login_required()
+@answers(fields.List(fields.Nested(LinkItem)))
+def list_links(principal: Principal) -> ResponseReturnValue:
+    """List the identities that sign in to the account, the one used last first."""
+    found = links.list_links(runtime(), principal.user_id)
+    return ok([responses.link(link) for link in found])
+
+
+@bp.delete("/links/<link_id>")
+@login_required()
+@answers(errors=(LinkNotFound, LastWayIn))
+def remove_link(principal: Principal, link_id: str) -> ResponseReturnValue:
+    """Remove a link, unless it is the only way to sign in; sessions go on."""
+    links.remove(runtime(), principal, link_id, client=client())
+    return ok()
+
+
+def _own_origin() -> str | None:
+    """Return where the caller reached the service; None when that cannot be told."""
+    try:
+        return origin.own_origin()
+    except BadRequest:
+        return None
+
+
+def _come_back(query: dict[str, Any], route: tuple[str, str] | None = None) -> Response:
+    rt, state = runtime(), query["state"]
+    returned = Returned(
+        state=state,
+        binding=cookies.presented(responses.cookie_name(state)) if state else None,
+        code=query["code"],
+        error=query["error"],
+        issuer=query["iss"],
+    )
+    response = _sent_on(lambda: service.finish(rt, returned, client(), route=route))
+    return responses.unbind(response, state) if state and request.method != "HEAD" else response
+
+
+def _sent_on(finish: Callable[[], Finished | MailLink]) -> Response:
+    """Send a browser on to where a sign-in led, or to the page that tells why it failed.
+
+    There is a person in front of it, whom an envelope would tell nothing.
+    """
+    rt = runtime()
+    if request.method == "HEAD":
+        return to_page(rt, LOGIN_PAGE, {})
+    try:
+        return responses.to_frontend(rt, finish())
+    except Exception as error:
+        return responses.to_failure(rt, error)

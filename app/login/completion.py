@@ -1,0 +1,116 @@
+"""Turning the right code for a waiting login into a session.
+
+Invariant: login and code are used up together, once. The login is used up first, in Redis, and
+opened again only when that opens no second session: nothing was written, or the code's own row,
+which a committed session has used up, would refuse the same code. The account's failures are
+forgotten with the login: whoever gets so far has proven both factors (decisions A11, E20).
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from app.audit import service as audit
+from app.audit.models import Action
+from app.core.errors import AppError, DatabaseConnectionLost
+from app.core.tokens import TokenPair
+from app.login.answer import Answer
+from app.login.service import LoginOutcome
+from app.login.waiting import Attempt, unchanged_account
+from app.mfa import email_codes, flows
+from app.mfa import service as mfa
+from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
+from app.mfa.service import Notice, Proof
+from app.sessions import service as sessions
+from app.users import queries as users_queries
+
+
+def sign_in(answer: Answer, proof: Proof, attempt: Attempt) -> LoginOutcome:
+    """Use login and code up and open the session; all of it or nothing.
+
+    Raises: MfaFlowInvalid; AccountDisabled, PendingActivation when that happened meanwhile;
+    MfaCodeInvalid, MfaRecoveryCodeUsed when another request used the same code a moment ago.
+    """
+    rt, flow = answer.rt, answer.waiting.flow
+    networks = {answer.client.network, answer.waiting.client.network}
+    counters = (rt.failed_secrets.slots(network).key(flow.counted_as) for network in networks)
+    if not flows.logins(rt).consume(flow, attempt.name, *counters):
+        raise MfaFlowInvalid
+    try:
+        outcome = _open_session(answer, proof, attempt.number)
+    except BaseException as error:
+        _reopen_if_safe(answer, proof, attempt, error)
+        raise
+    if proof.is_by_email:
+        _forget_email_code(answer)
+    return outcome
+
+
+def _open_session(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
+    rt, account = answer.rt, answer.account
+    is_limited = sessions.is_change_forced(rt, account)
+    entry = answer.entry(
+        Action.USER_MFA_CHALLENGE_SUCCESS,
+        entity_id=proof.factor.id if proof.factor else None,
+        attempt_count=number - 1,
+        password_change_required=is_limited,
+    )
+    if proof.recovery_code is not None:
+        pair = _open_with_recovery_code(answer, proof, entry, is_limited=is_limited)
+    else:
+        pair = sessions.open_if_unchanged(
+            rt,
+            account,
+            answer.waiting.client,
+            is_limited=is_limited,
+            entry=audit.entry(rt, **entry),
+            claim=mfa.login_claim(rt, proof),
+        )
+    if pair is None:
+        raise _refusal(answer, proof)
+    return LoginOutcome(pair, is_limited)
+
+
+def _open_with_recovery_code(
+    answer: Answer, proof: Proof, entry: dict[str, Any], *, is_limited: bool
+) -> TokenPair | None:
+    rt, account, client = answer.rt, answer.account, answer.waiting.client
+    with rt.transaction() as session:
+        now_is = users_queries.lock_version(session, account.id)
+        if now_is != (account.status, account.session_version):
+            return None
+        if not mfa.claim(rt, session, account.id, proof):
+            return None
+        mfa.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
+        audit.record(rt, session, **entry)
+        return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
+
+
+def _refusal(answer: Answer, proof: Proof) -> AppError:
+    """Return why no session was opened: the account changed, or the code was used, just now.
+
+    Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
+    """
+    unchanged_account(answer.rt, answer.waiting)
+    if proof.recovery_code is not None:
+        return MfaRecoveryCodeUsed()
+    return MfaCodeInvalid() if proof.factor is not None else MfaFlowInvalid()
+
+
+def _reopen_if_safe(answer: Answer, proof: Proof, attempt: Attempt, error: BaseException) -> None:
+    """Let the login be tried again, unless it may have opened a session with a code by e-mail.
+
+    No row of ours says that such a code was used: it is worth what its login is.
+    """
+    is_certain = isinstance(error, AppError) and not isinstance(error, DatabaseConnectionLost)
+    if proof.is_by_email and not is_certain:
+        _forget_email_code(answer)
+        return
+    with suppress(RedisError):  # the login stays used up then, which is safe
+        flows.logins(answer.rt).reopen(answer.waiting.flow, attempt.name)
+
+
+def _forget_email_code(answer: Answer) -> None:
+    with suppress(RedisError):  # a code is worth nothing without its login
+        email_codes.use_up(answer.rt, answer.account, answer.waiting.flow)

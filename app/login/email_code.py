@@ -1,0 +1,65 @@
+"""Having a code sent by e-mail for a login that waits (spec 02 §1.3; decision E17)."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from redis.exceptions import RedisError
+
+from app.audit.models import Action
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.login.answer import Answer
+from app.login.waiting import find_login, unchanged_account
+from app.mail import service as mail
+from app.mail.errors import MailNotConfigured
+from app.mail.templates import Template
+from app.mfa import email_codes
+from app.mfa import service as mfa
+from app.mfa.errors import MfaFactorRequired, MfaFlowInvalid
+from app.mfa.models import MfaMethod
+from app.settings import keys
+
+
+@dataclass(frozen=True)
+class EmailCodeSent:
+    """How long the code is good, and when another one can be sent, in seconds."""
+
+    expires_in: int
+    resend_after: int
+
+
+def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
+    """Mail a code for a waiting login, while the caller waits; earlier codes are void.
+
+    A mail that could not be sent leaves no cooldown.
+    Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
+    MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
+    Source: spec 02 §1.3; decision E17.
+    """
+    if not flow_token.strip():
+        raise MfaFlowInvalid
+    if not rt.settings.get(keys.EMAIL_CODE_LOGIN_ENABLED) or not mail.is_smtp_configured(rt):
+        raise MailNotConfigured
+    waiting = find_login(rt, flow_token)
+    account = unchanged_account(rt, waiting)
+    if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
+        raise MfaFactorRequired
+    life = timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS))
+    cooldown = timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_COOLDOWN_SECONDS))
+    new = email_codes.issue(rt, account, waiting.flow, life=life, cooldown=cooldown)
+    expires_in = max(1, int(new.life.total_seconds()))
+    told = {"username": account.username, "expires_in": mail.exact_life(expires_in)}
+    try:
+        mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **told)
+    except BaseException:
+        with suppress(RedisError):  # the cooldown stays then
+            email_codes.drop(rt, new.sent)
+        raise
+    sent = EmailCodeSent(expires_in, int(cooldown.total_seconds()))
+    Answer(rt, waiting, account, MfaMethod.EMAIL_CODE, client).record(
+        Action.USER_MFA_EMAIL_CODE_SEND,
+        expires_in=sent.expires_in,
+        resend_after=sent.resend_after,
+    )
+    return sent

@@ -1,0 +1,24 @@
+"""By which ways an account can sign in (decisions A26, E26).
+
+Each area that has a way hands in what tells whether an account can use it (`Runtime.ways_in`).
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from app.core.runtime import Runtime
+from app.settings import keys
+from app.users import queries as users_queries
+
+
+def password(rt: Runtime) -> Callable[[Session, int], bool]:
+    """Return what tells whether an account has a password it may use."""
+    is_enabled = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
+    return lambda session, user_id: is_enabled and users_queries.has_password(session, user_id)
+
+
+def any_of(rt: Runtime) -> Callable[[Session, int], bool]:
+    """Return what tells whether an account can sign in at all; called before the transaction."""
+    ways = [way(rt) for way in rt.ways_in]
+    return lambda session, user_id: any(way(session, user_id) for way in ways)

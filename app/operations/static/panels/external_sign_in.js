@@ -1,0 +1,50 @@
+// External sign-in: go to a provider and come back signed in, see the links and remove one.
+
+import { stepsPanel } from "../steps.js";
+import { linkTable } from "./link_table.js";
+import { providerTable } from "./provider_table.js";
+
+const steps = [
+  {
+    id: "external-providers",
+    title: "Sign in with a provider",
+    method: "GET",
+    path: "/auth/external-auth/providers",
+    route: "/auth/external-auth/providers, then …/start",
+    why: "The start of a sign-in answers where to send the browser, and leaves a cookie that ties the sign-in to it. The provider sends it back to the callback, which opens the session and returns here. A refusal leads to the frontend's page /login, whose address says why.",
+    action: "List the providers",
+    explain: (data) => (data.length ? "Choose one; this page is left and comes back." : "No provider is set up: see “External sign-in” in the README."),
+    extra: providerTable,
+  },
+  {
+    id: "external-me",
+    title: "See who you are",
+    method: "GET",
+    path: "/auth/me",
+    why: "An identity that is linked signs in to its account. One that is not gets an account, or is asked for one, as the provider's rules have it.",
+    action: "Show",
+    explain: (data) => `Signed in as “${data.username}”.`,
+  },
+  {
+    id: "external-links",
+    title: "See and remove links",
+    method: "GET",
+    path: "/auth/external-auth/links",
+    why: "A removed identity signs in no more. The last way to sign in to an account stays.",
+    action: "List",
+    explain: (data) => `${data.length} ${data.length === 1 ? "link" : "links"}.`,
+    extra: linkTable,
+  },
+];
+
+export const externalSignIn = {
+  id: "external-sign-in",
+  title: "External sign-in",
+  build: () =>
+    stepsPanel({
+      id: externalSignIn.id,
+      title: externalSignIn.title,
+      lead: "Signing in with an account of another service (OpenID Connect and OAuth 2).",
+      steps,
+    }),
+};

@@ -1,0 +1,144 @@
+// Passkeys: make one, sign in with it by a button and by a field's suggestions, and remove it.
+
+import { csrfToken } from "../api.js";
+import { el } from "../dom.js";
+import { stepsPanel } from "../steps.js";
+import { Unfinished } from "../unfinished.js";
+import * as webauthn from "../webauthn.js";
+import { loginStep } from "./login_step.js";
+import { passkeyTable } from "./passkey_table.js";
+
+const START = "1. Ask for a challenge";
+const BROWSER = "2. In the browser";
+const FINISH = "3. Hand in what the browser made";
+
+const steps = [
+  {
+    ...loginStep,
+    id: "passkey-password",
+    title: "Sign in with the password",
+    why: "Only who is signed in can add a passkey to an account.",
+    isSettled: () => csrfToken() !== "",
+  },
+  {
+    id: "passkey-create",
+    title: "Create a passkey",
+    method: "POST",
+    path: "/auth/passkeys/register/start",
+    route: "/auth/passkeys/register/*",
+    why: "The browser makes a key pair for this site and keeps the private half; the service gets the public one. A passkey the account already has is excluded, so each device takes part once.",
+    action: "Create",
+    fields: [
+      { name: "name", label: "Name", value: "My passkey", autocomplete: "off", hint: "For the list. Up to 128 characters; without one it is “Passkey”." },
+    ],
+    async perform(call, trace) {
+      const start = await trace.send(call, START);
+      if (!start.answer.ok) return start;
+      trace.note(BROWSER, "navigator.credentials.create() asks for a finger, a face or a PIN and makes the key pair.");
+      return finish("register", start, webauthn.createPasskey, trace);
+    },
+    stop: webauthn.stop,
+    stopAction: "Stop",
+    explain: (data) => `“${data.name}” is a passkey of this account${data.backed_up ? ", synced to your other devices" : ""}.`,
+  },
+  {
+    id: "passkey-login",
+    title: "Sign in with a passkey",
+    method: "POST",
+    path: "/auth/passkeys/login/start",
+    route: "/auth/passkeys/login/*",
+    why: "No name and no password: the passkey itself tells whose it is. No second factor is asked for either, since the authenticator has already verified who holds it.",
+    action: "Sign in with a passkey",
+    body: () => ({}),
+    async perform(call, trace) {
+      const start = await trace.send(call, START);
+      if (!start.answer.ok) return start;
+      trace.note(BROWSER, "navigator.credentials.get() lets you choose a passkey, verifies you and signs the challenge.");
+      return finish("login", start, webauthn.usePasskey, trace);
+    },
+    stop: webauthn.stop,
+    stopAction: "Stop",
+    explain: signedIn,
+  },
+  {
+    id: "passkey-autofill",
+    title: "Sign in from a field's suggestions",
+    method: "POST",
+    path: "/auth/passkeys/login/start",
+    route: "/auth/passkeys/login/*",
+    why: "What a sign-in form does as soon as it is shown (conditional UI): whoever has a passkey picks it where a name would be typed, and everybody else sees an ordinary form.",
+    action: "Offer passkeys in the field",
+    fields: [
+      { name: "username", label: "Username or e-mail", autocomplete: "username webauthn", hint: "Not sent: the passkey tells whose it is." },
+    ],
+    body: () => ({ conditional: true }),
+    perform: offerInField,
+    stop: webauthn.stop,
+    stopAction: "Stop waiting",
+    explain: signedIn,
+  },
+  {
+    id: "passkey-list",
+    title: "See and remove passkeys",
+    method: "GET",
+    path: "/auth/passkeys",
+    why: "Removed here, a passkey opens nothing any more; the browser or its password manager still lists it until you delete it there.",
+    action: "List",
+    explain: (data) => `${data.length} ${data.length === 1 ? "passkey" : "passkeys"}.`,
+    extra: passkeyTable,
+  },
+];
+
+// A challenge lives for minutes and a form may wait for hours, so the challenge is renewed.
+async function offerInField(call, trace) {
+  if (!(await webauthn.offersAutofill())) {
+    throw new Unfinished("This browser does not suggest passkeys in fields; the button above works.");
+  }
+  for (;;) {
+    trace.restart();
+    const start = await trace.send(call, START);
+    if (!start.answer.ok) return start;
+    trace.say("Waiting: click into the field and pick your passkey.");
+    trace.note(BROWSER, "navigator.credentials.get() with mediation “conditional” waits until you pick a passkey.");
+    const done = await finish("login", start, webauthn.suggestedPasskey, trace);
+    if (done) return done;
+  }
+}
+
+// Runs the browser's part and hands in its credential; null when the browser's part is to be begun
+// again.
+async function finish(purpose, start, ceremony, trace) {
+  const { data } = start.answer.json;
+  const credential = await ceremony(data);
+  if (credential === null) return null;
+  const body = { flow_id: data.flow_id, credential };
+  return trace.send({ method: "POST", path: `auth/passkeys/${purpose}/finish`, body }, FINISH);
+}
+
+function signedIn(data) {
+  return data.status === "authenticated"
+    ? "Signed in by passkey, with the same cookies as after a password."
+    : "The passkey is right, but the password must be changed before anything else.";
+}
+
+function notice() {
+  const obstacle = webauthn.obstacle();
+  if (!obstacle) return null;
+  const origin = webauthn.namedOrigin();
+  const href = `${origin}${window.location.pathname}#${passkeys.id}`;
+  const way = origin && [" Open this page at ", el("a", { href }, origin), "."];
+  return el("p", { class: "notice" }, obstacle, way);
+}
+
+export const passkeys = {
+  id: "passkeys",
+  title: "Passkeys",
+  build: () =>
+    stepsPanel({
+      id: passkeys.id,
+      title: passkeys.title,
+      lead: "Signing in without a password (WebAuthn). What the service sends goes to the browser as it is, and what the browser makes goes back as it is.",
+      steps,
+      notice: notice(),
+    }),
+};

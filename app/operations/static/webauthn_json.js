@@ -1,0 +1,76 @@
+// Between the JSON of the service and the objects of navigator.credentials.
+//
+// Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10); older ones, and
+// credentials that a password manager's extension hands out, need it done by hand.
+
+export function creationOptions(json) {
+  if (window.PublicKeyCredential.parseCreationOptionsFromJSON) {
+    return window.PublicKeyCredential.parseCreationOptionsFromJSON(json);
+  }
+  return {
+    ...json,
+    challenge: bytes(json.challenge),
+    user: { ...json.user, id: bytes(json.user.id) },
+    excludeCredentials: (json.excludeCredentials || []).map(descriptor),
+  };
+}
+
+export function requestOptions(json) {
+  if (window.PublicKeyCredential.parseRequestOptionsFromJSON) {
+    return window.PublicKeyCredential.parseRequestOptionsFromJSON(json);
+  }
+  return {
+    ...json,
+    challenge: bytes(json.challenge),
+    allowCredentials: (json.allowCredentials || []).map(descriptor),
+  };
+}
+
+export function credentialJson(credential) {
+  try {
+    return credential.toJSON();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const { id, rawId, type, authenticatorAttachment, response } = credential;
+  return {
+    id,
+    rawId: text(rawId),
+    type,
+    authenticatorAttachment: authenticatorAttachment ?? undefined,
+    clientExtensionResults: credential.getClientExtensionResults(),
+    response: response.attestationObject ? attestation(response) : assertion(response),
+  };
+}
+
+function attestation(response) {
+  return {
+    clientDataJSON: text(response.clientDataJSON),
+    attestationObject: text(response.attestationObject),
+    transports: response.getTransports?.() ?? [],
+  };
+}
+
+function assertion(response) {
+  return {
+    clientDataJSON: text(response.clientDataJSON),
+    authenticatorData: text(response.authenticatorData),
+    signature: text(response.signature),
+    userHandle: response.userHandle ? text(response.userHandle) : undefined,
+  };
+}
+
+function descriptor({ id, ...rest }) {
+  return { ...rest, id: bytes(id) };
+}
+
+// base64url without padding, both ways.
+function bytes(encoded) {
+  const plain = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(plain, (character) => character.charCodeAt(0));
+}
+
+function text(buffer) {
+  const plain = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join("");
+  return btoa(plain).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}

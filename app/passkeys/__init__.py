@@ -1,0 +1,1 @@
+"""Passkeys: discoverable WebAuthn credentials, signing in with them and managing them."""

@@ -1,0 +1,139 @@
+"""Verifies WebAuthn ceremonies: registration (§7.1 of Level 3) and authentication (§7.2).
+
+The fido2 library reads authenticator data, keys and attestation. The steps are ours, since its
+server leaves some of them out and spends more time on the rest than on the signature;
+docs/decisions/0004-passkeys.md goes through them one by one.
+
+Invariant: whatever does not hold raises PasskeyRefused, which says nothing of which step it was.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from fido2.attestation.apple import AppleAttestation
+from fido2.attestation.base import NoneAttestation
+from fido2.attestation.packed import PackedAttestation
+from fido2.attestation.tpm import TpmAttestation
+from fido2.attestation.u2f import FidoU2FAttestation
+from fido2.webauthn import AuthenticatorData
+
+from app.passkeys import base64url, public_keys
+from app.passkeys.credentials import Assertion, Attestation, ClientData
+from app.passkeys.errors import PasskeyRefused
+from app.passkeys.models import LONGEST_CREDENTIAL_ID_BYTES
+from app.passkeys.relying_party import RelyingParty
+
+CREATE, GET = "webauthn.create", "webauthn.get"
+# None is asked for, but not every client takes away what an authenticator added (§5.4.7).
+FORMATS = {
+    form.FORMAT: form()
+    for form in (
+        NoneAttestation,
+        PackedAttestation,
+        FidoU2FAttestation,
+        TpmAttestation,
+        AppleAttestation,
+    )
+}
+
+
+@dataclass(frozen=True)
+class NewCredential:
+    """What a registration proves."""
+
+    credential_id: str
+    public_key: bytes
+    sign_count: int
+    backup_eligible: bool
+    backed_up: bool
+
+
+@dataclass(frozen=True)
+class KnownCredential:
+    """What is stored of a credential that signs in."""
+
+    public_key: bytes
+    sign_count: int
+    backup_eligible: bool
+
+
+@dataclass(frozen=True)
+class Used:
+    """What an authentication changes of its credential."""
+
+    sign_count: int
+    backed_up: bool
+
+
+def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCredential:
+    """Verify a registration.
+
+    Raises: PasskeyRefused.
+    """
+    _check_client_data(site, new.client_data, CREATE, challenge)
+    data = new.attestation.auth_data
+    _check_authenticator_data(site, data)
+    credential = data.credential_data
+    if credential is None:
+        raise PasskeyRefused
+    _insist(0 < len(credential.credential_id) <= LONGEST_CREDENTIAL_ID_BYTES)
+    _insist(base64url.encoded(credential.credential_id) == new.credential_id)
+    public_key = public_keys.stored(credential.public_key)
+    if public_key is None:
+        raise PasskeyRefused
+    _check_attestation(new)
+    return NewCredential(
+        credential_id=new.credential_id,
+        public_key=public_key,
+        sign_count=data.counter,
+        backup_eligible=data.is_backup_eligible(),
+        backed_up=data.is_backed_up(),
+    )
+
+
+def authenticated(
+    site: RelyingParty, challenge: str, known: KnownCredential, proof: Assertion
+) -> Used:
+    """Verify an authentication.
+
+    Raises: PasskeyRefused.
+    """
+    _check_client_data(site, proof.client_data, GET, challenge)
+    data = proof.authenticator_data
+    _check_authenticator_data(site, data)
+    _insist(data.is_backup_eligible() == known.backup_eligible)
+    signed = bytes(data) + hashlib.sha256(proof.client_data.raw).digest()
+    _insist(public_keys.has_signed(known.public_key, signed, proof.signature))
+    # An authenticator that counts never counts back; one that does may be a copy (§6.1.1).
+    _insist(data.counter > known.sign_count or data.counter == known.sign_count == 0)
+    return Used(sign_count=data.counter, backed_up=data.is_backed_up())
+
+
+def _check_client_data(site: RelyingParty, data: ClientData, kind: str, challenge: str) -> None:
+    _insist(data.type == kind)
+    _insist(hmac.compare_digest(data.challenge.encode("utf-8", "replace"), challenge.encode()))
+    _insist(data.origin in site.origins)
+    _insist(not data.is_embedded)
+
+
+def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> None:
+    _insist(hmac.compare_digest(data.rp_id_hash, site.id_hash))
+    _insist(data.is_user_present() and data.is_user_verified())
+    _insist(data.is_backup_eligible() or not data.is_backed_up())
+
+
+def _check_attestation(new: Attestation) -> None:
+    """Check that the statement is one of its format; whoever made it is trusted alike."""
+    made = new.attestation
+    digest = hashlib.sha256(new.client_data.raw).digest()
+    try:
+        FORMATS[made.fmt].verify(made.att_stmt, made.auth_data, digest)
+    # Besides its own errors the library lets through whatever Python raises on broken input.
+    except Exception:
+        raise PasskeyRefused from None
+
+
+def _insist(holds: bool) -> None:
+    if not holds:
+        raise PasskeyRefused

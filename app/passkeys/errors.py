@@ -1,0 +1,90 @@
+"""Refusals of passkeys (spec 02 §2; decision A26)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthenticated
+
+
+class PublicSiteUrlRequired(BadRequest):
+    """The site's address is not set, and a passkey belongs to a site."""
+
+    code = ErrorCode.CONFIG_PUBLIC_SITE_URL_REQUIRED
+    message = "Passkeys need public_site_url to be set."
+
+
+class PublicSiteUrlInvalid(BadRequest):
+    """No browser offers passkeys at the site's address."""
+
+    code = ErrorCode.CONFIG_PUBLIC_SITE_URL_INVALID
+    message = "Passkeys need public_site_url to begin with an https address with a host name."
+
+
+class PasskeyLoginDisabled(Forbidden):
+    """Signing in with passkeys is switched off for this installation."""
+
+    code = ErrorCode.AUTH_PASSKEY_LOGIN_DISABLED
+    message = "Passkey login is disabled."
+
+
+class FlowInvalid(Unauthenticated):
+    """There is no such flow, or not any more; this code has clients refresh and try once more."""
+
+    code = ErrorCode.AUTH_TOKEN_INVALID
+    message = "The passkey request is not valid any more. Start again."
+
+
+class FlowOfAnotherAccount(Forbidden):
+    """The registration was started by somebody else."""
+
+    message = "This registration belongs to another account."
+
+
+class CredentialMalformed(BadRequest):
+    """What is to be a WebAuthn credential cannot be read as one."""
+
+    message = "The credential is not valid."
+
+
+class CredentialTaken(BadRequest):
+    """The credential is registered already, whoever has it."""
+
+    message = "This passkey is registered already."
+
+
+class PasskeyRefused(Unauthenticated):
+    """The ceremony proves nothing, or the passkey is not known: never told which."""
+
+    code = ErrorCode.AUTH_CREDENTIALS_FAILED
+    message = "The passkey was not accepted."
+
+
+class PasskeyNotDiscoverable(BadRequest):
+    """The authenticator could not store the credential so that it finds it by itself."""
+
+    code = ErrorCode.PASSKEY_NOT_DISCOVERABLE
+    message = "The authenticator did not make a discoverable passkey."
+
+
+class PasskeyNameTooLong(BadRequest):
+    """The name does not fit."""
+
+    code = ErrorCode.PASSKEY_NAME_TOO_LONG
+    message = "The name must have at most 128 characters."
+
+
+class PasskeyNameInvalid(BadRequest):
+    """The name has characters that cannot be shown."""
+
+    code = ErrorCode.PASSKEY_NAME_INVALID
+    message = "The name must not contain control characters."
+
+
+class PasskeyNotFound(NotFound):
+    """No passkey of this account has this id."""
+
+    message = "There is no such passkey."
+
+
+class LastWayIn(Conflict):
+    """Nobody could sign in to the account any more (decision A26)."""
+
+    message = "This is the only way to sign in to the account."

@@ -1,0 +1,121 @@
+"""Use cases of signing in with a passkey (spec 02 §2.7, §2.8).
+
+Invariant: nothing is told about accounts before a signature is verified, but what the
+specification says about the account of a passkey that is known; and a signature is good once: its
+flow is used up before it is looked at, its count is taken in the transaction of the session.
+"""
+
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.login.errors import CredentialsFailed
+from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
+from app.login.waiting import FirstFactorKind
+from app.passkeys import ceremony, credentials, flows, options, queries, relying_party
+from app.passkeys.ceremony import KnownCredential
+from app.passkeys.credentials import Assertion
+from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
+from app.passkeys.flows import Purpose
+from app.passkeys.queries import Known
+from app.passkeys.registration import Started
+from app.sessions.errors import AccountDisabled
+from app.settings import keys
+from app.users import identifiers
+from app.users.errors import PendingActivation
+from app.users.models import Account, Status
+
+
+def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> Started:
+    """Begin a sign-in; the answer is the same whoever is named, and whether they exist.
+
+    `identifier` restricts who may finish it; None or blank restricts nobody.
+    Raises: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    """
+    _require_enabled(rt)
+    site = relying_party.current(rt)
+    challenge = flows.new_challenge()
+    waiting = {"challenge": challenge, "identifier": (identifier or "").strip()}
+    public_key = options.request(
+        site,
+        challenge=challenge,
+        seconds=flows.life_seconds(rt),
+        is_conditional=bool(conditional),
+    )
+    return Started(flows.open_flow(rt, Purpose.LOGIN, waiting), public_key)
+
+
+def finish(
+    rt: Runtime, *, flow_id: str, credential: Mapping[str, Any], client: Client
+) -> LoginOutcome | MfaRequired:
+    """Sign in with what an authenticator signed; the flow is used up, whatever comes of it.
+
+    Raises, in this order: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid, which
+    leave the flow open; FlowInvalid, CredentialMalformed; PasskeyRefused for an unknown passkey;
+    AccountDisabled, PendingActivation; PasskeyRefused for a ceremony that proves nothing.
+    """
+    _require_enabled(rt)
+    site = relying_party.current(rt)
+    flow = flows.take(rt, Purpose.LOGIN, flow_id)
+    proof = credentials.assertion(credential)
+    known = _known(rt, proof)
+    _require_named(known.account, flow["identifier"])
+    _require_open(known.account)
+    stored = KnownCredential(known.public_key, known.sign_count, known.backup_eligible)
+    used = ceremony.authenticated(site, flow["challenge"], stored, proof)
+    factor = FirstFactor(
+        kind=FirstFactorKind.PASSKEY,
+        action=Action.USER_PASSKEY_LOGIN,
+        entity_type=EntityType.PASSKEY,
+        entity_id=known.id,
+        entity_name=known.name,
+        details={"passkey_id": known.id, "name": known.name},
+        claim=queries.use(
+            known.id,
+            proof.credential_id,
+            count=used.sign_count,
+            backed_up=used.backed_up,
+            now=rt.clock.now(),
+        ),
+    )
+    try:
+        return complete_login(rt, known.account, factor, client)
+    except CredentialsFailed:
+        raise PasskeyRefused from None
+
+
+def _require_enabled(rt: Runtime) -> None:
+    if not rt.settings.get(keys.PASSKEY_LOGIN_ENABLED):
+        raise PasskeyLoginDisabled
+
+
+def _known(rt: Runtime, proof: Assertion) -> Known:
+    """Return the passkey of this credential, if it is the named account's.
+
+    Raises: PasskeyRefused.
+    """
+    known = queries.find_known(rt.database, proof.credential_id)
+    if known is None or not hmac.compare_digest(known.handle, proof.user_handle or ""):
+        raise PasskeyRefused
+    return known
+
+
+def _require_named(account: Account, typed: str) -> None:
+    """Refuse an account that is not the one the sign-in was begun for (decision E21)."""
+    if not typed:
+        return
+    who = identifiers.identifier(typed)
+    name = account.email if who.is_email else identifiers.username_key(account.username)
+    if name != who.key:
+        raise PasskeyRefused
+
+
+def _require_open(account: Account) -> None:
+    """Refuse an account that may not sign in, before its signature is looked at (spec 02 §2.8)."""
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.activated_at is None:
+        raise PendingActivation

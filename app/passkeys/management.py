@@ -1,0 +1,116 @@
+"""Use cases of an account's passkeys; open whether one can sign in with them or not."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.ids import typed_id
+from app.core.runtime import Runtime
+from app.login import ways
+from app.passkeys import names, notices, queries
+from app.passkeys.errors import LastWayIn
+from app.passkeys.notices import Notice
+from app.passkeys.queries import Listed
+from app.sessions import service as sessions
+from app.settings import keys
+from app.users.models import Account
+from app.web.principal import Principal
+
+
+def list_passkeys(rt: Runtime, user_id: int) -> list[Listed]:
+    """Return the passkeys of an account, the one used last first."""
+    return queries.list_passkeys(rt.database, user_id)
+
+
+def rename(
+    rt: Runtime, principal: Principal, passkey_id: str, *, name: str, client: Client
+) -> Listed:
+    """Give a passkey another name.
+
+    Raises: PasskeyNotFound, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid
+    when that happened meanwhile.
+    """
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        passkey = _own(session, account, passkey_id)
+        new_name = names.tidy(name)
+        queries.rename(session, passkey.id, new_name, rt.clock.now())
+        _record(
+            rt,
+            session,
+            Action.USER_PASSKEY_RENAME,
+            account,
+            passkey,
+            client,
+            previous_name=passkey.name,
+            next_name=new_name,
+        )
+        return queries.get_passkey(session, account.id, passkey.id)
+
+
+def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client) -> None:
+    """Remove a passkey, unless nobody could sign in to the account any more; sessions go on.
+
+    Raises: PasskeyNotFound, LastWayIn; AccountDisabled, TokenInvalid when that happened meanwhile.
+    """
+    can_sign_in = ways.any_of(rt)
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        passkey = _own(session, account, passkey_id)
+        queries.remove(session, account.id, passkey.id)
+        # While passkeys are switched off, those that are left are no way in, but remain one to be.
+        is_last = not queries.has_passkey(session, account.id)
+        if is_last and not can_sign_in(session, account.id):
+            raise LastWayIn
+        _record(
+            rt,
+            session,
+            Action.USER_PASSKEY_DELETE,
+            account,
+            passkey,
+            client,
+            name=passkey.name,
+        )
+        notices.tell(rt, session, account, Notice.REMOVED)
+
+
+def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
+    """Return what tells whether an account can sign in with a passkey."""
+    is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED)
+    return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
+
+
+def _own(session: Session, account: Account, passkey_id: str) -> Listed:
+    return queries.get_passkey(session, account.id, typed_id(passkey_id))
+
+
+def _record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    account: Account,
+    passkey: Listed,
+    client: Client,
+    **told: Any,
+) -> None:
+    details = {
+        "passkey_id": passkey.id,
+        **told,
+        "backup_eligible": passkey.backup_eligible,
+        "backed_up": passkey.backed_up,
+    }
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.PASSKEY,
+        client=client,
+        user_id=account.id,
+        entity_id=passkey.id,
+        entity_name=told.get("next_name", passkey.name),
+        details=details,
+    )

@@ -1,0 +1,72 @@
+"""What pages pass to `navigator.credentials`: WebAuthn's options as JSON (spec 02 §2.2, §2.7)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.passkeys import public_keys
+from app.passkeys.credentials import TYPE
+from app.passkeys.relying_party import RelyingParty
+from app.users.models import Account
+
+Options = dict[str, Any]
+
+
+def creation(
+    site: RelyingParty,
+    account: Account,
+    *,
+    site_name: str,
+    handle: str,
+    challenge: str,
+    seconds: int,
+    excluded: Sequence[str],
+) -> Options:
+    """Return the options of a registration.
+
+    `seconds` is how long the answer is waited for, `excluded` the credentials an authenticator
+    must not hold already.
+    """
+    options: Options = {
+        "rp": {"name": site_name, "id": site.id},
+        "user": {
+            "id": handle,
+            "name": account.username,
+            "displayName": account.email.partition("@")[0] or account.username,
+        },
+        "challenge": challenge,
+        "pubKeyCredParams": [{"type": TYPE, "alg": alg} for alg in public_keys.ALGORITHMS],
+        "timeout": 1000 * seconds,
+        "authenticatorSelection": {
+            "residentKey": "required",
+            "requireResidentKey": True,
+            "userVerification": "required",
+        },
+        "attestation": "none",
+        "extensions": {
+            "credentialProtectionPolicy": "userVerificationRequired",
+            "enforceCredentialProtectionPolicy": False,
+            "uvm": True,
+            "credProps": True,
+        },
+    }
+    if excluded:
+        options["excludeCredentials"] = [{"type": TYPE, "id": known} for known in excluded]
+    return {"publicKey": options}
+
+
+def request(site: RelyingParty, *, challenge: str, seconds: int, is_conditional: bool) -> Options:
+    """Return the options of a sign-in, the same for everybody.
+
+    `is_conditional` has the browser offer passkeys where a name is typed.
+    """
+    options: Options = {
+        "publicKey": {
+            "challenge": challenge,
+            "timeout": 1000 * seconds,
+            "rpId": site.id,
+            "allowCredentials": [],
+            "userVerification": "required",
+            "extensions": {"uvm": True},
+        }
+    }
+    return options | {"mediation": "conditional"} if is_conditional else options

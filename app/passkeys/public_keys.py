@@ -1,0 +1,80 @@
+"""Which public keys a passkey may have: ES256 and RS256 (spec 02 §2.1; RFC 9052, RFC 8230)."""
+
+from contextlib import suppress
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from fido2 import cbor
+from fido2.cose import ES256, RS256, CoseKey
+
+ALGORITHMS = (ES256.ALGORITHM, RS256.ALGORITHM)
+
+# COSE's names of the members (RFC 9052 §7, RFC 9053 §7.1, RFC 8230 §4).
+KTY, ALG, CRV, X, Y, N, E = 1, 3, -1, -2, -3, -1, -2
+EC2, RSA, P_256 = 2, 3, 1
+P_256_BYTES = 32
+# What authenticators make; a longer one would take long to verify.
+RSA_BITS = range(2048, 4097)
+LONGEST_EXPONENT_BYTES = 4
+
+
+def stored(key: CoseKey) -> bytes | None:
+    """Return what is kept of a key; None when it is none that may sign in.
+
+    Only the members that make the key are kept.
+    """
+    members = _ec_members(key) if key.get(ALG) == ES256.ALGORITHM else _rsa_members(key)
+    if members is None or not _is_usable(CoseKey.parse(members)):
+        return None
+    return cbor.encode(members)
+
+
+def has_signed(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Tell whether the owner of a stored key signed this message."""
+    return _has_signed(CoseKey.parse(_decoded(key)), message, signature)
+
+
+def _has_signed(key: CoseKey, message: bytes, signature: bytes) -> bool:
+    try:
+        key.verify(message, signature)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _decoded(key: bytes) -> dict[int, Any]:
+    members: dict[int, Any] = cbor.decode(key)  # type: ignore[assignment]
+    return members
+
+
+def _ec_members(key: CoseKey) -> dict[int, Any] | None:
+    x, y = key.get(X), key.get(Y)
+    if (key.get(KTY), key.get(CRV)) != (EC2, P_256) or not _is_point(x, y):
+        return None
+    return {KTY: EC2, ALG: ES256.ALGORITHM, CRV: P_256, X: x, Y: y}
+
+
+def _is_point(x: Any, y: Any) -> bool:
+    # A compressed point has a boolean for y, which WebAuthn does not allow (§5.8.5).
+    return all(isinstance(value, bytes) and len(value) == P_256_BYTES for value in (x, y))
+
+
+def _rsa_members(key: CoseKey) -> dict[int, Any] | None:
+    n, e = key.get(N), key.get(E)
+    if (key.get(KTY), key.get(ALG)) != (RSA, RS256.ALGORITHM):
+        return None
+    if not isinstance(n, bytes) or not isinstance(e, bytes) or len(e) > LONGEST_EXPONENT_BYTES:
+        return None
+    if int.from_bytes(n, "big").bit_length() not in RSA_BITS:
+        return None
+    return {KTY: RSA, ALG: RS256.ALGORITHM, N: n, E: e}
+
+
+def _is_usable(key: CoseKey) -> bool:
+    """Tell whether the numbers make a key: a point on the curve, a sound exponent."""
+    try:
+        with suppress(InvalidSignature):
+            key.verify(b"", b"")
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""Statements on passkeys."""
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from app.core import bulk
+from app.core.db import Database, UTCDateTime, chosen, per_database
+from app.core.lookups import Lookup
+from app.core.prepared import Prepared
+from app.passkeys.errors import PasskeyNotFound
+from app.passkeys.models import Passkey, PasskeyHandle
+from app.sessions import queries as sessions_queries
+from app.sessions.queries import Claim
+from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+
+_LISTED_COLUMNS = (
+    Passkey.id,
+    Passkey.name,
+    Passkey.transports,
+    Passkey.backup_eligible,
+    Passkey.backed_up,
+    Passkey.sign_count,
+    Passkey.created_at,
+    Passkey.updated_at,
+    Passkey.last_used_at,
+)
+_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id)
+_KNOWN = Lookup(
+    select(
+        Passkey.id,
+        Passkey.name,
+        Passkey.public_key,
+        Passkey.sign_count,
+        Passkey.backup_eligible,
+        PasskeyHandle.handle,
+        *ACCOUNT_COLUMNS,
+    )
+    .join(User, User.id == Passkey.user_id)
+    .join(PasskeyHandle, PasskeyHandle.user_id == Passkey.user_id)
+    .outerjoin(UserProfile, UserProfile.user_id == User.id),
+    Passkey.credential_id,
+)
+_COUNT = bindparam("sign_count", type_=BigInteger)
+_IS_PASSKEY = (
+    Passkey.id == bindparam("passkey_id"),
+    # Ids of removed rows may be given out again.
+    Passkey.credential_id == bindparam("credential_id"),
+)
+_OPEN = sessions_queries.opening(
+    Passkey.user_id == User.id,
+    *_IS_PASSKEY,
+    # Counts are not negative, so their sum is 0 only where neither counts.
+    or_(Passkey.sign_count < _COUNT, (Passkey.sign_count + _COUNT) == literal_column("0")),
+    parameters=("passkey_id", "credential_id", "sign_count"),
+    locked=(Passkey,),
+)
+_USE = Prepared(
+    update(Passkey)
+    .where(*_IS_PASSKEY, sessions_queries.was_opened())
+    .values(
+        sign_count=bindparam("new_count", type_=BigInteger),
+        backed_up=bindparam("new_backed_up", type_=Boolean),
+        last_used_at=bindparam("now", type_=UTCDateTime),
+        updated_at=bindparam("now", type_=UTCDateTime),
+    ),
+    ("passkey_id", "credential_id", "new_count", "new_backed_up", "now", "session_id"),
+)
+_ADD = per_database(
+    lambda insert_into: (
+        insert_into(Passkey)
+        .on_conflict_do_nothing(index_elements=[Passkey.credential_id])
+        .returning(Passkey.id)
+    )
+)
+
+
+class Listed(NamedTuple):
+    """A passkey as its owner sees it; `transports` is a JSON list, None if the client told none."""
+
+    id: int
+    name: str
+    transports: str | None
+    backup_eligible: bool
+    backed_up: bool
+    sign_count: int
+    created_at: datetime
+    updated_at: datetime
+    last_used_at: datetime | None
+
+
+class Known(NamedTuple):
+    """A passkey that signs in, and its account."""
+
+    id: int
+    name: str
+    public_key: bytes
+    sign_count: int
+    backup_eligible: bool
+    handle: str
+    account: Account
+
+
+def find_known(database: Database, credential_id: str) -> Known | None:
+    """Return the passkey of a credential and its account in one indexed read; None without."""
+    row = database.lookup(_KNOWN, credential_id)
+    if row is None:
+        return None
+    passkey_id, name, public_key, sign_count, backup_eligible, handle, *account = row
+    whose = Account(*account)
+    return Known(passkey_id, name, public_key, sign_count, backup_eligible, handle, whose)
+
+
+def use(
+    passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
+) -> Claim:
+    """Return what a session that is opened by a passkey depends on, and what it notes of it.
+
+    Of simultaneous logins with one signature count exactly one opens a session.
+    """
+    which = passkey_id, credential_id
+    return Claim(_OPEN, (*which, count), ((_USE, (*which, count, backed_up, now)),))
+
+
+def list_passkeys(database: Database, user_id: int) -> list[Listed]:
+    """Return the passkeys of an account: the one used last first, the never used newest first."""
+    found = [Listed(*row) for row in database.lookup_all(_LIST, user_id)]
+    found.sort(key=lambda passkey: (passkey.created_at, passkey.id), reverse=True)
+    used = [passkey for passkey in found if passkey.last_used_at is not None]
+    used.sort(key=lambda passkey: passkey.last_used_at or passkey.created_at, reverse=True)
+    return used + [passkey for passkey in found if passkey.last_used_at is None]
+
+
+def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]]:
+    """Return id and credential id of an account's passkeys, oldest first."""
+    statement = select(Passkey.id, Passkey.credential_id).where(Passkey.user_id == user_id)
+    return [(row[0], row[1]) for row in session.execute(statement.order_by(Passkey.id))]
+
+
+def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Listed:
+    """Return a passkey of this account; None is nobody's id.
+
+    Raises: PasskeyNotFound.
+    """
+    this = Passkey.user_id == user_id, Passkey.id == passkey_id
+    row = session.execute(select(*_LISTED_COLUMNS).where(*this)).one_or_none()
+    if row is None:
+        raise PasskeyNotFound
+    return Listed(*row)
+
+
+def find_id(session: Session, credential_id: str) -> int | None:
+    """Return the id of the passkey of a credential, whoever has it; None if nobody does."""
+    statement = select(Passkey.id).where(Passkey.credential_id == credential_id)
+    return session.execute(statement).scalar_one_or_none()
+
+
+def has_passkey(session: Session, user_id: int) -> bool:
+    """Tell whether the account has a passkey."""
+    return bool(session.execute(select(exists().where(Passkey.user_id == user_id))).scalar())
+
+
+def add(
+    session: Session, *, transports: Collection[str] | None, now: datetime, **columns: Any
+) -> int | None:
+    """Insert a passkey and return its id; None if the credential is registered already.
+
+    A single INSERT, so of simultaneous registrations of one credential exactly one succeeds.
+    """
+    told = None if transports is None else json.dumps(transports)
+    moments = {"created_at": now, "updated_at": now}
+    values = {"transports": told, **moments, **columns}
+    return session.execute(chosen(session, _ADD).values(**values)).scalar_one_or_none()
+
+
+def rename(session: Session, passkey_id: int, name: str, now: datetime) -> None:
+    """Give a passkey another name."""
+    statement = update(Passkey).where(Passkey.id == passkey_id).values(name=name, updated_at=now)
+    bulk.count_changed(session, statement)
+
+
+def remove(session: Session, user_id: int, passkey_id: int) -> None:
+    """Delete a passkey, and with the last one of an account its handle."""
+    this = Passkey.id == passkey_id, Passkey.user_id == user_id
+    bulk.count_changed(session, delete(Passkey).where(*this))
+    without = PasskeyHandle.user_id == user_id, ~exists().where(Passkey.user_id == user_id)
+    bulk.count_changed(session, delete(PasskeyHandle).where(*without))
+
+
+def find_handle(session: Session, user_id: int) -> str | None:
+    """Return the handle of an account; None before its first passkey is begun."""
+    statement = select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id)
+    return session.execute(statement).scalar_one_or_none()
+
+
+def add_handle(session: Session, user_id: int, handle: str) -> None:
+    """Store the handle of an account that has none."""
+    session.execute(insert(PasskeyHandle).values(user_id=user_id, handle=handle))

@@ -1,0 +1,198 @@
+"""Use cases of registering a passkey (spec 02 §2.2, §2.3).
+
+Invariant: a credential belongs to one account, decided by one INSERT; an account has one handle
+for all its passkeys, decided under the lock of its row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.core.tokens import random_bytes
+from app.passkeys import (
+    base64url,
+    ceremony,
+    credentials,
+    flows,
+    names,
+    notices,
+    options,
+    queries,
+    relying_party,
+)
+from app.passkeys.ceremony import NewCredential
+from app.passkeys.errors import (
+    CredentialTaken,
+    FlowInvalid,
+    FlowOfAnotherAccount,
+    PasskeyNotDiscoverable,
+    PasskeyRefused,
+)
+from app.passkeys.flows import Purpose
+from app.passkeys.models import HANDLE_BYTES
+from app.passkeys.notices import Notice
+from app.passkeys.options import Options
+from app.passkeys.queries import Listed
+from app.sessions import service as sessions
+from app.users.models import Account
+from app.web.principal import Principal
+
+
+@dataclass(frozen=True)
+class Started:
+    """A ceremony that waits for its authenticator; `public_key` is what the page passes on."""
+
+    flow_id: str
+    public_key: Options
+
+
+def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
+    """Begin the registration of a passkey.
+
+    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid, PasskeyNameTooLong, PasskeyNameInvalid;
+    AccountDisabled, TokenInvalid when that happened meanwhile.
+    """
+    site = relying_party.current(rt)
+    name = names.tidy(name)
+    challenge = flows.new_challenge()
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        handle = _handle(session, account)
+        known = queries.list_credentials(session, account.id)
+    waiting = {
+        **_bound_to(account),
+        "challenge": challenge,
+        "handle": handle,
+        "name": name,
+        "excluded": [passkey_id for passkey_id, _ in known],
+    }
+    public_key = options.creation(
+        site,
+        account,
+        site_name=relying_party.name(rt),
+        handle=handle,
+        challenge=challenge,
+        seconds=flows.life_seconds(rt),
+        excluded=[credential_id for _, credential_id in known],
+    )
+    return Started(flows.open_flow(rt, Purpose.REGISTRATION, waiting), public_key)
+
+
+def finish(
+    rt: Runtime,
+    principal: Principal,
+    *,
+    flow_id: str,
+    credential: Mapping[str, Any],
+    name: str | None,
+    client: Client,
+) -> Listed:
+    """Add the passkey an authenticator made; whatever comes of it, the flow is used up.
+
+    Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, FlowInvalid,
+    FlowOfAnotherAccount, CredentialMalformed, PasskeyNotDiscoverable, PasskeyRefused,
+    CredentialTaken, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid and
+    FlowInvalid once more when the account changed meanwhile.
+    """
+    site = relying_party.current(rt)
+    flow = flows.take(rt, Purpose.REGISTRATION, flow_id)
+    if flow["user_id"] != principal.user_id:
+        raise FlowOfAnotherAccount
+    _require_unchanged(principal.account, flow)
+    made = credentials.attestation(credential)
+    if made.is_discoverable is False:
+        raise PasskeyNotDiscoverable
+    new = ceremony.registered(site, flow["challenge"], made)
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        _require_unchanged(account, flow)
+        _require_new(session, new, flow)
+        tidy = names.tidy(flow["name"] if name is None else name)
+        if queries.find_handle(session, account.id) != flow["handle"]:
+            raise FlowInvalid  # the account's last passkey was removed since
+        return _add(rt, session, account, new, made.transports, tidy, client)
+
+
+def _handle(session: Session, account: Account) -> str:
+    """Return what authenticators know the account by, made for its first passkey."""
+    handle = queries.find_handle(session, account.id)
+    if handle is None:
+        handle = base64url.encoded(random_bytes(HANDLE_BYTES))
+        queries.add_handle(session, account.id, handle)
+    return handle
+
+
+def _bound_to(account: Account) -> dict[str, Any]:
+    """Return what a flow is bound to: a changed password, among other things, voids it.
+
+    `created_at`, since SQLite gives the id of a deleted account to the next one.
+    """
+    return {
+        "user_id": account.id,
+        "created_at": account.created_at.isoformat(),
+        "session_version": account.session_version,
+    }
+
+
+def _require_unchanged(account: Account, flow: Mapping[str, Any]) -> None:
+    if any(flow[name] != value for name, value in _bound_to(account).items()):
+        raise FlowInvalid
+
+
+def _require_new(session: Session, new: NewCredential, flow: Mapping[str, Any]) -> None:
+    passkey_id = queries.find_id(session, new.credential_id)
+    if passkey_id in flow["excluded"]:
+        raise PasskeyRefused
+    if passkey_id is not None:
+        raise CredentialTaken
+
+
+def _add(
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    new: NewCredential,
+    transports: list[str] | None,
+    name: str,
+    client: Client,
+) -> Listed:
+    passkey_id = queries.add(
+        session,
+        user_id=account.id,
+        credential_id=new.credential_id,
+        public_key=new.public_key,
+        name=name,
+        transports=transports,
+        sign_count=new.sign_count,
+        backup_eligible=new.backup_eligible,
+        backed_up=new.backed_up,
+        now=rt.clock.now(),
+    )
+    if passkey_id is None:
+        raise CredentialTaken  # by somebody else, this moment
+    audit.record(
+        rt,
+        session,
+        Action.USER_PASSKEY_REGISTER,
+        EntityType.PASSKEY,
+        client=client,
+        user_id=account.id,
+        entity_id=passkey_id,
+        entity_name=name,
+        details={
+            "passkey_id": passkey_id,
+            "name": name,
+            "backup_eligible": new.backup_eligible,
+            "backed_up": new.backed_up,
+            "sign_count": new.sign_count,
+            "last_used_at": None,
+        },
+    )
+    notices.tell(rt, session, account, Notice.ADDED)
+    return queries.get_passkey(session, account.id, passkey_id)

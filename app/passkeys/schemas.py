@@ -1,0 +1,228 @@
+"""Bodies and payloads of passkeys.
+
+A credential's own shape is only described here. It is checked after the flow is used up, as the
+order of refusals wants (spec 02 §2.3, §2.8).
+"""
+
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate
+
+from app.passkeys.credentials import TYPE
+from app.web.schema import RequestSchema, Switch, text
+
+LONGEST_FLOW_ID = 1024
+LONGEST_IDENTIFIER = 1024
+
+
+class Name(fields.String):
+    """Any text; what a name may be is decided in the order of refusals."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError("must be a text")
+        return value
+
+
+class Credential(fields.Nested):
+    """An object described by a schema that is not applied yet."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValidationError("must be an object")
+        return value
+
+
+class CredentialProperties(Schema):
+    """The output of the extension `credProps`."""
+
+    rk = fields.Boolean(allow_none=True)
+
+
+class ClientExtensionResults(Schema):
+    """The outputs of extensions; others are ignored."""
+
+    credProps = fields.Nested(CredentialProperties, allow_none=True)  # noqa: N815 - WebAuthn's
+
+
+class AttestationResponse(Schema):
+    """What an authenticator made, binary values in base64url."""
+
+    clientDataJSON = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    attestationObject = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    transports = fields.List(fields.String(), allow_none=True)
+
+
+class AssertionResponse(Schema):
+    """What an authenticator signed, binary values in base64url."""
+
+    clientDataJSON = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    authenticatorData = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    signature = fields.String(required=True)
+    userHandle = fields.String(allow_none=True)  # noqa: N815 - WebAuthn's
+
+
+class CredentialJson(Schema):
+    """A PublicKeyCredential as its `toJSON()` gives it."""
+
+    id = fields.String(required=True)
+    rawId = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    type = fields.String(required=True, validate=validate.OneOf([TYPE]))
+    clientExtensionResults = fields.Nested(  # noqa: N815 - WebAuthn's
+        ClientExtensionResults, allow_none=True
+    )
+
+
+class NewCredentialJson(CredentialJson):
+    """A RegistrationResponseJSON of WebAuthn."""
+
+    response = fields.Nested(AttestationResponse, required=True)
+
+
+class ProofJson(CredentialJson):
+    """An AuthenticationResponseJSON of WebAuthn."""
+
+    response = fields.Nested(AssertionResponse, required=True)
+
+
+class StartRegistrationSchema(RequestSchema):
+    """POST /auth/passkeys/register/start."""
+
+    name = Name(load_default=None, allow_none=True)
+
+
+class FinishRegistrationSchema(RequestSchema):
+    """POST /auth/passkeys/register/finish."""
+
+    flow_id = text(LONGEST_FLOW_ID)
+    credential = Credential(NewCredentialJson, required=True)
+    name = Name(load_default=None, allow_none=True)
+
+
+class RenameSchema(RequestSchema):
+    """PATCH /auth/passkeys/{id}."""
+
+    name = Name(required=True)
+
+
+class StartLoginSchema(RequestSchema):
+    """POST /auth/passkeys/login/start."""
+
+    identifier = text(LONGEST_IDENTIFIER, nullable=True)
+    conditional = Switch(load_default=None, allow_none=True)
+
+
+class FinishLoginSchema(RequestSchema):
+    """POST /auth/passkeys/login/finish."""
+
+    flow_id = text(LONGEST_FLOW_ID)
+    credential = Credential(ProofJson, required=True)
+
+
+class PasskeyData(Schema):
+    """One passkey; `transports` is null when the client told none."""
+
+    id = fields.Integer(required=True)
+    name = fields.String(required=True)
+    transports = fields.List(fields.String(), required=True, allow_none=True)
+    backup_eligible = fields.Boolean(required=True)
+    backed_up = fields.Boolean(required=True)
+    sign_count = fields.Integer(required=True)
+    created_at = fields.DateTime(required=True)
+    updated_at = fields.DateTime(required=True)
+    last_used_at = fields.DateTime(required=True, allow_none=True)
+
+
+class RelyingPartyData(Schema):
+    """The site."""
+
+    id = fields.String(required=True)
+    name = fields.String(required=True)
+
+
+class UserEntity(Schema):
+    """The account, under a random name that says nothing about it."""
+
+    id = fields.String(required=True)
+    name = fields.String(required=True)
+    displayName = fields.String(required=True)  # noqa: N815 - WebAuthn's
+
+
+class KeyParameters(Schema):
+    """A kind of key that is accepted."""
+
+    type = fields.String(required=True)
+    alg = fields.Integer(required=True)
+
+
+class Descriptor(Schema):
+    """A credential."""
+
+    type = fields.String(required=True)
+    id = fields.String(required=True)
+
+
+class AuthenticatorSelection(Schema):
+    """What the authenticator must be able to do."""
+
+    residentKey = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    requireResidentKey = fields.Boolean(required=True)  # noqa: N815 - WebAuthn's
+    userVerification = fields.String(required=True)  # noqa: N815 - WebAuthn's
+
+
+class CreationOptions(Schema):
+    """A PublicKeyCredentialCreationOptionsJSON of WebAuthn."""
+
+    rp = fields.Nested(RelyingPartyData, required=True)
+    user = fields.Nested(UserEntity, required=True)
+    challenge = fields.String(required=True)
+    pubKeyCredParams = fields.List(  # noqa: N815 - WebAuthn's
+        fields.Nested(KeyParameters), required=True
+    )
+    timeout = fields.Integer(required=True)
+    excludeCredentials = fields.List(fields.Nested(Descriptor))  # noqa: N815 - WebAuthn's
+    authenticatorSelection = fields.Nested(  # noqa: N815 - WebAuthn's
+        AuthenticatorSelection, required=True
+    )
+    attestation = fields.String(required=True)
+    extensions = fields.Dict(required=True)
+
+
+class RequestOptions(Schema):
+    """A PublicKeyCredentialRequestOptionsJSON of WebAuthn."""
+
+    challenge = fields.String(required=True)
+    timeout = fields.Integer(required=True)
+    rpId = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    allowCredentials = fields.List(  # noqa: N815 - WebAuthn's
+        fields.Nested(Descriptor), required=True
+    )
+    userVerification = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    extensions = fields.Dict(required=True)
+
+
+class CreationArgument(Schema):
+    """What a page passes to `navigator.credentials.create`."""
+
+    publicKey = fields.Nested(CreationOptions, required=True)  # noqa: N815 - WebAuthn's
+
+
+class RequestArgument(Schema):
+    """What a page passes to `navigator.credentials.get`; `mediation` only for conditional UI."""
+
+    publicKey = fields.Nested(RequestOptions, required=True)  # noqa: N815 - WebAuthn's
+    mediation = fields.String()
+
+
+class StartedRegistrationData(Schema):
+    """A registration that waits for its authenticator."""
+
+    flow_id = fields.String(required=True)
+    public_key = fields.Nested(CreationArgument, required=True)
+
+
+class StartedLoginData(Schema):
+    """A sign-in that waits for its authenticator."""
+
+    flow_id = fields.String(required=True)
+    public_key = fields.Nested(RequestArgument, required=True)

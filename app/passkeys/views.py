@@ -1,0 +1,141 @@
+"""/auth/passkeys."""
+
+from typing import Any
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+from marshmallow import fields
+
+from app.login.errors import PendingActivation
+from app.login.responses import login_response
+from app.login.schemas import SignedInData
+from app.passkeys import login, management, registration, responses
+from app.passkeys.errors import (
+    CredentialMalformed,
+    CredentialTaken,
+    FlowInvalid,
+    FlowOfAnotherAccount,
+    LastWayIn,
+    PasskeyLoginDisabled,
+    PasskeyNameInvalid,
+    PasskeyNameTooLong,
+    PasskeyNotDiscoverable,
+    PasskeyNotFound,
+    PasskeyRefused,
+    PublicSiteUrlInvalid,
+    PublicSiteUrlRequired,
+)
+from app.passkeys.schemas import (
+    FinishLoginSchema,
+    FinishRegistrationSchema,
+    PasskeyData,
+    RenameSchema,
+    StartedLoginData,
+    StartedRegistrationData,
+    StartLoginSchema,
+    StartRegistrationSchema,
+)
+from app.sessions.errors import AccountDisabled
+from app.web.anonymous import anonymous_route
+from app.web.envelope import ok
+from app.web.operation import answers
+from app.web.peer import client
+from app.web.principal import Principal, login_required
+from app.web.request import json_body
+from app.web.runtime import runtime
+
+SITE_ERRORS = (PublicSiteUrlRequired, PublicSiteUrlInvalid)
+NAME_ERRORS = (PasskeyNameTooLong, PasskeyNameInvalid)
+
+bp = Blueprint("passkeys", __name__, url_prefix="/api/v1/auth/passkeys")
+
+
+@bp.post("/login/start")
+@anonymous_route(source_check=True)
+@json_body(StartLoginSchema)
+@answers(StartedLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS))
+def start_login(body: dict[str, Any]) -> ResponseReturnValue:
+    """Begin to sign in with a passkey.
+
+    `public_key` goes to `navigator.credentials.get`. The answer tells nothing about accounts.
+    """
+    return ok(responses.started(login.start(runtime(), **body)))
+
+
+@bp.post("/login/finish")
+@anonymous_route(source_check=True)
+@json_body(FinishLoginSchema)
+@answers(
+    SignedInData(),
+    errors=(
+        PasskeyLoginDisabled,
+        *SITE_ERRORS,
+        FlowInvalid,
+        CredentialMalformed,
+        PasskeyRefused,
+        AccountDisabled,
+        PendingActivation,
+    ),
+)
+def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
+    """Sign in with what the authenticator signed; no second factor is asked for."""
+    return login_response(login.finish(runtime(), **body, client=client()))
+
+
+@bp.get("")
+@login_required()
+@answers(fields.List(fields.Nested(PasskeyData)))
+def list_passkeys(principal: Principal) -> ResponseReturnValue:
+    """List the passkeys of the account, the one used last first."""
+    found = management.list_passkeys(runtime(), principal.user_id)
+    return ok([responses.passkey(listed) for listed in found])
+
+
+@bp.post("/register/start")
+@login_required()
+@json_body(StartRegistrationSchema)
+@answers(StartedRegistrationData(), errors=(*SITE_ERRORS, *NAME_ERRORS))
+def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+    """Begin to register a passkey; `public_key` goes to `navigator.credentials.create`."""
+    return ok(responses.started(registration.start(runtime(), principal, **body)))
+
+
+@bp.post("/register/finish")
+@login_required()
+@json_body(FinishRegistrationSchema)
+@answers(
+    PasskeyData(),
+    errors=(
+        *SITE_ERRORS,
+        FlowInvalid,
+        FlowOfAnotherAccount,
+        CredentialMalformed,
+        PasskeyNotDiscoverable,
+        PasskeyRefused,
+        CredentialTaken,
+        *NAME_ERRORS,
+    ),
+)
+def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+    """Register the passkey that the authenticator made."""
+    made = registration.finish(runtime(), principal, **body, client=client())
+    return ok(responses.passkey(made))
+
+
+@bp.patch("/<passkey_id>")
+@login_required()
+@json_body(RenameSchema)
+@answers(PasskeyData(), errors=(PasskeyNotFound, *NAME_ERRORS))
+def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> ResponseReturnValue:
+    """Give a passkey another name."""
+    renamed = management.rename(runtime(), principal, passkey_id, **body, client=client())
+    return ok(responses.passkey(renamed))
+
+
+@bp.delete("/<passkey_id>")
+@login_required()
+@answers(errors=(PasskeyNotFound, LastWayIn))
+def remove(principal: Principal, passkey_id: str) -> ResponseReturnValue:
+    """Remove a passkey, but not the only way to sign in."""
+    management.remove(runtime(), principal, passkey_id, client=client())
+    return ok()

@@ -1,0 +1,28 @@
+"""Statements on passwords that were forgotten."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam
+
+from app.audit import queries as audit_queries
+from app.contact_verification import queries as tokens_queries
+from app.core.prepared import Step, constant
+from app.users.models import Account, Status, User
+
+# Whose password may be reset (decision E3), as long as the account is as it was when it was found.
+_IS_OPEN = (
+    (User.id == bindparam("holder_id"))
+    & (User.email == bindparam("address"))
+    & (User.status == constant(Status.ACTIVE))
+    & User.activated_at.is_not(None)
+)
+PUT_FOR_OPEN = tokens_queries.put_for(_IS_OPEN, "holder_id")
+_RECORD_IF_OPEN = audit_queries.add_if(_IS_OPEN, "holder_id", "address")
+
+
+def recording(account: Account, entry: Mapping[str, Any] | None) -> list[Step]:
+    """Return the step that adds an entry about an account if it is still open; none for None."""
+    if entry is None:
+        return []
+    return [_RECORD_IF_OPEN.step(**entry, holder_id=account.id, address=account.email)]

@@ -1,0 +1,86 @@
+"""Statements of the public registration, which are run together as one message."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select
+
+from app.audit import queries as audit_queries
+from app.contact_verification import queries as tokens_queries
+from app.core.db import Database
+from app.core.prepared import Prepared, Step, constant
+from app.storage_policies.queries import DEFAULT_GROUP
+from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
+from app.users.queries import IS_EMAIL_TAKEN, IS_USERNAME_TAKEN
+
+_COLUMNS = (
+    "username",
+    "username_key",
+    "email",
+    "password_hash",
+    "role",
+    "status",
+    "must_change_password",
+    "session_version",
+    "activated_at",
+    "email_verified_at",
+    "storage_used",
+    "storage_quota",
+    "created_at",
+    "updated_at",
+)
+_values = (bindparam(name, type_=User.__table__.c[name].type) for name in _COLUMNS)
+_ADD_IF_FREE = Prepared(
+    insert(User).from_select(
+        [*_COLUMNS, "policy_group_id"],
+        select(*_values, DEFAULT_GROUP.c.id)
+        .select_from(DEFAULT_GROUP)
+        .where(~IS_USERNAME_TAKEN, ~IS_EMAIL_TAKEN),
+    ),
+    _COLUMNS,
+)
+# Who has this hash under this name was made by the same transaction: each hash has a salt.
+_OWN = ("username_key", "password_hash")
+_IS_OWN = (User.username_key == bindparam("username_key")) & (
+    User.password_hash == bindparam("password_hash")
+)
+_IS_WAITING = (
+    (User.id == bindparam("holder_id"))
+    & (User.email == bindparam("address"))
+    & (User.status == constant(Status.ACTIVE))
+    & User.activated_at.is_(None)
+)
+PUT_FOR_NEW = tokens_queries.put_for(_IS_OWN, *_OWN)
+PUT_FOR_WAITING = tokens_queries.put_for(_IS_WAITING, "holder_id")
+_RECORD = audit_queries.add_if(_IS_OWN, *_OWN, account=User.id)
+_READ = Prepared(
+    select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id).where(_IS_OWN),
+    _OWN,
+)
+
+
+def adding(columns: Mapping[str, Any]) -> Step:
+    """Return the step that inserts an account into the default group.
+
+    It does nothing where somebody has the username or the address, or where there is no such group.
+    """
+    return _ADD_IF_FREE.step(**columns)
+
+
+def recording(columns: Mapping[str, Any], entry: Mapping[str, Any] | None) -> list[Step]:
+    """Return the step that adds the entry of an account that was added; none for None."""
+    return [] if entry is None else [_RECORD.step(**entry, **own(columns))]
+
+
+def add(database: Database, steps: Sequence[Step], columns: Mapping[str, Any]) -> Account | None:
+    """Run the steps of a registration; return the account, None if it was not added.
+
+    Raises: IntegrityError when a simultaneous insert took the username or the address.
+    """
+    rows = database.change_then_read(*steps, _READ.step(**own(columns)))
+    return Account(*rows[0]) if rows else None
+
+
+def own(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells an account that is just being added from all others."""
+    return {name: columns[name] for name in _OWN}

@@ -1,0 +1,65 @@
+"""An OpenID provider on loopback that signs everybody in: `python -m bench.identity_provider`.
+
+A process of its own, so that its cost is not the service's. It prints its issuer and ends with its
+standard input, or at Ctrl-C.
+"""
+
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Self
+
+from app.core.clock import SystemClock
+from bench.servers import NotStarted, Service
+from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+
+KEY = "bench"
+
+
+class IdentityProvider:
+    """The provider's process, seen from the benchmark; a context manager."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.identity_provider"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        if self._process.stdout is None:
+            raise RuntimeError("the identity provider has no pipes")
+        self.issuer = self._process.stdout.readline().strip()
+        if not self.issuer:
+            raise NotStarted("the identity provider did not start")
+
+    @property
+    def pid(self) -> int:
+        """The provider's process."""
+        return self._process.pid
+
+    def use(self, service: Service) -> None:
+        """Have people sign in to a service by this provider, with an account each."""
+        words = ["external-auth", "add", "oidc", "--key", KEY, "--name", "Bench"]
+        words += ["--client-id", CLIENT_ID, "--client-secret", "-"]
+        words += ["--issuer-url", self.issuer, "--auto-provision"]
+        service.flask(*words, stdin=CLIENT_SECRET + "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def main() -> None:
+    """Sign people in until standard input ends."""
+    with FakeProvider(SystemClock()) as provider:
+        print(provider.issuer, flush=True)
+        with suppress(KeyboardInterrupt):
+            sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What a driver needs of the runtime, without a database."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from app.core.clock import Clock
+from app.core.outgoing import Limits, Outgoing
+from app.core.remembered import Remembered
+from app.core.runtime import Runtime
+from app.external_auth import drivers
+from app.external_auth.drivers.interface import (
+    Authorization,
+    Callback,
+    ExternalProfile,
+    ProviderConfig,
+    ProviderKind,
+)
+from tests.support.clock import FakeClock
+from tests.support.fake_provider import FakeProvider
+
+REDIRECT_URI = "https://files.example.com/api/v1/auth/external-auth/callback"
+
+
+@dataclass
+class Surroundings:
+    """The part of the runtime that drivers touch."""
+
+    outgoing: Outgoing
+    remembered: Remembered
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class Client:
+    """A registered provider, and the driver that speaks to it."""
+
+    rt: Runtime
+    config: ProviderConfig
+    provider: FakeProvider
+
+    @property
+    def driver(self) -> Any:
+        return drivers.of(self.rt, self.config.kind)
+
+    def authorize(self) -> Authorization:
+        return self.driver.authorize(self.config, REDIRECT_URI)
+
+    def callback(self, authorization: Authorization, **overrides: Any) -> Callback:
+        """Sign Jane in, and return what the browser comes back with."""
+        parameters = self.provider.sign_in(authorization.url)
+        assert parameters["state"] == authorization.state
+        values: dict[str, Any] = {
+            "code": parameters["code"],
+            "redirect_uri": REDIRECT_URI,
+            "nonce": authorization.nonce,
+            "pkce_verifier": authorization.pkce_verifier,
+        }
+        return Callback(**(values | overrides))
+
+    def identify(self, callback: Callback) -> ExternalProfile:
+        return self.driver.identify(self.config, callback)
+
+    def sign_in(self, **overrides: Any) -> ExternalProfile:
+        return self.identify(self.callback(self.authorize(), **overrides))
+
+
+# For tests that wait until the time is over.
+IMPATIENT = Limits(seconds=0.6)
+
+
+@pytest.fixture
+def rt(clock: FakeClock) -> Runtime:
+    """Allows loopback."""
+    outgoing = Outgoing(allow_loopback=True)
+    return cast(Runtime, Surroundings(outgoing, Remembered(clock), clock))
+
+
+@pytest.fixture
+def provider(fake_provider: FakeProvider) -> FakeProvider:
+    return fake_provider
+
+
+@pytest.fixture
+def client(rt: Runtime, provider: FakeProvider) -> Callable[..., Client]:
+    """Register the provider as of a kind; keywords replace what is stored of it."""
+
+    def register(kind: ProviderKind = ProviderKind.OIDC, **stored: Any) -> Client:
+        values: dict[str, Any] = {
+            "id": 1,
+            "key": "main",
+            "kind": kind,
+            "client_id": provider.client_id,
+            "client_secret": provider.client_secret,
+        }
+        return Client(rt, ProviderConfig(**(values | stored)), provider)
+
+    return register

@@ -1,0 +1,129 @@
+"""Against a real, certified provider: npm's oidc-provider."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from app.core.clock import SystemClock
+from app.core.outgoing import Outgoing
+from app.core.remembered import Remembered
+from app.core.runtime import Runtime
+from app.external_auth import drivers
+from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.drivers.interface import (
+    Authorization,
+    Callback,
+    ExternalProfile,
+    ProviderConfig,
+    ProviderKind,
+)
+from tests.external_auth.drivers.conftest import Surroundings
+from tests.support.oidc_provider import CALLBACK, PUBLIC_CLIENT_ID, OidcProvider, parameters
+
+REDIRECT_URI = f"http://localhost{CALLBACK}"
+
+
+@pytest.fixture
+def provider(certified_provider: OidcProvider) -> ProviderConfig:
+    return ProviderConfig(
+        id=1,
+        key="certified",
+        kind=ProviderKind.OIDC,
+        client_id=certified_provider.client_id,
+        client_secret=certified_provider.client_secret,
+        scopes="openid profile email",
+        issuer_url=certified_provider.issuer,
+    )
+
+
+@pytest.fixture
+def driver() -> drivers.Driver:
+    clock = SystemClock()
+    rt = Surroundings(Outgoing(allow_loopback=True), Remembered(clock), clock)
+    return drivers.of(cast(Runtime, rt), ProviderKind.OIDC)
+
+
+def came_back(
+    certified_provider: OidcProvider, authorization: Authorization, name: str = "alice"
+) -> Callback:
+    """Sign in, and return what the browser came back with."""
+    query = parameters(certified_provider.sign_in(authorization.url, name))
+    assert query["state"] == authorization.state
+    return Callback(
+        code=query["code"],
+        redirect_uri=REDIRECT_URI,
+        nonce=authorization.nonce,
+        pkce_verifier=authorization.pkce_verifier,
+        issuer=query["iss"],
+    )
+
+
+def test_a_sign_in(certified_provider, provider, driver):
+    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+    assert driver.identify(provider, callback) == ExternalProfile(
+        namespace=certified_provider.issuer,
+        subject="alice",
+        email="alice@example.test",
+        email_verified=True,
+        display_name="Alice Example",
+        preferred_username="alice",
+    )
+
+
+def test_an_unverified_address(certified_provider, provider, driver):
+    authorization = driver.authorize(provider, REDIRECT_URI)
+    callback = came_back(certified_provider, authorization, "unverified-bob")
+    assert driver.identify(provider, callback).email_verified is False
+
+
+def test_a_public_client(certified_provider, provider, driver):
+    public = replace(provider, client_id=PUBLIC_CLIENT_ID, client_secret=None)
+    callback = came_back(certified_provider, driver.authorize(public, REDIRECT_URI))
+    assert driver.identify(public, callback).subject == "alice"
+
+
+def test_a_code_works_once(certified_provider, provider, driver):
+    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+    driver.identify(provider, callback)
+    with pytest.raises(ProviderRejected):
+        driver.identify(provider, callback)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pkce_verifier": "x" * 43},
+        {"nonce": "another"},
+        {"nonce": None},
+        {"code": "unknown"},
+        {"redirect_uri": f"http://localhost:81{CALLBACK}"},
+        {"issuer": None},
+        {"issuer": "https://other.example.com"},
+    ],
+    ids=lambda wrong: f"{next(iter(wrong))}={next(iter(wrong.values()))}",
+)
+def test_whatever_is_wrong_nobody_is_signed_in(certified_provider, provider, driver, wrong):
+    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+    with pytest.raises(ProviderRejected):
+        driver.identify(provider, replace(callback, **wrong))
+
+
+def test_a_wrong_secret(certified_provider, provider, driver):
+    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+    with pytest.raises(ProviderRejected):
+        driver.identify(replace(provider, client_secret="wrong" * 10), callback)
+
+
+def test_two_sign_ins_of_one_browser_do_not_mix(certified_provider, provider, driver):
+    first, second = (driver.authorize(provider, REDIRECT_URI) for _ in range(2))
+    one, other = came_back(certified_provider, first), came_back(certified_provider, second)
+    with pytest.raises(ProviderRejected):
+        driver.identify(provider, replace(one, code=other.code))
+    assert driver.identify(provider, other).subject == "alice"
+
+
+def test_a_test_of_the_provider(certified_provider, provider, driver):
+    result = driver.test(provider)
+    assert result.issuer == certified_provider.issuer
+    assert (result.jwks_key_count or 0) >= 1

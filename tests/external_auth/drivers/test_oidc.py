@@ -1,0 +1,434 @@
+"""Any OpenID provider (spec 03 §7.1; OpenID Connect Core §3.1.3.7)."""
+
+import threading
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from app.core.runtime import Runtime
+from app.external_auth.drivers.errors import (
+    DiscoveryFailed,
+    ProviderMisconfigured,
+    ProviderRejected,
+)
+from app.external_auth.drivers.interface import ExternalProfile
+from tests.external_auth.drivers.conftest import IMPATIENT, REDIRECT_URI, Client
+from tests.support.fake_provider import (
+    DISCOVERY,
+    REMOVED,
+    SUBJECT,
+    FakeProvider,
+    challenge,
+    ec_key,
+    public_jwk,
+    rsa_key,
+    signed,
+)
+from tests.support.provider_faults import DISCOVERY_FAULTS, FAULTS, SLOW_FAULTS
+
+
+@pytest.fixture
+def oidc(client, provider: FakeProvider) -> Client:
+    return client(scopes="openid profile email", issuer_url=provider.issuer)
+
+
+# --- the request ---------------------------------------------------------------------------------
+
+
+def test_the_authorization_request_has_the_documented_parameters(oidc: Client):
+    authorization = oidc.authorize()
+    parts = urlsplit(authorization.url)
+    query = parse_qs(parts.query)
+    assert f"{parts.scheme}://{parts.netloc}{parts.path}" == f"{oidc.provider.issuer}/authorize"
+    assert query == {
+        "response_type": ["code"],
+        "client_id": [oidc.config.client_id],
+        "redirect_uri": [REDIRECT_URI],
+        "scope": ["openid profile email"],
+        "state": [authorization.state],
+        "nonce": [authorization.nonce],
+        "code_challenge": [challenge(authorization.pkce_verifier)],
+        "code_challenge_method": ["S256"],
+    }
+    assert len(authorization.state) == len(authorization.nonce or "") == 22
+    assert len(authorization.pkce_verifier) == 43
+
+
+def test_every_sign_in_has_secrets_of_its_own(oidc: Client):
+    first, second = oidc.authorize(), oidc.authorize()
+    assert first.state != second.state
+    assert first.nonce != second.nonce
+    assert first.pkce_verifier != second.pkce_verifier
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("", "openid"),
+        ("email", "openid email"),
+        ("email openid email", "openid email"),
+        ("openid  profile", "openid profile"),
+    ],
+)
+def test_openid_comes_first_and_once(oidc: Client, stored: str, asked: str):
+    client = replace(oidc, config=replace(oidc.config, scopes=stored))
+    assert parse_qs(urlsplit(client.authorize().url).query)["scope"] == [asked]
+
+
+def test_the_query_of_an_endpoint_is_kept(oidc: Client):
+    oidc.provider.metadata["authorization_endpoint"] += "?brand=blue&empty="
+    query = parse_qs(urlsplit(oidc.authorize().url).query, keep_blank_values=True)
+    assert (query["brand"], query["empty"]) == (["blue"], [""])
+
+
+def test_secrets_are_in_no_repr(oidc: Client):
+    authorization = oidc.authorize()
+    callback = oidc.callback(authorization)
+    shown = f"{authorization!r} {callback!r} {oidc.config!r}"
+    secrets = (
+        authorization.state,
+        authorization.nonce,
+        authorization.pkce_verifier,
+        callback.code,
+        oidc.config.client_secret,
+    )
+    assert [secret for secret in secrets if secret in shown] == []
+
+
+# --- success -------------------------------------------------------------------------------------
+
+
+def test_a_valid_sign_in_says_who_it_is(oidc: Client):
+    assert oidc.sign_in() == ExternalProfile(
+        namespace=oidc.provider.issuer,
+        subject=SUBJECT,
+        email="jane@example.com",
+        email_verified=True,
+        display_name="Jane Doe",
+        preferred_username="jane",
+    )
+
+
+def test_a_confidential_client_shows_its_secret_by_http_basic(oidc: Client):
+    oidc.sign_in()
+    [request] = oidc.provider.seen("/token")
+    assert request.method == "POST"
+    assert request.headers["Authorization"].startswith("Basic ")
+    assert set(request.form) == {"grant_type", "code", "redirect_uri", "code_verifier"}
+    assert request.form["redirect_uri"] == REDIRECT_URI
+
+
+def test_a_public_client_only_names_itself(oidc: Client):
+    client = replace(oidc, config=replace(oidc.config, client_secret=None))
+    client.sign_in()
+    [request] = oidc.provider.seen("/token")
+    assert "Authorization" not in request.headers
+    assert set(request.form) == {
+        "grant_type",
+        "code",
+        "redirect_uri",
+        "code_verifier",
+        "client_id",
+    }
+
+
+def test_every_request_names_the_product_and_asks_for_json(oidc: Client):
+    oidc.sign_in()
+    assert {request.headers["User-Agent"] for request in oidc.provider.requests} == {
+        "Gatehouse/0.1.0"
+    }
+    assert {request.headers["Accept"] for request in oidc.provider.requests} == {"application/json"}
+    assert oidc.provider.seen("/userinfo") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"email": REMOVED, "email_verified": REMOVED, "name": REMOVED},
+        {"email": None, "email_verified": None, "name": None},
+        {"email": "  ", "email_verified": False, "name": "\x00\x1f"},
+    ],
+)
+def test_what_is_not_said_is_absent(oidc: Client, said: dict):
+    oidc.provider.claims.update(said)
+    profile = oidc.sign_in()
+    assert (profile.email, profile.email_verified, profile.display_name) == (None, False, None)
+
+
+def test_names_are_cleaned_and_cut_between_characters(oidc: Client):
+    oidc.provider.claims.update(name=f" \x07Jane\ud800 {'é' * 200}", preferred_username=["jane"])
+    profile = oidc.sign_in()
+    assert profile.display_name == f"Jane {'é' * 125}"
+    assert profile.preferred_username is None
+
+
+def test_a_subject_may_have_255_bytes(oidc: Client):
+    oidc.provider.claims.update(sub="é" * 127 + "x")
+    assert oidc.sign_in().subject == "é" * 127 + "x"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key", "jwk"),
+    [
+        ("RS256", rsa_key(), {}),
+        ("PS384", rsa_key(), {"use": REMOVED}),
+        ("RS512", rsa_key(), {"alg": "RS512", "key_ops": ["verify"]}),
+        ("ES256", ec_key(), {}),
+    ],
+)
+def test_asymmetric_algorithms_that_are_announced_are_believed(
+    oidc: Client, algorithm: str, key: object, jwk: dict
+):
+    oidc.provider.metadata["id_token_signing_alg_values_supported"] = [algorithm]
+    oidc.provider.algorithm = algorithm
+    oidc.provider.signing_key = key
+    oidc.provider.keys = [public_jwk(key, **jwk)]
+    assert oidc.sign_in().subject == SUBJECT
+
+
+@pytest.mark.parametrize("secret", [None, "short"])
+def test_hs256_is_signed_with_the_client_secret(oidc: Client, secret: str | None):
+    if secret:
+        oidc.provider.client_secret = secret
+        oidc = replace(oidc, config=replace(oidc.config, client_secret=secret))
+    oidc.provider.algorithm = "HS256"
+    oidc.provider.signing_key = oidc.provider.client_secret.encode()
+    assert oidc.sign_in().subject == SUBJECT
+
+
+def test_hs256_without_a_client_secret_is_refused(oidc: Client):
+    client = replace(oidc, config=replace(oidc.config, client_secret=None))
+    oidc.provider.algorithm = "HS256"
+    oidc.provider.signing_key = b""
+    with pytest.raises(ProviderRejected):
+        client.sign_in()
+
+
+def test_a_small_rsa_key_is_refused(oidc: Client):
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    small = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    oidc.provider.keys = [public_jwk(small)]
+
+    def sign(header: dict, claims: dict) -> str:
+        return signed(header, claims, small)
+
+    oidc.provider.sign = sign
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in()
+
+
+def test_a_token_without_kid_is_believed_when_one_key_fits(oidc: Client):
+    oidc.provider.header["kid"] = REMOVED
+    oidc.provider.keys = [
+        public_jwk(rsa_key()),
+        public_jwk(ec_key(), kid="2"),
+        public_jwk(rsa_key(1), kid="3", use="enc"),
+        {"kty": "new-kind", "kid": "4"},
+    ]
+    assert oidc.sign_in().subject == SUBJECT
+
+
+def test_the_client_may_be_named_twice(oidc: Client):
+    oidc.provider.claims.update(aud=[oidc.config.client_id] * 2, azp=oidc.config.client_id)
+    assert oidc.sign_in().subject == SUBJECT
+
+
+def test_a_token_is_good_until_the_second_it_expires(oidc: Client, clock):
+    oidc.provider.claims.update(exp=int(clock.now().timestamp()) + 1)
+    assert oidc.sign_in().subject == SUBJECT
+
+
+# --- everything wrong ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_is_wrong_nobody_is_signed_in(oidc: Client, fault: str):
+    callback = oidc.callback(oidc.authorize())
+    FAULTS[fault](oidc.provider)
+    # The keys that were read at the start may be the right ones still.
+    oidc.rt.clock.advance(minutes=6)
+    with pytest.raises(ProviderRejected) as refused:
+        oidc.identify(callback)
+    assert refused.value.public_message == "The external sign-in failed."
+    assert oidc.provider.seen("/token2") == []
+
+
+@pytest.mark.parametrize("fault", SLOW_FAULTS)
+def test_a_slow_answer_ends_in_time(oidc: Client, fault: str):
+    callback = oidc.callback(oidc.authorize())
+    SLOW_FAULTS[fault](oidc.provider)
+    oidc.rt.outgoing.limits = IMPATIENT
+    with pytest.raises(ProviderRejected) as refused:
+        oidc.identify(callback)
+    assert "not complete in time" in refused.value.reason
+
+
+def test_a_wrong_verifier_is_refused(oidc: Client):
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in(pkce_verifier="x" * 43)
+
+
+def test_a_wrong_nonce_is_refused(oidc: Client):
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in(nonce="another")
+
+
+@pytest.mark.parametrize("nonce", [None, ""])
+def test_a_sign_in_without_a_nonce_is_refused(oidc: Client, nonce: str | None):
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in(nonce=nonce)
+
+
+def test_a_code_works_once(oidc: Client):
+    callback = oidc.callback(oidc.authorize())
+    oidc.identify(callback)
+    with pytest.raises(ProviderRejected):
+        oidc.identify(callback)
+
+
+def test_no_failure_is_logged_with_a_secret(oidc: Client, caplog):
+    callback = oidc.callback(oidc.authorize())
+    oidc.provider.reply("/token", {"error": "invalid\n_grant"}, status=200)
+    with pytest.raises(ProviderRejected):
+        oidc.identify(callback)
+    oidc.provider.reply("/token", lambda _: 1 / 0)
+    with pytest.raises(ProviderRejected):
+        oidc.identify(callback)
+    assert "main (oidc): invalid _grant" in caplog.text
+    secrets = (callback.code, callback.pkce_verifier, oidc.config.client_secret)
+    assert [secret for secret in secrets if secret in caplog.text] == []
+
+
+# --- the issuer in the callback (RFC 9207) --------------------------------------------------------
+
+
+def test_an_issuer_that_is_announced_must_be_named(oidc: Client):
+    oidc.provider.metadata["authorization_response_iss_parameter_supported"] = True
+    assert oidc.sign_in(issuer=oidc.provider.issuer).subject == SUBJECT
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in(issuer=None)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_another_issuer_in_the_callback_is_refused_before_the_code_is_sent(
+    oidc: Client, announced: bool
+):
+    oidc.provider.metadata["authorization_response_iss_parameter_supported"] = announced
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in(issuer="https://other.example.com")
+    assert oidc.provider.seen("/token") == []
+
+
+# --- discovery -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", DISCOVERY_FAULTS)
+def test_a_provider_that_does_not_describe_itself_cannot_be_used(oidc: Client, fault: str):
+    DISCOVERY_FAULTS[fault](oidc.provider)
+    with pytest.raises(DiscoveryFailed) as failed:
+        oidc.authorize()
+    assert failed.value.public_message == "OIDC discovery failed."
+
+
+def test_a_slow_discovery_ends_in_time(oidc: Client):
+    oidc.provider.reply(DISCOVERY, {}, pause=60)
+    oidc.rt.outgoing.limits = IMPATIENT
+    with pytest.raises(DiscoveryFailed):
+        oidc.authorize()
+
+
+def test_a_failure_is_not_remembered(oidc: Client):
+    DISCOVERY_FAULTS["another issuer"](oidc.provider)
+    with pytest.raises(DiscoveryFailed):
+        oidc.authorize()
+    oidc.provider.metadata["issuer"] = oidc.provider.issuer
+    assert oidc.authorize()
+
+
+def test_documents_are_remembered_for_five_minutes(oidc: Client, clock):
+    oidc.sign_in()
+    clock.advance(seconds=299)
+    oidc.sign_in()
+    assert len(oidc.provider.seen(DISCOVERY)) == len(oidc.provider.seen("/jwks")) == 1
+    clock.advance(seconds=1)
+    oidc.sign_in()
+    assert len(oidc.provider.seen(DISCOVERY)) == len(oidc.provider.seen("/jwks")) == 2
+
+
+def test_a_new_key_is_fetched_once(oidc: Client):
+    oidc.sign_in()
+    oidc.provider.signing_key = rsa_key(1)
+    oidc.provider.header["kid"] = "2"
+    oidc.provider.keys = [public_jwk(rsa_key(1), kid="2")]
+    assert oidc.sign_in().subject == SUBJECT
+    assert oidc.sign_in().subject == SUBJECT
+    assert len(oidc.provider.seen("/jwks")) == 2
+
+
+def test_an_unknown_key_is_asked_for_once_a_sign_in(oidc: Client):
+    oidc.provider.header["kid"] = "unknown"
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in()
+    assert len(oidc.provider.seen("/jwks")) == 2
+
+
+def test_many_that_start_at_once_make_one_request(oidc: Client):
+    started = threading.Barrier(20)
+    document = dict(oidc.provider.metadata)
+    from tests.support.fake_provider import Reply
+
+    oidc.provider.reply(DISCOVERY, lambda _: Reply(document, pause=0.2))
+    states: list[str] = []
+
+    def start() -> None:
+        started.wait()
+        states.append(oidc.authorize().state)
+
+    threads = [threading.Thread(target=start) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(states)) == 20
+    assert len(oidc.provider.seen(DISCOVERY)) == len(oidc.provider.seen("/jwks")) == 1
+
+
+def test_an_exchange_needs_a_token_endpoint(oidc: Client):
+    oidc.provider.metadata["token_endpoint"] = REMOVED
+    callback = oidc.callback(oidc.authorize())
+    with pytest.raises(DiscoveryFailed):
+        oidc.identify(callback)
+
+
+def test_an_issuer_must_be_stored(client):
+    with pytest.raises(ProviderMisconfigured):
+        client().authorize()
+
+
+# --- test of a provider --------------------------------------------------------------------------
+
+
+def test_a_test_shows_what_discovery_found(oidc: Client):
+    result = oidc.driver.test(oidc.config)
+    assert (result.provider, result.issuer) == ("OpenID Connect", oidc.provider.issuer)
+    assert result.authorization_endpoint == f"{oidc.provider.issuer}/authorize"
+    assert result.token_endpoint == f"{oidc.provider.issuer}/token"
+    assert result.userinfo_endpoint == f"{oidc.provider.issuer}/userinfo"
+    assert result.jwks_key_count == 1
+    assert [(check.name, check.success) for check in result.checks] == [
+        ("discovery", True),
+        ("jwks", True),
+    ]
+
+
+def test_a_failed_test_tells_the_administrator_why(oidc: Client):
+    DISCOVERY_FAULTS["no jwks_uri"](oidc.provider)
+    with pytest.raises(DiscoveryFailed) as failed:
+        oidc.driver.test(oidc.config)
+    assert failed.value.public_message == "OIDC discovery failed: jwks_uri is missing."
+
+
+def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
+    assert set(vars(rt)) == {"outgoing", "remembered", "clock"}

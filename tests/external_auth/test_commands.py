@@ -1,0 +1,661 @@
+"""`flask external-auth` (decisions C, E33; spec 03 §9)."""
+
+import json
+import logging
+
+import pytest
+import sqlalchemy as sa
+
+from app.core.secret_box import SecretUnreadable
+from app.external_auth import providers
+from app.external_auth.models import ExternalAuthIdentity, ExternalAuthProvider, PendingIdentity
+from app.external_auth.provider_rules import CLAIMS
+from tests.support.commands import CommandLine
+from tests.support.external import (
+    add_provider,
+    change_provider,
+    link,
+    links,
+    sign_in,
+    signs_in,
+    wait_for_account,
+)
+from tests.support.factories import audit_rows, configure, count
+from tests.support.fake_provider import SUBJECT
+from tests.support.provider_faults import DISCOVERY_FAULTS
+
+SECRET = "the client's secret"
+HUB = ("add", "github", "--key", "hub", "--name", "Hub", "--client-id", "id")
+OIDC = ("add", "oidc", "--key", "corp", "--name", "Corporate", "--client-id", "id")
+ISSUER = ("--issuer-url", "https://id.example.com")
+GENERIC = ("add", "generic_oauth2", "--key", "any", "--name", "Any", "--client-id", "id")
+URLS = {
+    "--authorization-url": "https://id.example.com/authorize",
+    "--token-url": "https://id.example.com/token",
+    "--userinfo-url": "https://id.example.com/userinfo",
+}
+ENDPOINTS = tuple(word for pair in URLS.items() for word in pair)
+
+
+@pytest.fixture
+def run(line):
+    """Run a command of the group; insist on a success."""
+    return lambda *words, **options: line.json("external-auth", *words, **options)
+
+
+@pytest.fixture
+def refused(line):
+    """Run a command of the group; insist on this refusal."""
+    return lambda code, *words: line.refuses(code, "external-auth", *words)
+
+
+def stored(rt, key, name):
+    with rt.reading() as connection:
+        column = getattr(ExternalAuthProvider, name)
+        statement = sa.select(column).where(ExternalAuthProvider.key == key)
+        return connection.execute(statement).scalar_one()
+
+
+# --- add --------------------------------------------------------------------------------------
+
+
+def test_a_provider_with_everything_left_out(rt, run):
+    assert run(*OIDC, *ISSUER) == {
+        "id": 1,
+        "key": "corp",
+        "provider_kind": "oidc",
+        "protocol": "oidc",
+        "display_name": "Corporate",
+        "icon_url": None,
+        "options": {},
+        "issuer_url": "https://id.example.com",
+        "authorization_url": None,
+        "token_url": None,
+        "userinfo_url": None,
+        "client_id": "id",
+        "client_secret": None,
+        "client_secret_configured": False,
+        "scopes": "openid profile email",
+        "enabled": True,
+        "auto_provision_enabled": False,
+        "auto_link_verified_email_enabled": False,
+        "require_email_verified": True,
+        **dict.fromkeys(CLAIMS),
+        "allowed_domains": [],
+        "created_at": "2026-03-02T09:30:00Z",
+        "updated_at": "2026-03-02T09:30:00Z",
+    }
+    [entry] = audit_rows(rt, "admin_create_external_auth_provider")
+    assert (entry.user_id, entry.entity_type) == (0, "external_auth_provider")
+    assert (entry.entity_id, entry.entity_name) == (1, "corp")
+    assert json.loads(entry.details) == {
+        "key": "corp",
+        "icon_url": None,
+        "issuer_url": "https://id.example.com",
+        "enabled": True,
+        "auto_provision_enabled": False,
+        "auto_link_verified_email_enabled": False,
+        "require_email_verified": True,
+    }
+
+
+def test_a_provider_with_everything_given(rt, run):
+    claims = [f"--{name.replace('_', '-')}" for name in CLAIMS]
+    made = run(
+        *GENERIC,
+        *ENDPOINTS,
+        *ISSUER,
+        *("--scopes", " a  b a "),
+        *("--icon-url", "/icons/any.svg"),
+        *("--auto-provision", "--auto-link", "--no-require-email-verified", "--disabled"),
+        *("--allowed-domain", " @Example.COM ", "--allowed-domain", "example.com"),
+        *("--allowed-domain", "sub.example.com"),
+        *(word for claim in claims for word in (claim, f" /{claim} ")),
+        *("--client-secret", SECRET),
+    )
+    assert made["scopes"] == "a b"
+    assert made["icon_url"] == "/icons/any.svg"
+    assert made["allowed_domains"] == ["example.com", "sub.example.com"]
+    assert {made[name] for name in ("enabled", "require_email_verified")} == {False}
+    assert made["auto_provision_enabled"] is made["auto_link_verified_email_enabled"] is True
+    assert [made[name] for name in CLAIMS] == [f"/{claim}" for claim in claims]
+    assert made["token_url"] == URLS["--token-url"]
+    assert (made["client_secret"], made["client_secret_configured"]) == ("***REDACTED***", True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "requires_verified", "scopes"),
+    [
+        ("github", True, "read:user user:email"),
+        ("google", True, "openid profile email"),
+        ("microsoft", False, "openid profile email"),
+        ("qq", False, "get_user_info"),
+    ],
+)
+def test_dedicated_kinds_need_client_id_only(run, kind, requires_verified, scopes):
+    made = run("add", kind, "--key", "one", "--client-id", "id")
+    assert made["require_email_verified"] is requires_verified
+    assert made["scopes"] == scopes
+    assert made["display_name"].lower() == kind
+    assert made["issuer_url"] is made["authorization_url"] is made["token_url"] is None
+
+
+@pytest.mark.parametrize("kind", ["github", "google", "microsoft", "qq"])
+@pytest.mark.parametrize("option", ["--issuer-url", *URLS])
+def test_dedicated_kinds_refuse_addresses(refused, kind, option):
+    words = ("add", kind, "--key", "one", "--client-id", "id", option, "https://evil.example")
+    assert option[2:].replace("-", "_") in refused("bad_request", *words)
+
+
+@pytest.mark.parametrize("option", URLS)
+def test_openid_connect_refuses_manual_endpoints(refused, option):
+    refused("bad_request", *OIDC, *ISSUER, option, "https://id.example.com/x")
+
+
+@pytest.mark.parametrize("missing", URLS)
+def test_generic_oauth2_needs_all_its_endpoints(refused, missing):
+    given = [word for name, url in URLS.items() if name != missing for word in (name, url)]
+    assert missing[2:].replace("-", "_") in refused("bad_request", *GENERIC, *given)
+
+
+def test_generic_oauth2_has_an_old_name(run):
+    words = ("add", "oauth2", *GENERIC[2:])
+    assert run(*words, *ENDPOINTS)["provider_kind"] == "generic_oauth2"
+
+
+def test_openid_connect_needs_its_issuer(refused):
+    assert "issuer_url" in refused("bad_request", *OIDC)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        (" https://id.example.com/ ", "https://id.example.com"),
+        ("https://id.example.com/realms/a//", "https://id.example.com/realms/a"),
+        ("http://localhost:8080", "http://localhost:8080"),
+        ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_issuers(run, typed, kept):
+    assert run(*OIDC, "--issuer-url", typed)["issuer_url"] == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "id.example.com",
+        "//id.example.com",
+        "http://id.example.com",
+        "http://10.0.0.1",
+        "http://localhost.evil.example",
+        "ftp://id.example.com",
+        "javascript:alert(1)",
+        "https://",
+        "https:///path",
+        "https://user@id.example.com",
+        "https://user:secret@id.example.com",
+        "https://id.example.com?x=y",
+        "https://id.example.com#x",
+        "https://id.example.com/#",
+        "https://id.example.com\\x",
+        "https://id example.com",
+        "https://id.example.com:x",
+        "https://[::1",
+        "https://idü.example.com",
+        "https://id.example.com/" + "x" * 500,
+    ],
+)
+def test_what_is_no_issuer(refused, url):
+    assert "issuer_url" in refused("bad_request", *OIDC, "--issuer-url", url)
+
+
+@pytest.mark.parametrize("url", ["https://x.example/i.svg", "http://localhost/i.svg", "/i.svg?v=2"])
+def test_icons(run, url):
+    assert run(*HUB, "--icon-url", url)["icon_url"] == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["//x.example/i", "http://x.example/i", "/a b", "/a#b", "/\\x", "i.svg", "data:,x", "/" * 3],
+)
+def test_what_is_no_icon(refused, url):
+    assert "icon_url" in refused("bad_request", *HUB, "--icon-url", url)
+
+
+@pytest.mark.parametrize(
+    ("typed", "tenant"),
+    [
+        (None, "common"),
+        ("  ", "common"),
+        (" Organizations ", "organizations"),
+        ("consumers", "consumers"),
+        ("9188040D-6C67-4C5B-B112-36A304B66DAD", "9188040d-6c67-4c5b-b112-36a304b66dad"),
+        ("https://login.microsoftonline.com/Common/v2.0", "common"),
+        ("https://login.microsoftonline.com/consumers/v2.0/", "consumers"),
+    ],
+)
+def test_tenants(run, typed, tenant):
+    given = () if typed is None else ("--tenant", typed)
+    made = run("add", "microsoft", "--key", "ms", "--client-id", "id", *given)
+    assert made["options"] == {"microsoft": {"tenant": tenant}}
+    assert made["issuer_url"] is None
+
+
+@pytest.mark.parametrize(
+    "tenant", ["contoso.com", "any", "https://evil.example/common/v2.0", "9188040d", "common/x"]
+)
+def test_what_is_no_tenant(refused, tenant):
+    words = ("add", "microsoft", "--key", "ms", "--client-id", "id", "--tenant", tenant)
+    assert "tenant" in refused("bad_request", *words)
+
+
+def test_tenants_are_microsofts(refused, run):
+    refused("bad_request", *HUB, "--tenant", "common")
+    run(*HUB, "--tenant", " ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("email", "openid email"),
+        ("email openid", "email openid"),
+        ("", "openid"),
+        ("openid  openid", "openid"),
+    ],
+)
+def test_openid_is_always_asked_for(run, typed, kept):
+    assert run(*OIDC, *ISSUER, "--scopes", typed)["scopes"] == kept
+
+
+def test_no_scopes_at_all_stay_none(run):
+    assert run(*GENERIC, *ENDPOINTS, "--scopes", "")["scopes"] == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--name", ""),
+        ("--name", "   "),
+        ("--name", "x" * 129),
+        ("--name", "ü" * 65),
+        ("--name", "a\x07b"),
+        ("--client-id", ""),
+        ("--client-id", "x" * 513),
+        ("--client-secret", "x" * 4097),
+        ("--scopes", "x" * 129),
+        ("--subject-claim", "x" * 129),
+        ("--allowed-domain", "localhost"),
+        ("--allowed-domain", "exa mple.com"),
+        ("--allowed-domain", "bücher.example"),
+        ("--allowed-domain", "*.example.com"),
+        ("--allowed-domain", "a@example.com"),
+        ("--allowed-domain", "x" * 250 + ".com"),
+    ],
+)
+def test_values_that_break_a_rule(rt, refused, option, value):
+    refused("bad_request", *OIDC, *ISSUER, option, value)
+    assert count(rt, ExternalAuthProvider) == 0
+
+
+@pytest.mark.parametrize("key", ["a", "-a-", "a_b", "a/b", "x" * 65, "ü1"])
+def test_what_is_no_key(refused, key):
+    refused("bad_request", *HUB[:3], key, *HUB[4:])
+
+
+def test_a_key_is_lower_case_and_once_per_kind(run, refused):
+    assert run(*HUB[:3], " Hub ", *HUB[4:])["key"] == "hub"
+    refused("conflict", *HUB)
+    run(*OIDC[:3], "hub", *OIDC[4:], *ISSUER)
+
+
+def test_wrong_usage_is_told_apart(line):
+    assert line("external-auth", "add", "saml", "--key", "x1", "--client-id", "x").exit_code == 2
+    assert line("external-auth", "add", "github", "--client-id", "x").exit_code == 2
+    assert line("external-auth", "add", "github", "--key", "x1").exit_code == 2
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+def test_a_secret_comes_from_standard_input_or_the_environment(rt, run, line, monkeypatch):
+    run(*HUB, "--client-secret", "-", stdin=f"{SECRET}\n")
+    first = stored(rt, "hub", "client_secret")
+    assert rt.secret_box.open(first, "external_auth_provider:github:hub") == SECRET
+    monkeypatch.setenv("GATEHOUSE_CLIENT_SECRET", "from the environment")
+    run("update", "hub")
+    second = stored(rt, "hub", "client_secret")
+    assert rt.secret_box.open(second, "external_auth_provider:github:hub") == "from the environment"
+
+
+def test_a_secret_is_never_shown_kept_or_logged_in_clear(rt, line, caplog):
+    logging.getLogger().addHandler(caplog.handler)
+    caplog.set_level(logging.DEBUG)
+    told = ""
+    for words in (
+        (*HUB, "--client-secret", SECRET),
+        ("list",),
+        ("update", "hub", "--name", "Hub 2"),
+        ("disable", "hub"),
+        ("enable", "hub"),
+        ("test", "hub"),
+    ):
+        for more in ((), ("--json",)) if words[0] in {"list", "test"} else (("--json",),):
+            ran = line("external-auth", *words, *more)
+            told += ran.stdout + ran.stderr
+    told += str(audit_rows(rt)) + caplog.text
+    logging.getLogger().removeHandler(caplog.handler)
+    with rt.reading() as connection:
+        told += str(connection.execute(sa.select(ExternalAuthProvider.__table__.columns)).all())
+    assert "Hub 2" in told
+    assert SECRET not in told
+
+
+def test_a_secret_opens_in_its_own_row_only(rt, run):
+    run(*HUB, "--client-secret", SECRET)
+    sealed = stored(rt, "hub", "client_secret")
+    for row in ("external_auth_provider:github:other", "external_auth_provider:oidc:hub", "hub"):
+        with pytest.raises(SecretUnreadable):
+            rt.secret_box.open(sealed, row)
+
+
+def test_a_blank_secret_is_none_and_the_placeholder_keeps_it(rt, run):
+    assert not run(*HUB, "--client-secret", "  ")["client_secret_configured"]
+    assert run("update", "hub", "--client-secret", SECRET)["client_secret_configured"]
+    sealed = stored(rt, "hub", "client_secret")
+    run("update", "hub", "--client-secret", "***REDACTED***")
+    run("update", "hub", "--name", "Hub")
+    assert stored(rt, "hub", "client_secret") == sealed
+    assert run("update", "hub", "--client-secret", "")["client_secret"] is None
+
+
+def test_the_placeholder_is_no_secret_of_a_new_provider(run):
+    assert not run(*HUB, "--client-secret", "***REDACTED***")["client_secret_configured"]
+
+
+def test_keys_rotate_and_the_secret_still_works(make_app, rt, fake, admin):
+    app = make_app(secret_keys=())
+    theirs = app.extensions["gatehouse"]
+    provider = add_provider(theirs, fake)
+    line = CommandLine(app)
+    assert line.json("keys", "rotate")["resealed"] == 1
+    sealed = stored(theirs, provider.key, "client_secret")
+    assert theirs.secret_box.is_current(sealed)
+    assert theirs.secret_box.open(sealed, "external_auth_provider:oidc:corp") == fake.client_secret
+
+
+# --- list, kinds ---------------------------------------------------------------------------------
+
+
+def test_providers_are_listed_by_name(run, line):
+    assert run("list") == []
+    run(*HUB)
+    run(*OIDC, *ISSUER, "--disabled")
+    assert [item["key"] for item in run("list")] == ["corp", "hub"]
+    text = line("external-auth", "list").text
+    assert text.splitlines()[1].split() == ["corp", "oidc", "Corporate", "no"]
+
+
+def test_kinds(run):
+    kinds = {item["kind"]: item for item in run("kinds")}
+    assert list(kinds) == ["generic_oauth2", "github", "google", "microsoft", "oidc", "qq"]
+    assert kinds["microsoft"]["create_defaults"] == {
+        "display_name": "Microsoft",
+        "options": {"microsoft": {"tenant": "common"}},
+        "scopes": "openid profile email",
+        "enabled": True,
+        "auto_provision_enabled": False,
+        "auto_link_verified_email_enabled": False,
+        "require_email_verified": False,
+    }
+    facts = {
+        kind: "".join(
+            "TF"[not item[name]]
+            for name in (
+                "issuer_url_supported",
+                "issuer_url_required",
+                "manual_endpoint_configuration_supported",
+                "authorization_url_required",
+                "token_url_required",
+                "userinfo_url_required",
+                "supports_discovery",
+                "supports_pkce",
+                "supports_email_verified_claim",
+            )
+        )
+        for kind, item in kinds.items()
+    }
+    assert facts == {
+        "generic_oauth2": "TFTTTTFTT",
+        "github": "FFFFFFFTF",
+        "google": "FFFFFFTTT",
+        "microsoft": "FFFFFFTTF",
+        "oidc": "TTFFFFTTT",
+        "qq": "FFFFFFFTF",
+    }
+
+
+# --- update, enable, disable ---------------------------------------------------------------------
+
+
+def test_update_changes_what_is_given_only(rt, run, clock):
+    before = run(*OIDC, *ISSUER, "--auto-link", "--allowed-domain", "a.example")
+    clock.advance(minutes=1)
+    after = run("update", "CORP", "--name", "New", "--no-auto-link")
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"display_name", "auto_link_verified_email_enabled", "updated_at"}
+    [entry] = audit_rows(rt, "admin_update_external_auth_provider")
+    assert (entry.entity_id, entry.entity_name) == (after["id"], "corp")
+
+
+def test_an_empty_text_clears(run, refused):
+    run(*GENERIC, *ENDPOINTS, *ISSUER, "--icon-url", "/i", "--email-claim", "mail")
+    run("update", "any", "--allowed-domain", "a.example")
+    words = ("--icon-url", "", "--issuer-url", "", "--email-claim", " ", "--allowed-domain", "")
+    after = run("update", "any", *words)
+    assert after["icon_url"] is after["issuer_url"] is after["email_claim"] is None
+    assert after["allowed_domains"] == []
+    for name in URLS:
+        refused("bad_request", "update", "any", name, "")
+    refused("bad_request", "update", "any", "--name", " ")
+
+
+def test_a_refused_update_changes_nothing(run, refused):
+    before = run(*OIDC, *ISSUER)
+    refused("bad_request", "update", "corp", "--name", "New", "--token-url", "https://x.example")
+    assert run("list") == [before]
+
+
+def test_a_new_tenant_takes_the_place_of_a_stored_issuer(rt, run):
+    provider = add_provider(rt, kind="microsoft", key="ms")
+    change_provider(rt, provider, options="{}", issuer_url="https://legacy.example")
+    [before] = run("list")
+    assert (before["options"], before["issuer_url"]) == ({}, "https://legacy.example")
+    after = run("update", "ms", "--tenant", "consumers")
+    assert (after["options"]["microsoft"]["tenant"], after["issuer_url"]) == ("consumers", None)
+    assert stored(rt, "ms", "issuer_url") is None
+
+
+def test_addresses_in_place_of_fixed_ones_are_not_shown(rt, run):
+    """The hook of tests (spec 03 §7.3) is neither set nor seen through an interface."""
+    provider = add_provider(rt, kind="github", key="hub")
+    change_provider(rt, provider, authorization_url="http://127.0.0.1:1", issuer_url="http://x")
+    [shown] = run("list")
+    assert shown["authorization_url"] is shown["issuer_url"] is None
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", "null", '{"microsoft": 7}'])
+def test_options_that_cannot_be_read_count_as_none(rt, run, text):
+    provider = add_provider(rt, kind="microsoft", key="ms")
+    change_provider(rt, provider, options=text)
+    run("update", "ms", "--name", "Still works")
+
+
+def test_enable_and_disable(run, api):
+    run(*HUB)
+    assert run("disable", "hub")["enabled"] is False
+    assert api.get("/auth/external-auth/providers").ok() == []
+    assert run("disable", "hub")["enabled"] is False
+    assert run("enable", "github/hub")["enabled"] is True
+    assert len(api.get("/auth/external-auth/providers").ok()) == 1
+
+
+@pytest.mark.parametrize("command", ["update", "enable", "disable", "test", "remove"])
+def test_naming_a_provider(run, refused, command):
+    run(*HUB)
+    run(*OIDC[:3], "hub", *OIDC[4:], *ISSUER)
+    assert "KIND/KEY" in refused("conflict", command, "hub")
+    refused("not_found", command, "other")
+    refused("not_found", command, "qq/hub")
+    refused("not_found", command, "saml/hub")
+    refused("bad_request", command, "-")
+    run(command, "github/hub")
+
+
+# --- remove --------------------------------------------------------------------------------------
+
+
+def test_remove_takes_links_and_waiting_identities_along(rt, run, user):
+    run(*OIDC, *ISSUER)
+    provider = add_provider(rt, key="other")
+    link(rt, user, provider)
+    wait_for_account(rt, provider)
+    removed = run("remove", "other")
+    assert removed["key"] == "other"
+    assert count(rt, ExternalAuthIdentity) == count(rt, PendingIdentity) == 0
+    assert [item["key"] for item in run("list")] == ["corp"]
+    [entry] = audit_rows(rt, "admin_delete_external_auth_provider")
+    assert (entry.entity_id, entry.entity_name) == (removed["id"], "other")
+
+
+# --- the last way in -----------------------------------------------------------------------------
+
+
+def switch_off(rt):
+    configure(rt, auth_password_login_enabled=False, auth_passkey_login_enabled=False)
+
+
+@pytest.mark.parametrize("words", [("disable",), ("remove",), ("update", "--disabled")])
+def test_the_last_provider_stays_while_nothing_else_is_open(rt, run, refused, words):
+    run(*HUB)
+    switch_off(rt)
+    command, *more = words
+    refused("forbidden", command, "hub", *more)
+    [provider] = run("list")
+    assert provider["enabled"] is True
+    run(*OIDC, *ISSUER)
+    run(command, "hub", *more)
+
+
+def test_other_changes_are_not_in_the_way(rt, run):
+    run(*HUB)
+    switch_off(rt)
+    run("update", "hub", "--name", "Hub 2", "--enabled")
+    run("enable", "hub")
+
+
+def test_a_disabled_provider_is_removed_all_the_same(rt, run):
+    run(*HUB)
+    run(*OIDC, *ISSUER, "--disabled")
+    switch_off(rt)
+    run("remove", "corp")
+
+
+@pytest.mark.parametrize("last", ["auth_password_login_enabled", "auth_passkey_login_enabled"])
+def test_the_last_built_in_way_stays_without_a_provider(rt, line, run, last):
+    run(*HUB, "--disabled")
+    [other] = {"auth_password_login_enabled", "auth_passkey_login_enabled"} - {last}
+    configure(rt, **{other: False})
+    line.refuses("bad_request", "config", "set", last, "false")
+    run("enable", "hub")
+    line.json("config", "set", last, "false")
+
+
+# --- test ----------------------------------------------------------------------------------------
+
+
+def test_a_test_of_openid_connect(rt, run, line, fake, corp, clock):
+    clock.advance(minutes=1)
+    result = run("test", "corp")
+    assert result | {"checks": []} == {
+        "provider": "OpenID Connect",
+        "issuer": fake.issuer,
+        "authorization_endpoint": f"{fake.issuer}/authorize",
+        "token_endpoint": f"{fake.issuer}/token",
+        "userinfo_endpoint": f"{fake.issuer}/userinfo",
+        "jwks_key_count": 1,
+        "checks": [],
+    }
+    assert [(c["name"], c["success"]) for c in result["checks"]] == [
+        ("discovery", True),
+        ("jwks", True),
+    ]
+    [provider] = run("list")
+    assert provider["updated_at"] == "2026-03-02T09:31:00Z"
+    [entry] = audit_rows(rt, "admin_test_external_auth_provider")
+    assert (entry.entity_id, entry.entity_name) == (corp.id, "corp")
+    assert fake.issuer in line("external-auth", "test", "corp").text
+
+
+def test_a_test_works_for_disabled_providers(run, fake, corp):
+    run("disable", "corp")
+    run("test", "corp")
+
+
+@pytest.mark.parametrize("fault", DISCOVERY_FAULTS)
+def test_a_failed_test_says_why_and_is_not_audited(rt, refused, fake, corp, fault):
+    DISCOVERY_FAULTS[fault](fake)
+    assert "OIDC discovery failed" in refused("bad_request", "test", "corp")
+    assert audit_rows(rt, "admin_test_external_auth_provider") == []
+
+
+def test_a_test_of_a_provider_that_is_not_there(refused, fake, corp):
+    fake.__exit__()
+    assert "OIDC discovery failed" in refused("bad_request", "test", "corp")
+
+
+# --- the whole way -------------------------------------------------------------------------------
+
+
+def test_what_the_command_line_sets_up_signs_people_in(rt, run, api, user, fake):
+    run(
+        *("add", "oidc", "--key", "corp", "--name", "Corp", "--client-id", fake.client_id),
+        *("--client-secret", "-", "--issuer-url", fake.issuer, "--auto-provision"),
+        stdin=fake.client_secret + "\n",
+    )
+    signs_in(sign_in(api, fake))
+    [row] = links(rt)
+    assert row.subject == SUBJECT
+
+
+# --- doctor --------------------------------------------------------------------------------------
+
+
+def finding(line):
+    checks = json.loads(line("doctor", "--json").stdout)["checks"]
+    [found] = [check for check in checks if check["check"] == "external sign-in"]
+    return found["level"], found["message"]
+
+
+def test_doctor_tells_whether_providers_can_be_used(rt, run, line):
+    assert finding(line) == ("ok", "No provider is enabled.")
+    run(*HUB, "--client-secret", SECRET)
+    run(*OIDC, *ISSUER, "--disabled")
+    assert finding(line) == ("ok", "Hub. Try them with `flask external-auth test KEY`.")
+    configure(rt, public_site_url=[])
+    level, message = finding(line)
+    assert level == "warn"
+    assert "public_site_url" in message
+    provider = next(p for p in providers.list_all(rt) if p.key == "hub")
+    change_provider(rt, provider, client_secret="v1:gone:AAAA:AAAA")
+    level, message = finding(line)
+    assert level == "fail"
+    assert "external-auth update KEY --client-secret -" in message
+
+
+def test_doctor_warns_about_the_development_switch(make_app, rt):
+    add_provider(rt)
+    line = CommandLine(make_app(allow_loopback_http=True))
+    level, message = finding(line)
+    assert level == "warn"
+    assert "GATEHOUSE_ALLOW_LOOPBACK_HTTP" in message

@@ -1,0 +1,150 @@
+"""Flows in Redis as such: whose end they are, and how long they are remembered (decision E19)."""
+
+from datetime import timedelta
+
+import pytest
+
+from app.core.flow_store import REMEMBERED, FlowState, FlowStore
+from app.core.rate_limits import FailureLimit, Slots
+
+MINUTES = timedelta(minutes=1)
+AMPLE = Slots("test:", ":slots", FailureLimit(attempts=100, window_seconds=300))
+FEW = Slots("test:", ":slots", FailureLimit(attempts=2, window_seconds=300))
+
+
+@pytest.fixture
+def flows(rt, clock):
+    return FlowStore(rt.redis, rt.breaker, clock, "test")
+
+
+@pytest.fixture
+def token(flows):
+    return flows.open(1, {"a": 1}, 5 * MINUTES, "t_")
+
+
+def test_a_flow_is_found_as_it_was_opened(flows, token, clock):
+    flow = flows.find(token)
+    assert (flow.data, flow.state, flow.attempts) == ({"a": 1}, FlowState.OPEN, 0)
+    assert flow.expires_at == clock.now() + 5 * MINUTES
+    assert flows.find(token + "0") is None
+
+
+def test_of_two_attempts_one_uses_a_flow_up_however_often_it_asks(flows, token):
+    flow = flows.find(token)
+    assert flows.consume(flow, "first")
+    assert not flows.consume(flow, "second")
+    assert flows.consume(flow, "first")
+    assert flows.is_consumed(flow)
+
+
+def test_only_who_used_a_flow_up_opens_it_again(flows, token):
+    flow = flows.find(token)
+    flows.consume(flow, "first")
+    flows.reopen(flow, "second")
+    assert flows.is_consumed(flow)
+    flows.reopen(flow, "first")
+    assert flows.find(token).state is FlowState.OPEN
+    assert flows.consume(flow, "second")
+    flows.reopen(flow, "first")
+    assert flows.is_consumed(flow)
+
+
+def test_an_exhausted_flow_stays_so(flows, token):
+    flow = flows.find(token)
+    flows.exhaust(flow)
+    assert not flows.consume(flow, "first")
+    flows.reopen(flow, "first")
+    assert flows.find(token).state is FlowState.EXHAUSTED
+    assert flows.attempt(token, "first", 5, AMPLE).number == 0
+
+
+def test_a_used_up_flow_is_not_exhausted(flows, token):
+    flow = flows.find(token)
+    flows.consume(flow, "first")
+    flows.exhaust(flow)
+    assert flows.is_consumed(flow)
+
+
+def test_an_attempt_is_counted_once_however_often_it_asks(flows, token):
+    numbers = [flows.attempt(token, name, 2, AMPLE).number for name in "aabbca"]
+    assert numbers == [1, 1, 2, 2, 0, 1]
+    assert flows.find(token).attempts == 2
+
+
+def test_an_attempt_takes_a_slot_of_its_account_or_nothing(rt, flows, clock):
+    mine, other = (flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada") for _ in "ab")
+    theirs = flows.open(2, {}, 9 * MINUTES, "t_", counted_as="bob")
+    assert [flows.attempt(mine, name, 5, FEW).number for name in "aab"] == [1, 1, 2]
+    clock.advance(seconds=100)
+    for token, number in ((mine, 2), (other, 0)):
+        refused = flows.attempt(token, "c", 5, FEW)
+        assert (refused.number, refused.wait_ms) == (0, 200_000)
+        assert flows.find(token).attempts == number
+    assert flows.attempt(theirs, "d", 5, FEW).number == 1
+    clock.advance(seconds=200)
+    assert flows.attempt(other, "c", 5, FEW).number == 1
+
+
+def test_what_an_attempt_took_is_given_back_once(rt, flows):
+    token = flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada")
+    flow = flows.attempt(token, "a", 5, FEW).flow
+    flows.attempt(token, "b", 5, FEW)
+    for _ in range(3):
+        flows.give_back(flow, "a", FEW)
+    assert flows.find(token).attempts == 1
+    assert rt.redis.zrange(FEW.key("ada"), 0, -1) == ["b"]
+    assert flows.attempt(token, "c", 5, FEW).number == 2
+
+
+def test_using_a_flow_up_forgets_other_keys_once(rt, flows, token):
+    flow = flows.find(token)
+    for name in ("failures", "more"):
+        rt.redis.set(name, "1")
+    assert flows.consume(flow, "a", "failures", "more")
+    assert not rt.redis.exists("failures", "more")
+    rt.redis.set("failures", "since then")
+    assert flows.consume(flow, "a", "failures")
+    assert not flows.consume(flow, "b", "failures")
+    assert rt.redis.get("failures") == "since then"
+
+
+def test_an_expired_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
+    flow = flows.find(token)
+    clock.advance(minutes=5)
+    taken = flows.attempt(token, "a", 5, AMPLE)
+    assert (taken.number, taken.flow.state) == (0, FlowState.EXPIRED)
+    assert not rt.redis.exists(AMPLE.key(""))
+    flows.discard_all(1)
+    assert flows.attempt(token, "a", 5, AMPLE) is None
+    assert flows.find(token) is None
+    assert not flows.consume(flow, "a")
+
+
+def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):
+    """Or a short one that is opened later would make the others impossible to discard."""
+    list_of = "gatehouse:flows-of:test:1"
+    longest = 60 * MINUTES + REMEMBERED
+    flows.open(1, {}, MINUTES, "t_")
+    assert 0 < rt.redis.ttl(list_of) <= (MINUTES + REMEMBERED).total_seconds() + 1
+    long_lived = flows.open(1, {}, 60 * MINUTES, "t_")
+    flows.open(1, {}, MINUTES, "t_")
+    assert rt.redis.ttl(list_of) >= longest.total_seconds() - 60
+    flows.discard_all(1)
+    assert flows.find(long_lived) is None
+
+
+def test_what_redis_has_forgotten_leaves_the_list(rt, flows, clock):
+    flows.open(1, {}, MINUTES, "t_")
+    clock.advance(seconds=(MINUTES + REMEMBERED).total_seconds())
+    flows.open(1, {}, MINUTES, "t_")
+    assert rt.redis.zcard("gatehouse:flows-of:test:1") == 1
+
+
+def test_other_accounts_and_kinds_keep_theirs(rt, flows, clock, token):
+    others = FlowStore(rt.redis, rt.breaker, clock, "others")
+    theirs, elsewhere = flows.open(2, {}, MINUTES, "t_"), others.open(1, {}, MINUTES, "t_")
+    assert others.find(token) is None
+    flows.discard_all(1)
+    assert flows.find(token) is None
+    assert flows.find(theirs) is not None
+    assert others.find(elsewhere) is not None

@@ -1,0 +1,134 @@
+"""Reaching a server takes no longer than it may, whatever the DNS and its addresses do."""
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from app.core import reaching
+from app.core.mailer import Timeouts
+from app.mail import dispatcher
+from tests.mail.conftest import queue, use
+from tests.mail.test_smtp import refusal
+from tests.support.smtp import Sink
+
+
+@contextmanager
+def swallowing():
+    """Yield the port of an address that answers no attempt to connect."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        port = full.getsockname()[1]
+        for _ in range(4):  # what waits to be accepted fills its queue
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+@pytest.fixture
+def dead():
+    with swallowing() as port:
+        yield port
+
+
+@pytest.fixture
+def alive():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def have(monkeypatch, *ports):
+    """Give every name these addresses."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: found)
+
+
+@pytest.fixture
+def silent_dns(monkeypatch):
+    """A DNS that never answers."""
+    ended = threading.Event()
+    for name in ("getaddrinfo", "getfqdn", "gethostbyname"):
+        monkeypatch.setattr(socket, name, lambda *_arguments, **_options: ended.wait(30))
+    yield
+    ended.set()
+
+
+def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, dead, alive):
+    have(monkeypatch, dead, dead, dead, alive)
+    began = time.monotonic()
+    with reaching.connected("mail.example", 25, each=10, altogether=2) as connection:
+        assert connection.getpeername()[1] == alive
+        assert connection.gettimeout() == 10
+    assert 1 < time.monotonic() - began < 2
+
+
+def test_an_address_has_no_more_than_its_own_time(monkeypatch, dead, alive):
+    have(monkeypatch, dead, alive)
+    began = time.monotonic()
+    reaching.connected("mail.example", 25, each=0.2, altogether=20).close()
+    assert time.monotonic() - began < 2
+
+
+def test_all_addresses_together_have_one_end(monkeypatch, dead):
+    have(monkeypatch, *[dead] * 20)
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        reaching.connected("mail.example", 25, each=10, altogether=1)
+    assert time.monotonic() - began < 2
+
+
+def test_a_dns_that_is_silent_is_not_waited_for(silent_dns):
+    with pytest.raises(TimeoutError):
+        reaching.connected("mail.example", 25, each=10, altogether=0.2)
+
+
+def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    have(monkeypatch, port)
+    with pytest.raises(ConnectionRefusedError):
+        reaching.connected("mail.example", 25, each=10, altogether=10)
+
+
+def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monkeypatch, dead):
+    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
+    use(rt, 25)
+    have(monkeypatch, *[dead] * 5)
+    began = time.monotonic()
+    # Whichever notices first: the last address, or the watch over the whole attempt.
+    reasons = {"the server did not answer in time", "the server took longer than 0.5 s"}
+    assert refusal(rt) in reasons
+    assert time.monotonic() - began < 3
+
+
+# --- what this machine calls itself --------------------------------------------------------------
+
+
+def test_a_machine_introduces_itself_by_its_full_name(monkeypatch):
+    monkeypatch.setattr(socket, "getfqdn", lambda: "files.example")
+    assert reaching.own_name(1) == "files.example"
+
+
+def test_without_a_full_name_it_is_an_address(monkeypatch):
+    monkeypatch.setattr(socket, "getfqdn", lambda: "files")
+    monkeypatch.setattr(socket, "gethostbyname", lambda _name: "192.0.2.7")
+    assert reaching.own_name(1) == "[192.0.2.7]"
+
+
+def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
+    assert reaching.own_name(0.1) == "[127.0.0.1]"
+
+
+def test_it_is_found_once_and_not_for_every_connection(rt, monkeypatch):
+    asked = []
+    monkeypatch.setattr(socket, "getfqdn", lambda: asked.append("") or "files.example")
+    with Sink(mails_per_connection=1) as sink:
+        use(rt, sink.port)
+        for _ in range(3):
+            queue(rt)
+        dispatcher.drain(rt)
+        assert sink.connections == 3
+    assert len(asked) == 1

@@ -1,0 +1,646 @@
+"""The guarded client: what it never reaches, and how every request comes to an end."""
+
+import gzip
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+
+from app.core import addresses
+from app.core.outgoing import LARGEST_BYTES, Limits, Outgoing, Refused, TookTooLong
+from tests.support.clock import FakeClock
+from tests.support.fake_provider import FakeProvider, Reply
+from tests.support.smtp import Authority
+
+PUBLIC = ("93.184.215.14", "8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8")
+
+INTERNAL = (
+    # loopback and "this host"
+    "127.0.0.1",
+    "127.0.0.2",
+    "127.255.255.255",
+    "0.0.0.0",
+    "0.1.2.3",
+    "::1",
+    "::",
+    # private
+    "10.0.0.1",
+    "10.255.255.255",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.0.1",
+    "100.64.0.1",
+    "100.127.255.255",
+    "100.100.100.200",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fec0::1",
+    # link-local, metadata of clouds
+    "169.254.0.1",
+    "169.254.169.254",
+    "169.254.170.2",
+    "168.63.129.16",
+    "192.0.0.192",
+    "fe80::1",
+    "fe80::a9fe:a9fe",
+    # documentation, tests, relays, multicast, reserved
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "239.255.255.255",
+    "240.0.0.1",
+    "255.255.255.255",
+    "100::1",
+    "2001:db8::1",
+    "3fff::1",
+    "5f00::1",
+    "ff02::1",
+    # IPv4 in the clothes of IPv6
+    "::ffff:127.0.0.1",
+    "::ffff:7f00:1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "::ffff:0:127.0.0.1",
+    "::127.0.0.1",
+    "64:ff9b::127.0.0.1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::10.0.0.1",
+    "2002:7f00:1::1",
+    "2002:a9fe:a9fe::1",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+)
+
+# Hosts that the system itself turns into an internal address, or that mean this machine.
+SPELLINGS = (
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.0.0.1",
+    "017700000001",
+    "0177.0.0.1",
+    "0",
+    "0.0.0.0",
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "169.254.169.254",
+    "2852039166",
+    "0xa9fea9fe",
+    "0251.0376.0251.0376",
+    "10.0.0.1",
+    "192.168.1.1",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1",
+)
+
+
+def at(*texts: str) -> Callable[[str, int], list]:
+    """Return a resolver to whom every name stands for these addresses."""
+
+    def resolve(_host: str, port: int) -> list:
+        return [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (text, port, 0, 0))
+            if ":" in text
+            else (socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port))
+            for text in texts
+        ]
+
+    return resolve
+
+
+@pytest.fixture
+def connections(monkeypatch) -> list[tuple]:
+    """Every address that a socket was told to connect to; none is reached."""
+    made: list[tuple] = []
+
+    def connect(_socket: socket.socket, address: tuple) -> None:
+        made.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    return made
+
+
+@pytest.fixture
+def server(clock: FakeClock):
+    with FakeProvider(clock) as running:
+        yield running
+
+
+@pytest.fixture
+def local() -> Outgoing:
+    return Outgoing(allow_loopback=True)
+
+
+@pytest.fixture
+def impatient() -> Outgoing:
+    return Outgoing(allow_loopback=True, limits=Limits(seconds=0.6))
+
+
+# --- addresses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", INTERNAL)
+def test_internal_addresses(text: str):
+    assert not addresses.is_public(addresses.parse(text))
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_public_addresses(text: str):
+    assert addresses.is_public(addresses.parse(text))
+
+
+@pytest.mark.parametrize("text", INTERNAL)
+def test_a_name_that_stands_for_an_internal_address_is_not_connected_to(connections, text: str):
+    with pytest.raises(Refused):
+        Outgoing(resolve=at(text)).get("https://provider.example.com/")
+    assert connections == []
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_the_address_that_was_looked_at_is_the_one_connected_to(connections, text: str):
+    with pytest.raises(Refused):
+        Outgoing(resolve=at(text)).get("https://provider.example.com/")
+    assert [address[:2] for address in connections] == [(text, 443)]
+
+
+@pytest.mark.parametrize("mixed", [("8.8.8.8", "10.0.0.1"), ("10.0.0.1", "8.8.8.8")])
+def test_a_name_with_one_internal_address_is_refused(connections, mixed):
+    with pytest.raises(Refused, match="internal"):
+        Outgoing(resolve=at(*mixed)).get("https://provider.example.com/")
+    assert connections == []
+
+
+def test_a_name_whose_answer_changes_is_looked_up_once(connections):
+    """DNS re-binding: the second answer, for the connection, would be the internal one."""
+    answers = iter(("8.8.8.8", "127.0.0.1", "127.0.0.1"))
+    asked: list[str] = []
+
+    def resolve(host: str, port: int) -> list:
+        asked.append(host)
+        return at(next(answers))(host, port)
+
+    with pytest.raises(Refused):
+        Outgoing(resolve=resolve).get("https://rebind.example.com/")
+    assert asked == ["rebind.example.com"]
+    assert connections == [("8.8.8.8", 443)]
+
+
+def test_every_request_is_looked_at_anew(connections):
+    """Nothing is kept open or remembered from a request that was allowed."""
+    answers = iter(("8.8.8.8", "127.0.0.1"))
+    outgoing = Outgoing(resolve=lambda host, port: at(next(answers))(host, port))
+    with pytest.raises(Refused, match="ConnectionRefused"):
+        outgoing.get("https://rebind.example.com/")
+    with pytest.raises(Refused, match="internal"):
+        outgoing.get("https://rebind.example.com/")
+    assert connections == [("8.8.8.8", 443)]
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_no_spelling_reaches_this_machine(connections, scheme: str, host: str):
+    with pytest.raises(requests.RequestException):
+        Outgoing().get(f"{scheme}://{host}:8000/")
+    assert connections == []
+
+
+def test_the_next_address_is_tried(connections):
+    with pytest.raises(Refused):
+        Outgoing(resolve=at("2606:4700::1111", "8.8.8.8")).get("https://provider.example.com/")
+    assert [address[0] for address in connections] == ["2606:4700::1111", "8.8.8.8"]
+
+
+# --- the development switch ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_switch_opens_this_machine(local: Outgoing, server: FakeProvider, host: str):
+    url = server.issuer.replace("127.0.0.1", host)
+    assert local.get(f"{url}/jwks").json() == {"keys": server.keys}
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+        "0.0.0.0",
+        "[::]",
+        "localhost.",
+        "169.254.169.254",
+        "10.0.0.1",
+        "[fd00:ec2::254]",
+    ],
+)
+def test_the_switch_opens_nothing_else(connections, local: Outgoing, host: str):
+    for scheme in ("http", "https"):
+        with pytest.raises(requests.RequestException):
+            local.get(f"{scheme}://{host}:8000/")
+    assert connections == []
+
+
+def test_under_the_switch_a_name_of_others_cannot_stand_for_this_machine(connections):
+    outgoing = Outgoing(allow_loopback=True, resolve=at("127.0.0.1"))
+    with pytest.raises(Refused, match="internal"):
+        outgoing.get("https://provider.example.com/")
+    assert connections == []
+
+
+def test_under_the_switch_localhost_cannot_stand_for_others(connections):
+    outgoing = Outgoing(allow_loopback=True, resolve=at("8.8.8.8"))
+    with pytest.raises(Refused):
+        outgoing.get("http://localhost/")
+    assert connections == []
+
+
+# --- URLs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://provider.example.com/",
+        "ftp://provider.example.com/",
+        "file:///etc/passwd",
+        "gopher://provider.example.com/",
+        "//provider.example.com/",
+        "https://",
+        "https:///path",
+        "https://user@provider.example.com/",
+        "https://user:password@provider.example.com/",
+        "https://provider.example.com/#fragment",
+        "https://provider.example.com:99999/",
+        "https://provider.example.com:x/",
+        "https://[::1/",
+        "https://provider.example.com/\r\nX: y",
+        "",
+    ],
+)
+def test_urls_that_may_not_be_asked(connections, url: str):
+    asked: list[str] = []
+    outgoing = Outgoing(resolve=lambda host, _port: asked.append(host) or [])
+    assert not outgoing.allows(url)
+    if "\r" in url:
+        return  # requests drops what no URL can contain
+    with pytest.raises(requests.RequestException):
+        outgoing.get(url)
+    assert (asked, connections) == ([], [])
+
+
+@pytest.mark.parametrize("host", ["x" * 64 + ".example.com", "a..example.com", "\ud800.example"])
+def test_names_that_cannot_be_looked_up(host: str):
+    with pytest.raises(requests.RequestException):
+        Outgoing().get(f"https://{host}/")
+
+
+def test_an_unknown_name():
+    def resolve(_host: str, _port: int) -> list:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    with pytest.raises(Refused, match=r"provider\.example\.com"):
+        Outgoing(resolve=resolve).get("https://provider.example.com/?secret")
+
+
+def test_a_name_without_addresses():
+    with pytest.raises(Refused):
+        Outgoing(resolve=lambda _host, _port: []).get("https://provider.example.com/")
+
+
+# --- redirects, proxies, headers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nobody_is_redirected(local: Outgoing, server: FakeProvider, status: int):
+    for target in (f"{server.issuer}/jwks", "http://169.254.169.254/", "/jwks"):
+        server.reply("/moved", b"", status=status, headers={"Location": target})
+        with pytest.raises(Refused, match="redirect"):
+            local.get(f"{server.issuer}/moved")
+    assert server.seen("/jwks") == []
+
+
+def test_the_environment_takes_no_part(
+    local: Outgoing, server: FakeProvider, monkeypatch, tmp_path: Path
+):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    local.get(f"{server.issuer}/jwks")
+    [request] = server.requests
+    assert set(request.headers) == {"Host", "Accept-Encoding", "User-Agent", "Accept"}
+    assert request.headers["Accept-Encoding"] == "identity"
+
+
+def test_cookies_are_not_kept(local: Outgoing, server: FakeProvider):
+    server.reply("/set", {}, headers={"Set-Cookie": "a=b; Path=/"})
+    local.get(f"{server.issuer}/set")
+    local.get(f"{server.issuer}/jwks")
+    assert "Cookie" not in server.requests[-1].headers
+
+
+def test_a_session_cannot_do_without_the_guard(impatient: Outgoing, server: FakeProvider):
+    with requests.Session() as session:
+        impatient.guard(session)
+        server.reply("/slow", {}, pause=60)
+        with pytest.raises(TookTooLong):
+            session.get(f"{server.issuer}/slow", timeout=None, stream=True)
+        with pytest.raises(Refused):
+            session.get("https://10.0.0.1/", verify=False, proxies={"https": server.issuer})
+
+
+# --- TLS -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def test_a_certificate_of_a_trusted_authority(authority: Authority, clock: FakeClock):
+    outgoing = Outgoing(allow_loopback=True, tls=authority.client())
+    with FakeProvider(clock, tls=authority.server("localhost")) as server:
+        assert outgoing.get(f"{server.issuer}/jwks").json() == {"keys": server.keys}
+
+
+@pytest.mark.parametrize("fault", ["unknown authority", "other name", "expired"])
+def test_certificates_that_prove_nothing(
+    authority: Authority, clock: FakeClock, fault: str, tmp_path: Path
+):
+    shown = authority.server(
+        "other.example.com" if fault == "other name" else "localhost", expired=fault == "expired"
+    )
+    if fault == "unknown authority":
+        (tmp_path / "other").mkdir()
+        authority = Authority(tmp_path / "other")
+    outgoing = Outgoing(allow_loopback=True, tls=authority.client())
+    with FakeProvider(clock, tls=shown) as server:
+        with pytest.raises(Refused, match="certificate is not valid"):
+            outgoing.get(f"{server.issuer}/jwks")
+        assert server.requests == []
+
+
+def test_the_usual_authorities_are_trusted():
+    assert Outgoing().tls.verify_mode.name == "CERT_REQUIRED"
+    assert Outgoing().tls.check_hostname is True
+
+
+def test_plain_text_where_tls_was_expected(local: Outgoing, server: FakeProvider):
+    with pytest.raises(Refused):
+        local.get(server.issuer.replace("http:", "https:"))
+
+
+# --- size ----------------------------------------------------------------------------------------
+
+
+def test_the_largest_answer_is_read(local: Outgoing, server: FakeProvider):
+    server.reply("/large", b"x" * LARGEST_BYTES)
+    assert len(local.get(f"{server.issuer}/large").content) == LARGEST_BYTES
+
+
+def endless() -> Reply:
+    return Reply(pieces=itertools.repeat(b"x" * 65536), length=None)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(b"x" * (LARGEST_BYTES + 1)),
+        Reply(gzip.compress(b"x" * (LARGEST_BYTES + 1)), headers={"Content-Encoding": "gzip"}),
+        Reply(zlib.compress(b"x" * 200 * LARGEST_BYTES), headers={"Content-Encoding": "deflate"}),
+        Reply(
+            gzip.compress(gzip.compress(b"x" * 20 * LARGEST_BYTES)),
+            headers={"Content-Encoding": "gzip, gzip"},
+        ),
+        Reply(
+            pieces=iter([b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 17 + [b"0\r\n\r\n"]),
+            headers={"Transfer-Encoding": "chunked"},
+        ),
+    ],
+    ids=["plain", "gzip", "deflate", "gzip twice", "chunked"],
+)
+def test_a_larger_answer_is_not_read(server: FakeProvider, reply: Reply):
+    server.replies["/large"] = reply
+    with pytest.raises(Refused, match="too large"):
+        Outgoing(allow_loopback=True).get(f"{server.issuer}/large")
+
+
+def test_an_endless_answer_is_not_read(server: FakeProvider):
+    server.replies["/large"] = endless()
+    with pytest.raises(Refused, match="too large"):
+        Outgoing(allow_loopback=True).get(f"{server.issuer}/large")
+
+
+def test_a_compressed_answer_is_understood(local: Outgoing, server: FakeProvider):
+    server.reply("/small", gzip.compress(b"{}"), headers={"Content-Encoding": "gzip"})
+    assert local.get(f"{server.issuer}/small").json() == {}
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+class Raw:
+    """A server that says what it is told, slowly, and never hangs up first."""
+
+    def __init__(self, pieces: list[bytes], pause: float) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pieces, self._pause = pieces, pause
+        self.port = self._listener.getsockname()[1]
+        self.closed_after: float | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Raw":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._listener.close()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        connection, _ = self._listener.accept()
+        begin = time.monotonic()
+        with connection:
+            try:
+                for piece in self._pieces:
+                    time.sleep(self._pause)
+                    connection.sendall(piece)
+                while connection.recv(1024):
+                    pass
+            except OSError:
+                pass
+            self.closed_after = time.monotonic() - begin
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [],
+        [b"HTTP/1.1 200 OK\r\n", *([b"X-A: b\r\n"] * 400)],
+        [b"HTTP/1.1 200 OK\r\n\r\n", *([b" "] * 400)],
+        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *([b"1\r\n \r\n"] * 400)],
+        [b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n", *([b" "] * 399)],
+        [bytes([byte]) for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 400],
+    ],
+    ids=["silence", "heads", "body", "chunks", "short of its length", "a byte at a time"],
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_request_ends_in_time_however_its_bytes_arrive(
+    impatient: Outgoing, scheme: str, pieces: list[bytes]
+):
+    if scheme == "https":
+        # A record of TLS that never becomes complete.
+        pieces = [b"\x16\x03\x03\x3f\xff", *([b"x"] * 400)] if pieces else []
+    with Raw(pieces, 0.05) as server:
+        begin = time.monotonic()
+        with pytest.raises(Refused) as refused:
+            impatient.get(f"{scheme}://127.0.0.1:{server.port}/")
+        assert time.monotonic() - begin < 10
+    assert isinstance(refused.value, TookTooLong) or "no answer that can be read" in str(
+        refused.value
+    )
+    # The other side is hung up on as well.
+    assert server.closed_after is not None
+    assert server.closed_after < 10
+
+
+def test_a_look_up_that_hangs_ends_in_time():
+    stuck = threading.Event()
+
+    def resolve(_host: str, _port: int) -> list:
+        stuck.wait(30)
+        return []
+
+    outgoing = Outgoing(limits=Limits(seconds=0.3), resolve=resolve)
+    begin = time.monotonic()
+    with pytest.raises(TookTooLong):
+        outgoing.get("https://provider.example.com/")
+    assert time.monotonic() - begin < 10
+    stuck.set()
+
+
+def test_look_ups_that_hang_do_not_pile_up():
+    stuck = threading.Event()
+    count = itertools.count()
+
+    def resolve(_host: str, _port: int) -> list:
+        next(count)
+        stuck.wait(30)
+        return []
+
+    outgoing = Outgoing(limits=Limits(seconds=0.2), resolve=resolve)
+    for _ in range(6):
+        with pytest.raises(TookTooLong):
+            outgoing.get("https://provider.example.com/")
+    assert next(count) == 4
+    stuck.set()
+
+
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(monkeypatch, connections):
+    monkeypatch.setattr("app.core.outgoing.CONNECT_SECONDS", 0.1)
+    given: list[float | None] = []
+    monkeypatch.setattr(socket.socket, "settimeout", lambda _socket, value: given.append(value))
+    with pytest.raises(Refused):
+        Outgoing(resolve=at("8.8.8.8", "8.8.4.4")).get("https://provider.example.com/")
+    assert len(given) == 2
+    assert max(given) <= 0.1
+
+
+# --- under gevent --------------------------------------------------------------------------------
+
+UNDER_GEVENT = """
+    from gevent import monkey
+    monkey.patch_all()
+    import socket, sys, time
+    import gevent
+    from app.core.outgoing import Limits, Outgoing, TookTooLong
+
+    real = monkey.get_original("time", "sleep")
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def drip():
+        while True:
+            connection, _ = listener.accept()
+            gevent.spawn(send, connection)
+
+    def send(connection):
+        try:
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\n")
+            while True:
+                gevent.sleep(0.05)
+                connection.sendall(b" ")
+        except OSError:
+            pass
+
+    ticks = []
+    def tick():
+        while True:
+            ticks.append(time.monotonic())
+            gevent.sleep(0.01)
+
+    gevent.spawn(drip)
+    gevent.spawn(tick)
+
+    def ask(outgoing, url):
+        begin = time.monotonic()
+        try:
+            outgoing.get(url)
+        except TookTooLong:
+            return time.monotonic() - begin
+
+    def slow_resolver(host, port):
+        # What getaddrinfo is to gevent: a call in a native thread.
+        gevent.get_hub().threadpool.apply(real, (15,))
+        return []
+
+    limits = Limits(seconds=0.4)
+    slow_name = Outgoing(limits=limits, resolve=slow_resolver)
+    slow_body = Outgoing(limits=limits, allow_loopback=True)
+    jobs = [gevent.spawn(ask, slow_name, "https://provider.example.com/") for _ in range(2)]
+    jobs += [gevent.spawn(ask, slow_body, f"http://127.0.0.1:{port}/") for _ in range(20)]
+    gevent.joinall(jobs)
+    gaps = max(b - a for a, b in zip(ticks, ticks[1:]))
+    print([job.value is not None and job.value < 10 for job in jobs].count(True), gaps < 5)
+    sys.stdout.flush()
+    import os
+    os._exit(0)
+"""
+
+
+def test_under_gevent_everything_ends_in_time_and_the_loop_goes_on():
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(UNDER_GEVENT)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert ran.stdout.split() == ["22", "True"], ran.stderr

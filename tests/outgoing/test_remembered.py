@@ -1,0 +1,148 @@
+"""What was fetched is kept for a while, and never fetched twice at once."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from app.core.remembered import Remembered
+from tests.support.clock import FakeClock
+
+
+class Source:
+    """Counts how often it is asked, waits for `gate` each time, fails with each of `errors`."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+        self.errors: list[BaseException] = []
+
+    def __call__(self) -> int:
+        self.asked += 1
+        self.entered.set()
+        assert self.gate.wait(10)
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.asked
+
+
+@pytest.fixture
+def remembered(clock: FakeClock) -> Remembered:
+    return Remembered(clock, timedelta(seconds=10))
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+def in_threads(count: int, work) -> tuple[list, list[threading.Thread]]:
+    outcomes: list = []
+
+    def run() -> None:
+        try:
+            outcomes.append(work())
+        except BaseException as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return outcomes, threads
+
+
+def waiting(remembered: Remembered) -> int:
+    """Return how many wait for what another fetches."""
+    return len(remembered._fetches["a"].done._cond._waiters)
+
+
+def test_a_value_is_kept_until_its_life_is_over(remembered, source, clock):
+    assert remembered.get("a", source).value == 1
+    clock.advance(seconds=9.9)
+    assert remembered.get("a", source).value == 1
+    clock.advance(seconds=0.1)
+    assert remembered.get("a", source).value == 2
+
+
+def test_keys_are_apart(remembered, source):
+    assert remembered.get("a", source).value == 1
+    assert remembered.get("b", source).value == 2
+    assert remembered.get("a", source).value == 1
+
+
+def test_what_is_over_is_forgotten(remembered, source, clock):
+    for number in range(100):
+        remembered.get(number, source)
+        clock.advance(seconds=1)
+    assert len(remembered._known) <= 10
+
+
+def test_a_failure_is_not_kept(remembered, source):
+    source.errors = [ValueError("away")]
+    with pytest.raises(ValueError, match="away"):
+        remembered.get("a", source)
+    assert remembered.get("a", source).value == 2
+
+
+def test_a_newer_value_is_fetched_once_for_all_who_saw_the_old_one(remembered, source):
+    old = remembered.get("a", source)
+    new = remembered.newer("a", old, source)
+    assert (old.value, new.value) == (1, 2)
+    assert remembered.newer("a", old, source) is new
+    assert remembered.get("a", source) is new
+    assert remembered.newer("a", new, source).value == 3
+
+
+def test_a_failed_renewal_leaves_the_old_value(remembered, source):
+    old = remembered.get("a", source)
+    source.errors = [ValueError("away")]
+    with pytest.raises(ValueError, match="away"):
+        remembered.newer("a", old, source)
+    assert remembered.get("a", source) is old
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_all_who_wait_share_one_fetch(remembered, source, renews: bool):
+    old = remembered.get("a", source) if renews else None
+    source.gate.clear()
+    if old is not None:
+        outcomes, threads = in_threads(20, lambda: remembered.newer("a", old, source).value)
+    else:
+        outcomes, threads = in_threads(20, lambda: remembered.get("a", source).value)
+    assert source.entered.wait(10)
+    source.gate.set()
+    for thread in threads:
+        thread.join(10)
+    assert set(outcomes) == {2 if renews else 1}
+    assert len(outcomes) == 20
+
+
+def test_all_who_wait_share_its_failure(remembered, source, wait_for):
+    source.gate.clear()
+    source.errors = [ValueError("away")]
+    outcomes, threads = in_threads(1, lambda: remembered.get("a", source))
+    assert source.entered.wait(10)
+    others, more = in_threads(19, lambda: remembered.get("a", source))
+    wait_for(lambda: waiting(remembered) == 19)
+    source.gate.set()
+    for thread in threads + more:
+        thread.join(10)
+    assert [str(error) for error in outcomes + others] == ["away"] * 20
+    assert source.asked == 1
+
+
+def test_who_was_stopped_leaves_the_fetch_to_the_next(remembered, source, wait_for):
+    """The time-out of one request must not fail the others."""
+    source.gate.clear()
+    source.errors = [SystemExit()]
+    outcomes, threads = in_threads(1, lambda: remembered.get("a", source))
+    assert source.entered.wait(10)
+    others, more = in_threads(3, lambda: remembered.get("a", source).value)
+    wait_for(lambda: waiting(remembered) == 3)
+    source.gate.set()
+    for thread in threads + more:
+        thread.join(10)
+    assert isinstance(outcomes[0], SystemExit)
+    assert others == [2, 2, 2]

@@ -1,0 +1,292 @@
+"""20,000 broken credentials: each is refused as documented, or turns out not to be broken.
+
+Recordings of both ceremonies are changed at random, on the wire and inside their encodings, with a
+seed that never changes. A part goes through HTTP, the rest straight to what reads and verifies it.
+"""
+
+import copy
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from fido2 import cbor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.passkeys import ceremony, credentials, flows, relying_party
+from app.passkeys.ceremony import KnownCredential
+from app.passkeys.errors import CredentialMalformed, PasskeyRefused
+from app.passkeys.flows import Purpose
+from app.sessions import service as sessions
+from tests.support.passkeys import RS256, Authenticator, b64, unb64
+
+THROUGH_HTTP = 1000  # of each ceremony, on each database
+DIRECTLY = 8000  # of each ceremony
+CHALLENGE = b64(b"c" * 32)
+SITE = relying_party._of(("http://localhost",))
+CREATION = {
+    "publicKey": {
+        "challenge": CHALLENGE,
+        "rp": {"id": "localhost"},
+        "user": {"id": b64(b"h" * 16)},
+    }
+}
+REQUEST = {"publicKey": {"challenge": CHALLENGE}}
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2**63,
+    1.5,
+    "",
+    "AAAA",
+    "é\0\ud800",
+    "x" * 3000,
+    [],
+    [[]],
+    {},
+    {"a": {}},
+    ["usb", None],
+]
+ODD_CBOR: list[Any] = [
+    0,
+    -8,
+    2**64 - 1,
+    "",
+    "none",
+    "packed",
+    b"",
+    b"\0" * 32,
+    [],
+    {},
+    {1: 2},
+    True,
+]
+
+
+class Mutator:
+    """Changes recordings; the same each time."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def changed(self, recording: dict[str, Any]) -> dict[str, Any]:
+        """Return a recording with one change or several."""
+        credential = copy.deepcopy(recording)
+        for _ in range(self._random.choice((1, 1, 1, 2, 4))):
+            change = self._random.choice((self._wire, self._bytes, self._bytes, self._inside))
+            change(credential)
+        return credential
+
+    def _wire(self, credential: dict[str, Any]) -> None:
+        """Replace, remove or add a member of the JSON."""
+        self._change_node(credential, ODD)
+
+    def _bytes(self, credential: dict[str, Any]) -> None:
+        """Change the bytes of a binary value."""
+        response = credential.get("response")
+        if not isinstance(response, dict) or not response:
+            return
+        name = self._random.choice(sorted(response))
+        if isinstance(response[name], str):
+            response[name] = b64(self._bent(_raw(response[name])))
+
+    def _inside(self, credential: dict[str, Any]) -> None:
+        """Change what a binary value encodes: the attestation's CBOR, the client data's JSON."""
+        response = credential.get("response")
+        if not isinstance(response, dict):
+            return
+        name = self._random.choice(("clientDataJSON", "attestationObject"))
+        try:
+            if name == "clientDataJSON":
+                value = json.loads(_raw(response[name]))
+                self._change_node(value, ODD)
+                response[name] = b64(json.dumps(value).encode())
+            else:
+                value = cbor.decode(_raw(response[name]))
+                self._change_node(value, ODD_CBOR)
+                response[name] = b64(cbor.encode(value))
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError):
+            return  # it is no such thing, or was broken before
+
+    def _change_node(self, value: Any, replacements: list[Any]) -> None:
+        while isinstance(value, dict) and value:
+            name = self._random.choice(list(value))
+            if isinstance(value[name], dict) and value[name] and self._random.random() < 0.7:
+                value = value[name]
+                continue
+            kind = self._random.randrange(4)
+            if kind == 0:
+                del value[name]
+            elif kind == 1:
+                value["another"] = self._random.choice(replacements)
+            elif kind == 2 and isinstance(value[name], bytes):
+                value[name] = self._bent(value[name])
+            else:
+                value[name] = self._random.choice(replacements)
+            return
+
+    def _bent(self, raw: bytes) -> bytes:
+        at = self._random.randrange(len(raw) + 1)
+        some = self._random.randbytes(self._random.choice((1, 2, 8, 300)))
+        kind = self._random.randrange(6)
+        if kind <= 1 and raw:
+            bit = 1 << self._random.randrange(8)
+            at %= len(raw)
+            return raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :]
+        if kind == 2:
+            return raw[:at]
+        if kind == 3:
+            return raw[:at] + some + raw[at:]
+        if kind == 4:
+            return raw[:at] + some + raw[at + len(some) :]
+        return raw[:at] + raw[at + len(some) :]
+
+
+def _raw(text: Any) -> bytes:
+    try:
+        return unb64(text)
+    except (ValueError, TypeError, AttributeError):
+        return b""
+
+
+def registrations() -> list[dict[str, Any]]:
+    device, second = Authenticator(), Authenticator(alg=RS256)
+    return [
+        device.create(CREATION),
+        device.create(CREATION, extensions={"credProtect": 3}),
+        device.create(CREATION, fmt="packed"),
+        device.create(CREATION, fmt="fido-u2f"),
+        second.create(CREATION),
+        second.create(CREATION, fmt="packed"),
+    ]
+
+
+# --- through HTTP ------------------------------------------------------------------------------
+
+
+def opened(rt, purpose: Purpose, **data: Any) -> str:
+    """Open a flow with a challenge that is known beforehand, as its start would."""
+    return flows.open_flow(rt, purpose, {"challenge": CHALLENGE, **data})
+
+
+def test_broken_proofs_sign_nobody_in(rt, signed_in, device, passkey):
+    stranger, mutator, seen = signed_in.stranger(), Mutator(1), Counter()
+    held = device.held[0]
+    recordings = [device.get(REQUEST), device.get(REQUEST, extensions={"uvm": [[2, 4, 2]]})]
+    for _ in range(THROUGH_HTTP):
+        credential = mutator.changed(mutator._random.choice(recordings))
+        body = {"flow_id": opened(rt, Purpose.LOGIN, identifier=""), "credential": credential}
+        answer = stranger.post("/auth/passkeys/login/finish", body)
+        seen[answer.status] += 1
+        if answer.status == 200:
+            # Only what is not signed was changed: unknown members, extension results.
+            assert credential["rawId"] == b64(held.id)
+            assert credential["response"]["signature"] in {
+                r["response"]["signature"] for r in recordings
+            }
+    assert set(seen) == {200, 400, 401}, seen
+    assert min(seen[400], seen[401]) > THROUGH_HTTP // 10, seen
+
+
+@pytest.mark.usefixtures("site")
+def test_broken_attestations_are_refused_or_harmless(rt, signed_in):
+    mutator, seen = Mutator(2), Counter()
+    account = sessions.authenticate(rt, signed_in.access_token).account
+    options = signed_in.post("/auth/passkeys/register/start", {}).ok()["public_key"]
+    bound = {
+        "user_id": account.id,
+        "created_at": account.created_at.isoformat(),
+        "session_version": account.session_version,
+        "handle": options["publicKey"]["user"]["id"],
+        "name": "Passkey",
+        "excluded": [],
+    }
+    recordings = registrations()
+    for _ in range(THROUGH_HTTP):
+        credential = mutator.changed(mutator._random.choice(recordings))
+        body = {"flow_id": opened(rt, Purpose.REGISTRATION, **bound), "credential": credential}
+        answer = signed_in.post("/auth/passkeys/register/finish", body)
+        seen[answer.status] += 1
+    assert set(seen) == {200, 400, 401}, seen
+    assert min(seen[400], seen[401]) > THROUGH_HTTP // 10, seen
+    # What was accepted can be shown.
+    assert len(signed_in.get("/auth/passkeys").ok()) == seen[200]
+
+
+# --- directly ----------------------------------------------------------------------------------
+
+
+def test_reading_and_verifying_proofs_raises_nothing_else():
+    device, mutator, seen = Authenticator(), Mutator(3), Counter()
+    made = credentials.attestation(device.create(CREATION))
+    new = ceremony.registered(SITE, CHALLENGE, made)
+    known = KnownCredential(new.public_key, 0, new.backup_eligible)
+    recording = device.get(REQUEST)
+    for _ in range(DIRECTLY):
+        try:
+            proof = credentials.assertion(mutator.changed(recording))
+            ceremony.authenticated(SITE, CHALLENGE, known, proof)
+            seen["accepted"] += 1
+        except (CredentialMalformed, PasskeyRefused) as refusal:
+            seen[type(refusal).__name__] += 1
+    assert len(seen) == 3, seen
+
+
+def test_reading_and_verifying_attestations_raises_nothing_else():
+    mutator, seen, recordings = Mutator(4), Counter(), registrations()
+    for _ in range(DIRECTLY):
+        try:
+            made = credentials.attestation(mutator.changed(mutator._random.choice(recordings)))
+            new = ceremony.registered(SITE, CHALLENGE, made)
+            # A key that was accepted can verify.
+            known = KnownCredential(new.public_key, 0, new.backup_eligible)
+            with pytest.raises(PasskeyRefused):
+                ceremony.authenticated(SITE, CHALLENGE, known, credentials.assertion(FOREIGN))
+            seen["accepted"] += 1
+        except (CredentialMalformed, PasskeyRefused) as refusal:
+            seen[type(refusal).__name__] += 1
+    assert len(seen) == 3, seen
+
+
+def _foreign() -> dict[str, Any]:
+    device = Authenticator()
+    device.create(CREATION)
+    return device.get(REQUEST)
+
+
+FOREIGN = _foreign()
+
+# CBOR that fido2 can write.
+KEYS = st.integers(-300, 300) | st.text(max_size=8) | st.sampled_from(["alg", "sig", "x5c", "ver"])
+SCALARS = st.booleans() | st.integers(-(2**64), 2**64 - 1) | st.text(max_size=20) | st.binary()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=8,
+)
+FORMATS = st.sampled_from(["none", "packed", "fido-u2f", "tpm", "apple"])
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(fmt=FORMATS | VALUES, statement=VALUES, cose=st.dictionaries(KEYS, VALUES, max_size=6))
+def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
+    for key in (cose, None):
+        device = Authenticator()
+        made = device.create(CREATION, fmt=fmt, statement=statement, cose=key)
+        try:
+            ceremony.registered(SITE, CHALLENGE, credentials.attestation(made))
+        except (CredentialMalformed, PasskeyRefused):
+            continue
+        assert (fmt, statement, key) == ("none", {}, None)
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused_as_an_attestation(raw):
+    made = Authenticator().create(CREATION, response={"attestationObject": b64(raw)})
+    with pytest.raises((CredentialMalformed, PasskeyRefused)):
+        ceremony.registered(SITE, CHALLENGE, credentials.attestation(made))

@@ -1,0 +1,432 @@
+"""Signing in with a passkey (spec 02 §2.7, §2.8; decisions A3, A4, A9, A17a, E21)."""
+
+import json
+import re
+import uuid
+
+import pytest
+
+from app.core import redis as redis_client
+from app.passkeys import queries
+from app.passkeys.models import Passkey
+from tests.support.api import ApiClient
+from tests.support.authenticator import enable_totp
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    column_of,
+    configure,
+    make_user,
+)
+from tests.support.passkeys import (
+    Authenticator,
+    b64,
+    finish_login,
+    log_in,
+    register,
+    start_login,
+    start_registration,
+    unb64,
+)
+
+pytestmark = pytest.mark.usefixtures("site")
+
+TOKEN_INVALID = 401, "auth.token_invalid"
+REFUSED = 401, "auth.credentials_failed"
+MALFORMED = 400, "bad_request"
+DISABLED = 403, "auth.passkey_login_disabled"
+
+
+# --- start -------------------------------------------------------------------------------------
+
+
+def test_a_login_starts_with_what_a_page_passes_on(api):
+    data = start_login(api)
+    assert set(data) == {"flow_id", "public_key"}
+    assert data["flow_id"] == str(uuid.UUID(data["flow_id"], version=4))
+    challenge = data["public_key"]["publicKey"]["challenge"]
+    assert data["public_key"] == {
+        "publicKey": {
+            "challenge": challenge,
+            "timeout": 300000,
+            "rpId": "localhost",
+            "allowCredentials": [],
+            "userVerification": "required",
+            "extensions": {"uvm": True},
+        }
+    }
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", challenge)
+
+
+def test_conditional_mediation_is_named_only_where_it_is_asked_for(api):
+    assert start_login(api, conditional=True)["public_key"]["mediation"] == "conditional"
+    for conditional in (False, None):
+        assert "mediation" not in start_login(api, conditional=conditional)["public_key"]
+
+
+@pytest.mark.parametrize(
+    "body", [[], "x", {"conditional": "true"}, {"conditional": 1}, {"identifier": 7}]
+)
+def test_a_start_of_another_shape_is_malformed(api, body):
+    api.post("/auth/passkeys/login/start", body).fails(*MALFORMED)
+
+
+def test_an_unknown_name_cannot_be_told_from_a_known_one(api, user, passkey):
+    def shape(identifier):
+        data = start_login(api, identifier=identifier)
+        challenge = data["public_key"]["publicKey"].pop("challenge")
+        return len(challenge), len(data.pop("flow_id")), data
+
+    known, unknown = shape(user.username), shape("nobody")
+    assert known == unknown == shape(user.email) == shape("no@body.example") == shape(None)
+
+
+def test_a_start_reads_no_account(api, user, passkey, monkeypatch):
+    """So its time cannot tell them apart either."""
+    monkeypatch.setattr("app.core.db.Database.lookup_all", None)
+    monkeypatch.setattr("app.core.db.Database.rows", None)
+    start_login(api, identifier=user.username)
+
+
+# --- finish ------------------------------------------------------------------------------------
+
+
+def test_a_passkey_signs_in(stranger, device, passkey, user):
+    answer = log_in(stranger, device)
+    assert answer.ok() == {"status": "authenticated", "expires_in": 900}
+    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert stranger.me().ok()["id"] == user.id
+    stranger.refresh().ok()
+
+
+def test_a_page_of_this_site_signs_in(browser, user, device):
+    browser.login(user).ok()
+    register(browser, device).ok()
+    log_in(browser.stranger(), device).ok()
+
+
+def test_no_second_factor_is_asked_for(signed_in, device, clock):
+    register(signed_in, device).ok()
+    enable_totp(signed_in, clock)
+    assert log_in(signed_in.stranger(), device).ok()["status"] == "authenticated"
+
+
+def test_a_forced_password_change_is_told_and_limits_the_session(
+    rt, stranger, user, device, passkey
+):
+    change_user(rt, user, must_change_password=True)
+    data = log_in(stranger, device).ok()
+    assert data == {"status": "password_change_required", "expires_in": 900}
+    stranger.get("/auth/passkeys").fails(403, "auth.password_change_required")
+    [entry] = audit_rows(rt, "user_passkey_login")
+    assert json.loads(entry.details)["password_change_required"] is True
+    configure(rt, auth_password_login_enabled=False)
+    assert log_in(stranger, device).ok()["status"] == "authenticated"
+
+
+def test_it_works_without_a_password_and_while_passwords_are_off(
+    rt, stranger, user, device, passkey
+):
+    change_user(rt, user, password_hash=None)
+    configure(rt, auth_password_login_enabled=False)
+    log_in(stranger, device).ok()
+
+
+def test_using_it_is_noted_and_recorded(rt, signed_in, user, device, passkey, clock):
+    clock.advance(seconds=5)
+    stranger = signed_in.stranger()
+    started = start_login(stranger)
+    body = {"flow_id": started["flow_id"], "credential": device.get(started["public_key"], count=3)}
+    headers = {"User-Agent": "Firefox"}
+    stranger.post("/auth/passkeys/login/finish", body, headers=headers).ok()
+    [shown] = signed_in.get("/auth/passkeys").ok()
+    moment = "2026-03-02T09:30:05Z"
+    assert shown == passkey | {"sign_count": 3, "updated_at": moment, "last_used_at": moment}
+    [entry] = audit_rows(rt, "user_passkey_login")
+    told = entry.user_id, entry.entity_type, entry.entity_id, entry.entity_name
+    assert told == (user.id, "passkey", passkey["id"], "Passkey")
+    assert (entry.ip_address, entry.user_agent) == ("127.0.0.1", "Firefox")
+    assert json.loads(entry.details) == {
+        "passkey_id": passkey["id"],
+        "name": "Passkey",
+        "password_change_required": False,
+    }
+    [session] = [s for s in stranger.get("/auth/sessions").ok() if s["is_current"]]
+    assert (session["ip_address"], session["user_agent"]) == ("127.0.0.1", "Firefox")
+
+
+def test_it_works_while_nothing_is_recorded(rt, signed_in, device, passkey):
+    configure(rt, audit_log_enabled=False)
+    log_in(signed_in.stranger(), device, count=4).ok()
+    assert signed_in.get("/auth/passkeys").ok()[0]["sign_count"] == 4
+
+
+def test_each_of_several_passkeys_signs_in(signed_in, device, passkey, user):
+    second = Authenticator()
+    register(signed_in, second).ok()
+    for each in (device, second, device):
+        stranger = signed_in.stranger()
+        log_in(stranger, each).ok()
+        assert stranger.me().ok()["id"] == user.id
+
+
+# --- the name that was given at the start ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "typed", ["{username}", " {USERNAME} ", "{email}", "{EMAIL}", "", "  ", None]
+)
+def test_a_name_may_be_spelled_in_any_case(stranger, user, device, passkey, typed):
+    spelled = typed and typed.format(
+        username=user.username,
+        email=user.email,
+        USERNAME=user.username.upper(),
+        EMAIL=user.email.upper(),
+    )
+    started = start_login(stranger, identifier=spelled)
+    finish_login(stranger, started["flow_id"], device.get(started["public_key"])).ok()
+
+
+@pytest.mark.parametrize("typed", ["{other}", "{other}@example.com", "nobody", "@", "{username}@"])
+def test_a_passkey_of_somebody_else_is_refused(rt, stranger, user, device, passkey, typed):
+    name = typed.format(other=make_user(rt).username, username=user.username)
+    started = start_login(stranger, identifier=name)
+    finish_login(stranger, started["flow_id"], device.get(started["public_key"])).fails(*REFUSED)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("handle", [..., None, "", b64(bytes(16)), b64(bytes(15)), b64(bytes(64))])
+def test_the_handle_must_be_the_accounts(stranger, device, passkey, handle):
+    log_in(stranger, device, response={"userHandle": handle}).fails(*REFUSED)
+
+
+def test_the_handle_of_another_account_is_refused(rt, app, stranger, device, passkey):
+    client = ApiClient(app)
+    client.login(make_user(rt)).ok()
+    theirs = Authenticator()
+    register(client, theirs).ok()
+    bent = {"userHandle": theirs.held[0].user_handle}
+    log_in(stranger, device, response=bent).fails(*REFUSED)
+
+
+def test_an_unknown_passkey_is_refused(stranger, device, passkey):
+    unknown = b64(bytes(32))
+    log_in(stranger, device, credential={"id": unknown, "rawId": unknown}).fails(*REFUSED)
+
+
+def test_a_removed_passkey_is_refused(signed_in, stranger, device, passkey):
+    signed_in.delete(f"/auth/passkeys/{passkey['id']}").ok()
+    log_in(stranger, device).fails(*REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("columns", "refusal"),
+    [
+        ({"status": "disabled"}, (403, "auth.account_disabled")),
+        ({"activated_at": None}, (403, "auth.pending_activation")),
+    ],
+)
+def test_an_account_that_may_not_sign_in_is_told_so(
+    rt, stranger, user, device, passkey, columns, refusal
+):
+    change_user(rt, user, **columns)
+    assert log_in(stranger, device).fails(*refusal).set_cookies == {}
+    assert audit_rows(rt, "user_passkey_login") == []
+
+
+def test_an_unverified_address_keeps_nobody_out(rt, stranger, user, device, passkey):
+    """Decision A4: what counts is the activation."""
+    change_user(rt, user, email_verified_at=None)
+    log_in(stranger, device).ok()
+
+
+def test_the_checks_come_in_their_order(rt, signed_in, user, device, passkey):
+    """Each request has every fault of those after it, too (spec 02 §2.8)."""
+    stranger = signed_in.stranger()
+    change_user(rt, user, status="disabled", activated_at=None)
+
+    def flawed(named="nobody", response=None, **bends):
+        started = start_login(stranger, identifier=named)
+        proof = device.get(started["public_key"], flags=0, response=response or {}, **bends)
+        return finish_login(stranger, started["flow_id"], proof)
+
+    configure(rt, auth_passkey_login_enabled=False, public_site_url=[])
+    finish_login(stranger, "unknown", {}).fails(*DISABLED)
+    stranger.post("/auth/passkeys/login/start", {}).fails(*DISABLED)
+    configure(rt, auth_passkey_login_enabled=True)
+    finish_login(stranger, "unknown", {}).fails(400, "config.public_site_url_required")
+    stranger.post("/auth/passkeys/login/start", {}).fails(400, "config.public_site_url_required")
+    configure(rt, public_site_url=["http://localhost"])
+    finish_login(stranger, "unknown", {}).fails(*TOKEN_INVALID)
+    flawed(response={"userHandle": None, "signature": 1}).fails(*MALFORMED)
+    flawed(response={"userHandle": None}).fails(*REFUSED)
+    flawed().fails(*REFUSED)
+    flawed(named=user.username).fails(403, "auth.account_disabled")
+    change_user(rt, user, status="active")
+    flawed(named=user.username).fails(403, "auth.pending_activation")
+    change_user(rt, user, activated_at=rt.clock.now())
+    flawed(named=user.username).fails(*REFUSED)
+    log_in(stranger, device).ok()
+
+
+def test_the_switch_leaves_a_flow_open_and_management_too(rt, signed_in, device, passkey):
+    stranger = signed_in.stranger()
+    started = start_login(stranger)
+    proof = device.get(started["public_key"])
+    configure(rt, auth_passkey_login_enabled=False)
+    finish_login(stranger, started["flow_id"], proof).fails(*DISABLED)
+    assert signed_in.get("/auth/passkeys").ok() == [passkey]
+    second = register(signed_in, Authenticator()).ok()
+    signed_in.patch(f"/auth/passkeys/{second['id']}", {"name": "Second"}).ok()
+    signed_in.delete(f"/auth/passkeys/{second['id']}").ok()
+    configure(rt, auth_passkey_login_enabled=True)
+    finish_login(stranger, started["flow_id"], proof).ok()
+
+
+# --- flows -------------------------------------------------------------------------------------
+
+
+def test_a_flow_is_good_for_one_answer(stranger, device, passkey):
+    started = start_login(stranger)
+    proof = device.get(started["public_key"])
+    finish_login(stranger, started["flow_id"], proof).ok()
+    finish_login(stranger, started["flow_id"], proof).fails(*TOKEN_INVALID)
+    again = device.get(started["public_key"])
+    finish_login(stranger, started["flow_id"], again).fails(*TOKEN_INVALID)
+
+
+def test_an_answer_is_good_for_one_flow(stranger, device, passkey):
+    proof = device.get(start_login(stranger)["public_key"])
+    finish_login(stranger, start_login(stranger)["flow_id"], proof).fails(*REFUSED)
+
+
+@pytest.mark.parametrize("wrong", [{"credential": {"type": "x"}}, {"flags": 0}])
+def test_a_wrong_answer_uses_it_up_too(stranger, device, passkey, wrong):
+    started = start_login(stranger)
+    proof = device.get(started["public_key"], **wrong)
+    assert finish_login(stranger, started["flow_id"], proof).status in {400, 401}
+    proof = device.get(started["public_key"])
+    finish_login(stranger, started["flow_id"], proof).fails(*TOKEN_INVALID)
+
+
+def test_a_flow_lives_five_minutes(stranger, device, passkey, clock):
+    in_time, late = start_login(stranger), start_login(stranger)
+    clock.advance(seconds=299.999)
+    finish_login(stranger, in_time["flow_id"], device.get(in_time["public_key"])).ok()
+    clock.advance(seconds=0.001)
+    proof = device.get(late["public_key"])
+    finish_login(stranger, late["flow_id"], proof).fails(*TOKEN_INVALID)
+
+
+@pytest.mark.parametrize("flow_id", ["", "unknown", "\u00e9", str(uuid.UUID(int=7, version=4))])
+def test_an_unknown_flow_is_refused_as_a_token(stranger, flow_id):
+    finish_login(stranger, flow_id, {}).fails(*TOKEN_INVALID)
+
+
+def test_a_flow_of_a_registration_is_unknown_and_stays_open(signed_in):
+    device = Authenticator()
+    started = start_registration(signed_in)
+    finish_login(signed_in.stranger(), started["flow_id"], {}).fails(*TOKEN_INVALID)
+    body = {"flow_id": started["flow_id"], "credential": device.create(started["public_key"])}
+    signed_in.post("/auth/passkeys/register/finish", body).ok()
+
+
+def test_redis_shows_neither_flows_nor_who_is_asked_for(rt, api, user):
+    started = start_login(api)
+    names = list(rt.redis.scan_iter("gatehouse:passkey:*"))
+    assert len(names) == 1
+    assert started["flow_id"] not in names[0]
+    assert 300 < rt.redis.ttl(names[0]) <= 360
+
+
+# --- what happens meanwhile --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "columns", [{"session_version": 9}, {"status": "disabled"}], ids=["sessions ended", "disabled"]
+)
+def test_a_login_overtaken_is_refused_and_changes_nothing(
+    rt, signed_in, user, device, passkey, monkeypatch, columns
+):
+    real = queries.use
+
+    def overtaken(*args, **options):
+        change_user(rt, user, **columns)
+        return real(*args, **options)
+
+    monkeypatch.setattr(queries, "use", overtaken)
+    log_in(signed_in.stranger(), device, count=5).fails(*REFUSED)
+    assert audit_rows(rt, "user_passkey_login") == []
+    with rt.transaction() as session:
+        assert queries.get_passkey(session, user.id, passkey["id"]).sign_count == 0
+
+
+def test_a_passkey_removed_meanwhile_is_refused(rt, signed_in, user, device, passkey, monkeypatch):
+    real = queries.use
+
+    def overtaken(*args, **options):
+        with rt.transaction() as session:
+            queries.remove(session, user.id, passkey["id"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(queries, "use", overtaken)
+    log_in(signed_in.stranger(), device).fails(*REFUSED)
+    assert audit_rows(rt, "user_passkey_login") == []
+
+
+def test_a_passkey_that_took_a_removed_ones_id_is_another(
+    rt, signed_in, user, device, passkey, monkeypatch
+):
+    """SQLite gives ids out again."""
+    real = queries.use
+
+    def overtaken(*args, **options):
+        with rt.transaction() as session:
+            statement = Passkey.__table__.update().values(credential_id="other")
+            session.execute(statement)
+        return real(*args, **options)
+
+    monkeypatch.setattr(queries, "use", overtaken)
+    log_in(signed_in.stranger(), device).fails(*REFUSED)
+
+
+def test_failed_passkeys_lock_nobody_out(stranger, user, device, passkey):
+    for _ in range(12):
+        log_in(stranger, device, flags=0).fails(*REFUSED)
+    log_in(stranger, device).ok()
+    stranger.stranger().login(user).ok()
+
+
+def test_another_site_can_neither_start_nor_finish(api):
+    for headers in ({"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        for path in ("start", "finish"):
+            answer = api.post(f"/auth/passkeys/login/{path}", {}, headers=headers)
+            assert answer.status == 403, answer
+            assert answer.code.startswith("auth.request_")
+
+
+def test_in_strict_mode_a_source_is_needed(rt, api, browser):
+    configure(rt, auth_strict_request_source=True)
+    api.post("/auth/passkeys/login/start", {}).fails(403, "auth.request_source_missing")
+    browser.post("/auth/passkeys/login/start", {}).ok()
+
+
+def test_without_redis_passkeys_wait(make_app, rt, user, device, tmp_path):
+    gone = redis_client.connect(f"unix://{tmp_path}/gone.sock")
+    api = ApiClient(make_app(redis=gone))
+    api.login(user).ok()
+    assert api.get("/auth/passkeys").ok() == []
+    for path in ("login/start", "register/start"):
+        api.post(f"/auth/passkeys/{path}", {}).fails(503, "internal_server_error")
+    for path in ("login/finish", "register/finish"):
+        body = {"flow_id": "x", "credential": {}}
+        api.post(f"/auth/passkeys/{path}", body).fails(503, "internal_server_error")
+
+
+def test_the_account_is_unchanged_by_its_logins(rt, stranger, user, device, passkey):
+    before = column_of(rt, user, "updated_at")
+    log_in(stranger, device).ok()
+    assert column_of(rt, user, "updated_at") == before
+    assert unb64(device.held[0].user_handle)

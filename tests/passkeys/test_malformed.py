@@ -1,0 +1,180 @@
+"""Credentials that are none: a documented refusal, and the flow is used up (spec 02 §2.3, §2.8)."""
+
+import json
+
+import pytest
+from fido2 import cbor
+
+from app.passkeys import base64url, credentials
+from app.passkeys.errors import CredentialMalformed
+from tests.support.passkeys import (
+    Authenticator,
+    b64,
+    finish_login,
+    finish_registration,
+    register,
+    start_login,
+    start_registration,
+    unb64,
+)
+
+MALFORMED = 400, "bad_request"
+NO_BINARY = [..., None, 7, True, [], {}, "+/", "Zm9v=", "A", "AB", "Zm9v Zm9v", "Zm9v\n", "é"]
+DEEP = "[" * 100_000 + "]" * 100_000
+
+NO_CREDENTIAL = [
+    {},
+    {"id": "x"},
+    {"response": {}},
+    {"id": "AAAA", "rawId": "AAAA", "type": "public-key"},
+    {"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": {}},
+    {"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": []},
+    {"id": None, "rawId": None, "type": None, "response": None},
+]
+
+
+@pytest.mark.parametrize("credential", [None, [], "text", 7, True])
+@pytest.mark.parametrize("ceremony", ["login", "register"])
+@pytest.mark.usefixtures("site")
+def test_a_credential_that_is_no_object_leaves_the_flow_open(signed_in, ceremony, credential):
+    path = f"/auth/passkeys/{ceremony}/finish"
+    signed_in.post(path, {"flow_id": "x", "credential": credential}).fails(*MALFORMED)
+    signed_in.post(path, {"flow_id": "x"}).fails(*MALFORMED)
+    signed_in.post(path, {"credential": {}}).fails(*MALFORMED)
+
+
+@pytest.mark.parametrize("credential", NO_CREDENTIAL)
+@pytest.mark.usefixtures("site")
+def test_an_object_that_is_no_credential_is_malformed(signed_in, credential):
+    started = start_registration(signed_in)
+    finish_registration(signed_in, started["flow_id"], credential).fails(*MALFORMED)
+    started = start_login(signed_in)
+    finish_login(signed_in, started["flow_id"], credential).fails(*MALFORMED)
+
+
+SHAPES = {
+    "id of another": {"credential": {"id": "AAAA"}},
+    "raw id of another": {"credential": {"rawId": "AAAA"}},
+    "no id": {"credential": {"id": ...}},
+    "no raw id": {"credential": {"rawId": ...}},
+    "another type": {"credential": {"type": "password"}},
+    "results that are no object": {"credential": {"clientExtensionResults": []}},
+    "client data that is no JSON": {"raw_client_data": b"{"},
+    "client data that is no object": {"raw_client_data": b"[]"},
+    "client data that is no UTF-8": {"raw_client_data": b'{"type": "\xff"}'},
+    "client data in UTF-16": {"raw_client_data": "{}".encode("utf-16")},
+    "client data without end": {"raw_client_data": DEEP.encode()},
+    "client data too deep": {"raw_client_data": DEEP[:1500].encode() + DEEP[-1500:].encode()},
+    "a number for a type": {"client_data": {"type": 7}},
+    "no type": {"client_data": {"type": ...}},
+    "no challenge": {"client_data": {"challenge": ...}},
+    "a list for an origin": {"client_data": {"origin": ["http://localhost"]}},
+    "a text for crossOrigin": {"client_data": {"crossOrigin": "false"}},
+    "too long": {"client_data": {"padding": "x" * 5000}},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_another_shape_is_malformed(signed_in, device, passkey, shape):
+    bent = SHAPES[shape]
+    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+    started = start_login(signed_in)
+    proof = device.get(started["public_key"], **bent)
+    finish_login(signed_in, started["flow_id"], proof).fails(*MALFORMED)
+    proof = device.get(started["public_key"])
+    answer = finish_login(signed_in, started["flow_id"], proof)
+    answer.fails(401, "auth.token_invalid")
+
+
+@pytest.mark.parametrize("value", NO_BINARY)
+def test_binary_values_are_base64url(device, value):
+    """Without a service: what reads a credential touches nothing else."""
+    options = {"challenge": "x", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
+    made = device.create({"publicKey": options})
+    proof = device.get({"publicKey": {"challenge": "x"}})
+    assert credentials.attestation(made).credential_id == made["id"]
+    assert credentials.assertion(proof).credential_id == proof["id"]
+    for read, whole, names in (
+        (credentials.attestation, made, ["clientDataJSON", "attestationObject"]),
+        (credentials.assertion, proof, ["clientDataJSON", "authenticatorData", "signature"]),
+    ):
+        for name in names:
+            response = {
+                k: v for k, v in (whole["response"] | {name: value}).items() if v is not ...
+            }
+            with pytest.raises(CredentialMalformed):
+                read(whole | {"response": response})
+        with pytest.raises(CredentialMalformed):
+            read(whole | {"id": value, "rawId": value})
+    if value is not ... and value is not None:
+        with pytest.raises(CredentialMalformed):
+            credentials.assertion(proof | {"response": proof["response"] | {"userHandle": value}})
+
+
+def test_bytes_have_one_spelling():
+    for raw in (b"", b"\0", b"\xff" * 5, bytes(range(256))):
+        assert base64url.decoded(base64url.encoded(raw)) == raw == unb64(base64url.encoded(raw))
+    for other in ("AB", "AAB", "A", "AAAA=", "AA==", "+A", "/A", " AA", "AA\n", "\uff21\uff21"):
+        with pytest.raises(ValueError, match="not"):
+            base64url.decoded(other)
+
+
+OBJECTS = {
+    "nothing": b"",
+    "no CBOR": b"\xff",
+    "no map": cbor.encode([1]),
+    "a map without anything": cbor.encode({}),
+    "more than one value": cbor.encode({}) + b"\0",
+    "a list for a key": b"\xa1\x80\x00",
+    "a map for a key": b"\xa1\xa0\x00",
+    "a list of 2**64 - 1 values": b"\x9b" + b"\xff" * 8,
+    "a text of 2**64 - 1 bytes": b"\x7b" + b"\xff" * 8,
+    "a text that is no UTF-8": b"\x61\xff",
+    "a list without end": b"\x9f\x00\xff",
+    "a tag": b"\xc0\x00",
+    "a half number": b"\xf9\x3c\x00",
+    "lists in lists": b"\x81" * 12_000 + b"\x00",
+    "a long list": b"\x99\x2e\xe0" + b"\x00" * 12_000,
+    "authenticator data that is a text": cbor.encode({"fmt": "", "attStmt": {}, "authData": "x"}),
+    "authenticator data cut off": cbor.encode({"fmt": "", "attStmt": {}, "authData": b"x" * 36}),
+    "a format that is a map": cbor.encode({"fmt": {}, "attStmt": {}, "authData": b"x" * 37}),
+    "too long": cbor.encode({"fmt": "none", "attStmt": {}, "authData": b"x" * 17_000}),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.usefixtures("site")
+def test_an_attestation_that_cannot_be_read_is_malformed(signed_in, kind):
+    bent = {"response": {"attestationObject": b64(OBJECTS[kind])}}
+    answer = register(signed_in, Authenticator(), **bent)
+    answer.fails(*MALFORMED)
+
+
+@pytest.mark.parametrize("transports", [{}, "usb", 7, ["usb", 7], [None], [["usb"]], True])
+@pytest.mark.usefixtures("site")
+def test_transports_are_a_list_of_texts(signed_in, transports):
+    bent = {"response": {"transports": transports}}
+    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [[], "x", {"credProps": []}, {"credProps": {"rk": "false"}}, {"credProps": {"rk": 0}}],
+)
+@pytest.mark.usefixtures("site")
+def test_extension_results_have_their_types(signed_in, results):
+    bent = {"credential": {"clientExtensionResults": results}}
+    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+
+
+@pytest.mark.usefixtures("site")
+def test_a_body_that_is_too_large_is_refused_before_anything(signed_in):
+    body = {"flow_id": "x", "credential": {"id": "x" * 1024 * 1024}}
+    signed_in.post("/auth/passkeys/login/finish", body).fails(413, "file.too_large")
+
+
+@pytest.mark.usefixtures("site")
+def test_deep_json_is_refused(signed_in):
+    body = json.dumps({"flow_id": "x", "credential": "@@"}).replace('"@@"', DEEP)
+    answer = signed_in.post("/auth/passkeys/login/finish", body.encode())
+    answer.fails(*MALFORMED)

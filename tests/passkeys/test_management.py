@@ -1,0 +1,226 @@
+"""Listing, renaming and removing passkeys (spec 02 §2.4 to §2.6; decisions A26, E26)."""
+
+import json
+
+import pytest
+
+from app.passkeys.models import Passkey, PasskeyHandle
+from tests.passkeys.test_registration import BAD_NAMES
+from tests.support.api import ApiClient
+from tests.support.factories import audit_rows, change_user, configure, count, make_user
+from tests.support.mailbox import text_of
+from tests.support.passkeys import Authenticator, log_in, register
+
+pytestmark = pytest.mark.usefixtures("site")
+
+NOT_FOUND = 404, "not_found"
+CONFLICT = 409, "conflict"
+
+
+@pytest.fixture
+def other(rt, app):
+    """Another account's client."""
+    client = ApiClient(app)
+    client.login(make_user(rt)).ok()
+    return client
+
+
+def list_passkeys(client):
+    return client.get("/auth/passkeys").ok()
+
+
+def path_of(passkey):
+    return f"/auth/passkeys/{passkey['id']}"
+
+
+# --- list --------------------------------------------------------------------------------------
+
+
+def test_without_a_passkey_there_is_nothing(signed_in):
+    assert list_passkeys(signed_in) == []
+
+
+def test_everybody_sees_only_their_own(other, passkey):
+    assert list_passkeys(other) == []
+    theirs = register(other, Authenticator()).ok()
+    assert list_passkeys(other) == [theirs]
+
+
+def test_the_one_used_last_comes_first_then_the_newest(signed_in, clock):
+    devices = [Authenticator() for _ in range(5)]
+    ids = []
+    for device in devices:
+        ids.append(register(signed_in, device).ok()["id"])
+        clock.advance(seconds=1)
+    for number in (3, 1):
+        log_in(signed_in.stranger(), devices[number]).ok()
+        clock.advance(seconds=1)
+    shown = [each["id"] for each in list_passkeys(signed_in)]
+    assert shown == [ids[1], ids[3], ids[4], ids[2], ids[0]]
+
+
+def test_those_of_the_same_moment_have_an_order_too(signed_in):
+    ids = [register(signed_in, Authenticator()).ok()["id"] for _ in range(3)]
+    assert [each["id"] for each in list_passkeys(signed_in)] == ids[::-1]
+
+
+# --- rename ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("Laptop", "Laptop"), (" Laptop\n", "Laptop"), ("", "Passkey"), ("😀" * 128, "😀" * 128)],
+)
+def test_a_passkey_is_renamed(signed_in, device, passkey, clock, name, kept):
+    clock.advance(seconds=1)
+    renamed = signed_in.patch(path_of(passkey), {"name": name}).ok()
+    assert renamed == passkey | {"name": kept, "updated_at": "2026-03-02T09:30:01Z"}
+    assert list_passkeys(signed_in) == [renamed]
+    log_in(signed_in.stranger(), device).ok()
+
+
+def test_renaming_is_recorded_and_not_mailed(rt, signed_in, user, passkey, mailbox):
+    mailbox.read()
+    signed_in.patch(path_of(passkey), {"name": "Laptop"}).ok()
+    [entry] = audit_rows(rt, "user_passkey_rename")
+    told = entry.user_id, entry.entity_type, entry.entity_id, entry.entity_name
+    assert told == (user.id, "passkey", passkey["id"], "Laptop")
+    assert json.loads(entry.details) == {
+        "passkey_id": passkey["id"],
+        "previous_name": "Passkey",
+        "next_name": "Laptop",
+        "backup_eligible": True,
+        "backed_up": True,
+    }
+    assert mailbox.read() == []
+
+
+@pytest.mark.parametrize(("name", "code"), BAD_NAMES)
+def test_a_bad_name_changes_nothing(signed_in, passkey, name, code):
+    signed_in.patch(path_of(passkey), {"name": name}).fails(400, code)
+    assert list_passkeys(signed_in) == [passkey]
+
+
+@pytest.mark.parametrize("body", [{}, {"name": None}, {"name": 7}, []])
+def test_a_name_is_needed(signed_in, passkey, body):
+    signed_in.patch(path_of(passkey), body).fails(400, "bad_request")
+
+
+@pytest.mark.parametrize("passkey_id", ["4711", "0", "-1", "x", "1.0", "9" * 30, "%20", "%D9%A3"])
+def test_an_unknown_passkey_is_not_found_before_its_name_is_looked_at(
+    signed_in, passkey, passkey_id
+):
+    path = f"/auth/passkeys/{passkey_id}"
+    signed_in.patch(path, {"name": "x" * 129}).fails(*NOT_FOUND)
+    signed_in.delete(path).fails(*NOT_FOUND)
+
+
+def test_a_passkey_of_somebody_else_is_not_found(rt, other, signed_in, passkey):
+    other.patch(path_of(passkey), {"name": "x" * 129}).fails(*NOT_FOUND)
+    other.delete(path_of(passkey)).fails(*NOT_FOUND)
+    assert list_passkeys(signed_in) == [passkey]
+    assert audit_rows(rt, "user_passkey_delete") == []
+
+
+# --- remove ------------------------------------------------------------------------------------
+
+
+def test_a_passkey_is_removed(rt, signed_in, device, passkey):
+    answer = signed_in.delete(path_of(passkey))
+    assert answer.ok() is None
+    assert list_passkeys(signed_in) == []
+    assert count(rt, Passkey) == count(rt, PasskeyHandle) == 0
+    signed_in.delete(path_of(passkey)).fails(*NOT_FOUND)
+
+
+def test_sessions_go_on_those_it_opened_too(signed_in, device, passkey):
+    phone = signed_in.stranger()
+    log_in(phone, device).ok()
+    signed_in.delete(path_of(passkey)).ok()
+    signed_in.me().ok()
+    phone.me().ok()
+
+
+def test_the_others_stay_and_so_does_the_handle(rt, signed_in, device, passkey):
+    second = Authenticator()
+    register(signed_in, second).ok()
+    signed_in.delete(path_of(passkey)).ok()
+    assert count(rt, PasskeyHandle) == 1
+    log_in(signed_in.stranger(), second).ok()
+    log_in(signed_in.stranger(), device).fails(401, "auth.credentials_failed")
+
+
+def test_a_removed_credential_can_be_registered_again_by_anybody(signed_in, other, device, passkey):
+    signed_in.delete(path_of(passkey)).ok()
+    register(other, Authenticator(), credential_id=device.held[0].id).ok()
+
+
+def test_removing_is_recorded_and_mailed(rt, signed_in, user, passkey, mailbox):
+    mailbox.read()
+    signed_in.delete(path_of(passkey)).ok()
+    [entry] = audit_rows(rt, "user_passkey_delete")
+    told = entry.user_id, entry.entity_type, entry.entity_id, entry.entity_name
+    assert told == (user.id, "passkey", passkey["id"], "Passkey")
+    assert json.loads(entry.details) == {
+        "passkey_id": passkey["id"],
+        "name": "Passkey",
+        "backup_eligible": True,
+        "backed_up": True,
+    }
+    assert "A passkey was removed." in " ".join(text_of(mailbox.only()).split())
+
+
+# --- the last way in ---------------------------------------------------------------------------
+
+
+def test_the_only_way_to_sign_in_cannot_be_removed(rt, signed_in, user, device, passkey, mailbox):
+    mailbox.read()
+    change_user(rt, user, password_hash=None)
+    signed_in.delete(path_of(passkey)).fails(*CONFLICT)
+    assert list_passkeys(signed_in) == [passkey]
+    assert audit_rows(rt, "user_passkey_delete") == []
+    assert mailbox.read() == []
+    log_in(signed_in.stranger(), device).ok()
+
+
+def test_a_password_is_a_way_only_while_passwords_are_in_use(rt, signed_in, passkey):
+    configure(rt, auth_password_login_enabled=False)
+    signed_in.delete(path_of(passkey)).fails(*CONFLICT)
+    configure(rt, auth_password_login_enabled=True)
+    signed_in.delete(path_of(passkey)).ok()
+
+
+def test_another_passkey_is_a_way(rt, signed_in, user, passkey):
+    change_user(rt, user, password_hash=None)
+    second = register(signed_in, Authenticator()).ok()
+    signed_in.delete(path_of(passkey)).ok()
+    signed_in.delete(path_of(second)).fails(*CONFLICT)
+
+
+def test_while_passkeys_are_off_all_but_the_last_can_be_removed(rt, signed_in, user, passkey):
+    second = register(signed_in, Authenticator()).ok()
+    change_user(rt, user, password_hash=None)
+    configure(rt, auth_passkey_login_enabled=False)
+    signed_in.delete(path_of(passkey)).ok()
+    signed_in.delete(path_of(second)).fails(*CONFLICT)
+
+
+def test_a_way_that_another_area_knows_counts(rt, signed_in, user, passkey):
+    change_user(rt, user, password_hash=None)
+    asked = []
+
+    def linked(session, user_id):
+        asked.append(user_id)
+        return True
+
+    rt.ways_in.append(lambda rt: linked)
+    signed_in.delete(path_of(passkey)).ok()
+    assert asked == [user.id]
+
+
+def test_another_site_can_change_nothing(signed_in, passkey):
+    elsewhere = {"Origin": "https://elsewhere.example"}
+    for method in ("PATCH", "DELETE"):
+        answer = signed_in.call(method, path_of(passkey), {"name": "x"}, headers=elsewhere)
+        answer.fails(403, "auth.request_origin_untrusted")
+    assert list_passkeys(signed_in) == [passkey]

@@ -1,0 +1,120 @@
+"""No secret stands in a repr, which ends up in logs, tracebacks and error trackers.
+
+Generic: whatever record of `app` has a field that is named like a secret must hide it, or be named
+here as harmless.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import app
+from app.core.tokens import TokenPair
+from app.login.service import LoginOutcome
+
+TELLING = {
+    *(
+        "password",
+        "secret",
+        "secrets",
+        "token",
+        "tokens",
+        "code",
+        "codes",
+        "hash",
+        "key",
+        "keys",
+        "digest",
+    ),
+    *("url", "uri", "text", "texts", "html", "selector", "payload", "subject"),
+}
+HARMLESS = {
+    "_Genuine.key_id",
+    "SecretKey.key_id",
+    "Shown.exit_code",
+    "Lookup.key",  # a column
+    "RelyingParty.id_hash",  # of the site's name
+    "Issue.token_digest",  # as it is kept
+    "Runtime.secret_box",  # objects without a repr of their own
+    "Runtime.failed_secrets",
+    "Runtime.access_tokens",
+    "FirstFactor.attempts_key",  # an account's number
+    "Setting.key",  # the name of a setting
+    "Problem.key",
+    "Identifier.key",  # what accounts are found by
+    "Rotation.key",  # a SecretKey, which hides its own
+    "Shown.text",
+    "Principal.token_expires_at",
+    "Cleaned.mail_tokens",  # how many
+    "Description.subject",  # of a template, before anything is filled in
+    "Wording.subject",
+    "Wording.html",
+    "Rendered.open_subject",  # without secrets
+    "Description.secrets",  # the names of variables
+    "Config.password_threads",
+    "NewUser.must_change_password",
+    "Account.must_change_password",
+    "Holder.must_change_password",
+    "PublicState.password_login_enabled",
+    "Principal.is_limited_to_password_change",
+    "Account.avatar_key",
+    "Held.has_recovery_code",
+    "Listed.recovery_codes_remaining",
+    # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
+    "Listed.refresh_digest",
+    "Holder.refresh_digest",
+    "Holder.previous_digest",
+    "Totp.secret",
+    "Code.code_hash",
+    "Leased.payload",
+    "Sealed.payload",
+    "Stored.text",
+}
+
+
+def records():
+    """Yield every dataclass and named tuple of the application, with what its repr shows."""
+    for module in pkgutil.walk_packages(app.__path__, "app."):
+        for _, cls in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if cls.__module__ != module.name:
+                continue
+            if dataclasses.is_dataclass(cls):
+                shown = [field.name for field in dataclasses.fields(cls) if field.repr]
+                yield cls, [field.name for field in dataclasses.fields(cls)], shown
+            elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
+                yield cls, list(cls._fields), list(cls._fields)
+
+
+RECORDS = list(records())
+
+
+def is_telling(name):
+    words = name.lower().split("_")
+    return words[0] != "public" and bool(set(words) & TELLING)
+
+
+@pytest.mark.parametrize(
+    ("cls", "shown"),
+    [pytest.param(cls, shown, id=cls.__qualname__) for cls, _, shown in RECORDS],
+)
+def test_a_record_hides_what_is_named_like_a_secret(cls, shown):
+    told = [f"{cls.__name__}.{name}" for name in shown if is_telling(name)]
+    assert set(told) <= HARMLESS
+
+
+def test_nothing_is_called_harmless_that_is_not_there():
+    there = {f"{cls.__name__}.{name}" for cls, names, _ in RECORDS for name in names}
+    assert there >= HARMLESS
+    assert all(is_telling(name.partition(".")[2]) for name in HARMLESS)
+
+
+def test_a_hidden_field_is_in_no_repr():
+    """Nor in that of a record which holds the record."""
+    pair = TokenPair("an access token", 900, "a refresh token", 604_800)
+    outcome = LoginOutcome(pair, is_limited=False)
+    assert "900" in repr(outcome)
+    for secret in (pair.access_token, pair.refresh_token):
+        assert secret not in repr(outcome)

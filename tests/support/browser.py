@@ -1,0 +1,91 @@
+"""The reference page as its reader sees it, in the machine's Chromium."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+DOCS = "/api/v1/docs"
+
+needs_chromium = [
+    pytest.mark.browser,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH"),
+]
+
+
+class Complaints:
+    """What a page's console said; a refused request is no failure where a test expects it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, entry: ConsoleMessage) -> None:
+        if entry.type == "error":
+            self.texts.append(entry.text)
+
+    def take_refusal(self, status: int) -> None:
+        """Take away the one line that Chromium writes for a request answered so."""
+        lines = [text for text in self.texts if f"responded with a status of {status} " in text]
+        assert len(lines) == 1, self.texts
+        self.texts.remove(lines[0])
+
+
+@contextmanager
+def reference_page(
+    browser: Browser, origin: str, complaints: Complaints, *others: str
+) -> Iterator[Page]:
+    """Open the page; afterwards it must not have complained or spoken to anybody else.
+
+    `others` are origins it may speak to.
+    """
+    hosts: set[str] = set()
+    page = browser.new_page()
+    page.on("console", complaints.note)
+    page.on("pageerror", lambda error: complaints.texts.append(str(error)))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    page.goto(origin + DOCS)
+    yield page
+    page.close()
+    assert complaints.texts == []
+    # Pictures inside a style sheet are data and have no host.
+    assert hosts - {""} == {urlsplit(known).netloc for known in (origin, *others)}
+
+
+class Step:
+    """One step of a panel."""
+
+    def __init__(self, page: Page, title: str) -> None:
+        heading = page.get_by_role("heading", name=title, exact=True)
+        self.node = page.locator("li.step").filter(has=heading)
+        self.said = self.node.locator(".said")
+        self.answer = self.node.get_by_label("Answer")
+        self.request = self.node.get_by_label("Request")
+
+    def open(self) -> None:
+        """Unfold it as a click on its line does."""
+        self.node.locator("summary").click()
+
+    def press(self, name: str) -> None:
+        self.node.get_by_role("button", name=name, exact=True).click()
+
+    def fill(self, label: str, value: str) -> None:
+        self.field(label).fill(value)
+
+    def field(self, label: str) -> Locator:
+        return self.node.get_by_label(label, exact=True)
+
+    def says(self, words: str) -> None:
+        expect(self.said).to_contain_text(words)

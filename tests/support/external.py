@@ -1,0 +1,183 @@
+"""Sign-ins by a provider, as a browser goes through them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import sqlalchemy as sa
+
+from app.core.runtime import Runtime
+from app.core.tokens import digest
+from app.external_auth import pending, provider_queries, providers
+from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.models import ExternalAuthIdentity, ExternalAuthProvider, Provider
+from tests.support.api import BASE, ORIGIN, Answer
+from tests.support.factories import KnownUser
+from tests.support.fake_provider import FakeProvider
+
+CALLBACK = "/auth/external-auth/callback"
+COOKIE = "service_external_auth_"
+NAMESPACE = "https://id.example.com"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A sign-in that is under way."""
+
+    url: str
+    answer: Answer
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What the provider is asked."""
+        return {k: v[0] for k, v in parse_qs(urlsplit(self.url).query).items()}
+
+    @property
+    def state(self) -> str:
+        return self.query["state"]
+
+    @property
+    def cookie(self) -> str:
+        """The secret that ties it to its browser."""
+        return self.answer.set_cookies[cookie_name(self.state)].value
+
+
+def cookie_name(state: str) -> str:
+    return COOKIE + digest(state)
+
+
+def add_provider(
+    rt: Runtime, fake: FakeProvider | None = None, *, kind: str = "oidc", **typed: Any
+) -> Provider:
+    """Set a provider up as an operator would; `fake` is who it is, nobody without."""
+    issuer = fake.issuer if fake else NAMESPACE
+    urls = {"issuer_url": issuer} if kind in {"oidc", "generic_oauth2"} else {}
+    if kind == "generic_oauth2":
+        urls |= {
+            "authorization_url": f"{issuer}/authorize",
+            "token_url": f"{issuer}/token",
+            "userinfo_url": f"{issuer}/userinfo",
+        }
+    given = {
+        "key": "corp",
+        "display_name": "Corporate",
+        "client_id": fake.client_id if fake else "client",
+        "secret": fake.client_secret if fake else None,
+        **urls,
+    }
+    return providers.add(rt, kind=kind, **(given | typed))
+
+
+def change_provider(rt: Runtime, provider: Provider, **columns: Any) -> None:
+    """Change a provider behind the service's back."""
+    with rt.transaction() as session:
+        provider_queries.set_columns(session, provider.id, rt.clock.now(), **columns)
+
+
+def delete_provider(rt: Runtime, provider: Provider) -> None:
+    with rt.transaction() as session:
+        provider_queries.remove(session, provider.id)
+
+
+def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> int:
+    """Link an account behind the service's back; return the link's id."""
+    now = rt.clock.now()
+    values = {
+        "user_id": user.id,
+        "provider_id": provider.id,
+        "identity_namespace": provider.issuer_url or NAMESPACE,
+        "subject": f"subject-{user.id}-{provider.id}",
+        "created_at": now,
+        "updated_at": now,
+        "last_login_at": now,
+    }
+    insert = sa.insert(ExternalAuthIdentity).returning(ExternalAuthIdentity.id)
+    with rt.transaction() as session:
+        return int(session.execute(insert.values(**(values | columns))).scalar_one())
+
+
+def links(rt: Runtime) -> list[Any]:
+    """Return every link, the oldest first, with its provider's key."""
+    statement = (
+        sa.select(*ExternalAuthIdentity.__table__.columns, ExternalAuthProvider.key)
+        .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
+        .order_by(ExternalAuthIdentity.id)
+    )
+    with rt.reading() as connection:
+        return list(connection.execute(statement).all())
+
+
+def wait_for_account(
+    rt: Runtime, provider: Provider, subject: str = "new", path: str = "/files", **profile: Any
+) -> str:
+    """Have an identity wait for an account; return its flow token."""
+    with rt.transaction() as session:
+        who = ExternalProfile(provider.issuer_url or NAMESPACE, subject, **profile)
+        return pending.open_pending(rt, session, provider, who, path)
+
+
+def start(client: Any, kind: str = "oidc", key: str = "corp", **body: Any) -> Started:
+    """Begin a sign-in."""
+    answer = client.post(f"/auth/external-auth/{kind}/{key}/start", body)
+    return Started(answer.ok()["authorization_url"], answer)
+
+
+def come_back(client: Any, parameters: Mapping[str, str], path: str = CALLBACK) -> Answer:
+    """Bring the provider's answer back."""
+    return client.get(f"{path}?{urlencode(parameters)}")
+
+
+def sign_in(
+    client: Any, fake: FakeProvider, kind: str = "oidc", key: str = "corp", **body: Any
+) -> Answer:
+    """Go through a whole sign-in; return where the browser is sent."""
+    return come_back(client, fake.sign_in(start(client, kind, key, **body).url))
+
+
+def location(answer: Answer, origin: str = ORIGIN) -> str:
+    """Insist on a redirect within the site; return the path and query it leads to."""
+    assert (answer.status, answer.body) == (302, b""), answer
+    target = answer.headers["Location"]
+    assert target.startswith(f"{origin}/"), target
+    return target.removeprefix(origin)
+
+
+def told(answer: Answer, page: str = "/login") -> dict[str, str]:
+    """Insist on a redirect to a page; return what it is told, in order."""
+    path, _, query = location(answer).partition("?")
+    assert path == page, answer.headers["Location"]
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    values = {name: value for name, _, value in pairs}
+    decoded = {name: parse_qs(f"x={value}", True)["x"][0] for name, value in values.items()}
+    # Nothing but unreserved characters stays as it is.
+    assert query == "&".join(f"{name}={quote(v, safe='')}" for name, v in decoded.items())
+    return decoded
+
+
+def fails(answer: Answer, code: str | None) -> Answer:
+    """Insist on the redirect of a refusal, without a session; None for a fault."""
+    expected = {"external_auth": "error"} | ({"code": code} if code else {})
+    assert told(answer) == expected, answer.headers["Location"]
+    assert not {"service_access", "service_refresh", "service_csrf"} & answer.set_cookies.keys()
+    return answer
+
+
+def signs_in(answer: Answer, path: str = "/") -> Answer:
+    """Insist on a session, and on where it leads."""
+    assert location(answer) == path, answer.headers["Location"]
+    assert {"service_access", "service_refresh", "service_csrf"} <= answer.set_cookies.keys()
+    return answer
+
+
+def asks_for_address(answer: Answer, path: str = "/") -> str:
+    """Insist on the redirect that asks whose identity it is; return the flow token."""
+    data = told(answer)
+    assert list(data) == ["external_auth", "flow", "return_path"], data
+    assert (data["external_auth"], data["return_path"]) == ("email_required", path)
+    assert data["flow"].startswith("oev_")
+    assert not {"service_access", "service_refresh", "service_csrf"} & answer.set_cookies.keys()
+    return data["flow"]
+
+
+__all__ = ["BASE", "Started"]

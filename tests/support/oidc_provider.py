@@ -1,0 +1,148 @@
+"""A real, certified OpenID provider on loopback: npm's oidc-provider, run by Node.
+
+`package-lock.json` pins it; it is installed at its first use. Where Node is missing, or nothing can
+be installed, its tests are skipped and say why.
+"""
+
+import fcntl
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import requests
+
+from app.serving.parent_death import before_exec
+
+FOLDER = Path(__file__).with_name("oidc_provider")
+CLIENT_ID = "gatehouse"
+# Characters that HTTP Basic only carries form-encoded (RFC 6749 §2.3.1).
+CLIENT_SECRET = "loopback only: +/%&= and more than thirty-two bytes"
+PUBLIC_CLIENT_ID = "gatehouse-public"
+CALLBACK = "/api/v1/auth/external-auth/callback"
+INSTALL_SECONDS = 90
+MOST_STEPS = 20
+OLDEST_NODE = 20
+
+
+class Missing(Exception):
+    """Why the provider cannot run here."""
+
+
+@dataclass(frozen=True)
+class OidcProvider:
+    """A running provider; anybody may sign in under any name."""
+
+    issuer: str
+    client_id: str = CLIENT_ID
+    client_secret: str = CLIENT_SECRET
+
+    def sign_in(self, authorization_url: str, name: str = "alice") -> str:
+        """Do what a person and a browser would; return the callback's URL, which is not called."""
+        with requests.Session() as browser:
+            browser.trust_env = False
+            answer = browser.get(authorization_url, allow_redirects=False, timeout=10)
+            for _ in range(MOST_STEPS):
+                if not answer.is_redirect:
+                    answer = self._submit(browser, answer, name)
+                    continue
+                target = urljoin(answer.url, answer.headers["Location"])
+                if not target.startswith(self.issuer):
+                    return target
+                answer = browser.get(target, allow_redirects=False, timeout=10)
+        raise AssertionError("the provider never came to an end")
+
+    @staticmethod
+    def _submit(browser: requests.Session, page: requests.Response, name: str) -> requests.Response:
+        action = re.search(r'<form[^>]*action="([^"]+)"', page.text)
+        prompt = re.search(r'name="prompt" value="(\w+)"', page.text)
+        assert action, f"{page.status_code}: {page.text[:500]}"
+        assert prompt, page.text[:500]
+        form = {"prompt": prompt[1]}
+        if prompt[1] == "login":
+            form |= {"login": name, "password": "any"}
+        url = urljoin(page.url, html.unescape(action[1]))
+        return browser.post(url, data=form, allow_redirects=False, timeout=10)
+
+
+def parameters(callback_url: str) -> dict[str, str]:
+    """Return the query of a callback."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(callback_url).query).items()}
+
+
+@contextmanager
+def running() -> Iterator[OidcProvider]:
+    """Run a provider, once it is installed."""
+    clients = [_client(CLIENT_ID, CLIENT_SECRET), _client(PUBLIC_CLIENT_ID, None)]
+    with subprocess.Popen(
+        ["node", "provider.mjs"],
+        cwd=FOLDER,
+        env={**os.environ, "CLIENTS": json.dumps(clients)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=before_exec(),
+    ) as process:
+        try:
+            assert process.stdout
+            # Warnings about the version of Node come first.
+            lines = (line.strip() for line in process.stdout)
+            issuer = next((line for line in lines if line.startswith("http://")), None)
+            assert issuer, "the provider did not start"
+            yield OidcProvider(issuer)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _client(client_id: str, secret: str | None) -> Mapping[str, object]:
+    method = "client_secret_basic" if secret else "none"
+    return {
+        "client_id": client_id,
+        **({"client_secret": secret} if secret else {}),
+        "redirect_uris": [f"http://localhost{CALLBACK}"],
+        "application_type": "native",
+        "grant_types": ["authorization_code"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+    }
+
+
+def install() -> None:
+    """Install what the lock file names, once for all processes of the suite.
+
+    Raises: Missing.
+    """
+    if not shutil.which("node") or not shutil.which("npm"):
+        raise Missing("Node and npm are not installed")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()
+    if int(re.sub(r"v?(\d*).*", r"\g<1>", version) or 0) < OLDEST_NODE:
+        raise Missing(f"Node {OLDEST_NODE} or later is needed, this is {version}")
+    lock = FOLDER / "package-lock.json"
+    with (FOLDER / ".install.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        installed = FOLDER / "node_modules" / ".installed"
+        if installed.exists() and installed.read_bytes() == lock.read_bytes():
+            return
+        _npm_ci()
+        shutil.copyfile(lock, installed)
+
+
+def _npm_ci() -> None:
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    try:
+        # What npm says may name the registry in use, which is nobody's business.
+        subprocess.run(
+            command, cwd=FOLDER, check=True, capture_output=True, timeout=INSTALL_SECONDS
+        )
+    except subprocess.CalledProcessError as error:
+        raise Missing(f"npm ci failed with status {error.returncode}") from None
+    except subprocess.TimeoutExpired:
+        raise Missing(f"npm ci took longer than {INSTALL_SECONDS} s") from None

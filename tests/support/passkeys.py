@@ -1,0 +1,285 @@
+"""A software authenticator with its browser: passkeys in WebAuthn's JSON, any field bent.
+
+It follows WebAuthn and CTAP2 where it is told nothing else, and knows nothing of the service.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from fido2 import cbor
+
+from tests.support.api import ORIGIN, Answer, ApiClient
+
+UP, UV, BE, BS, AT, ED = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
+SYNCED = UP | UV | BE | BS
+DEVICE_BOUND = UP | UV
+ES256, EDDSA, RS256 = -7, -8, -257
+
+Json = dict[str, Any]
+_RSA_KEYS: dict[int, rsa.RSAPrivateKey] = {}
+
+
+def b64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def unb64(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def rsa_key(bits: int = 2048) -> rsa.RSAPrivateKey:
+    """Return a key, the same each time: making one takes long."""
+    if bits not in _RSA_KEYS:
+        _RSA_KEYS[bits] = rsa.generate_private_key(65537, bits)
+    return _RSA_KEYS[bits]
+
+
+@dataclass
+class Key:
+    """A key pair of one algorithm."""
+
+    alg: int
+    private: Any
+
+    @classmethod
+    def new(cls, alg: int) -> "Key":
+        make: dict[int, Callable[[], Any]] = {
+            ES256: lambda: ec.generate_private_key(ec.SECP256R1()),
+            EDDSA: ed25519.Ed25519PrivateKey.generate,
+            RS256: rsa_key,
+        }
+        return cls(alg, make[alg]())
+
+    def cose(self) -> dict[int, Any]:
+        """Return the public key as COSE has it (RFC 9053, RFC 8230)."""
+        public = self.private.public_key()
+        if self.alg == ES256:
+            numbers = public.public_numbers()
+            x, y = (value.to_bytes(32, "big") for value in (numbers.x, numbers.y))
+            return {1: 2, 3: ES256, -1: 1, -2: x, -3: y}
+        if self.alg == RS256:
+            numbers = public.public_numbers()
+            n, e = (v.to_bytes((v.bit_length() + 7) // 8, "big") for v in (numbers.n, numbers.e))
+            return {1: 3, 3: RS256, -1: n, -2: e}
+        raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+        return {1: 1, 3: EDDSA, -1: 6, -2: raw}
+
+    def sign(self, message: bytes) -> bytes:
+        if self.alg == ES256:
+            return self.private.sign(message, ec.ECDSA(hashes.SHA256()))
+        if self.alg == RS256:
+            return self.private.sign(message, padding.PKCS1v15(), hashes.SHA256())
+        return self.private.sign(message)
+
+
+@dataclass
+class Held:
+    """A credential an authenticator holds."""
+
+    id: bytes
+    key: Key
+    rp_id: str
+    user_handle: str
+    count: int
+
+
+@dataclass
+class Bent:
+    """What a ceremony does otherwise than it should; None keeps what is right.
+
+    `client_data` and `response` are merged into what the browser makes, `credential` into the
+    whole; a value of ... takes a member away. `rp_id` is what the authenticator signs for.
+    """
+
+    type: str | None = None
+    challenge: str | None = None
+    origin: str | None = None
+    client_data: Json = field(default_factory=dict)
+    raw_client_data: bytes | None = None
+    rp_id: str | None = None
+    flags: int | None = None
+    count: int | None = None
+    extensions: Any = None
+    cose: dict[int, Any] | None = None
+    credential_id: bytes | None = None
+    raw_authenticator_data: bytes | None = None
+    sign: Callable[[bytes], bytes] | None = None
+    user_handle: Any = None
+    response: Json = field(default_factory=dict)
+    credential: Json = field(default_factory=dict)
+    fmt: str = "none"
+    statement: Any = None
+    raw_attestation: bytes | None = None
+
+
+class Authenticator:
+    """Holds passkeys; `flags` are those of its answers, `counts` whether it counts signatures."""
+
+    def __init__(
+        self, origin: str = ORIGIN, *, flags: int = SYNCED, alg: int = ES256, counts: bool = False
+    ) -> None:
+        self.origin, self.flags, self.alg, self.counts = origin, flags, alg, counts
+        self.held: list[Held] = []
+
+    def create(self, public_key: Json, **bends: Any) -> Json:
+        """Answer `navigator.credentials.create(public_key)`."""
+        bent, options = Bent(**bends), public_key["publicKey"]
+        held = Held(
+            id=os.urandom(32) if bent.credential_id is None else bent.credential_id,
+            key=Key.new(self.alg),
+            rp_id=options["rp"]["id"],
+            user_handle=options["user"]["id"],
+            count=1 if self.counts else 0,
+        )
+        self.held.append(held)
+        client_data = self._client_data("webauthn.create", options["challenge"], bent)
+        attested = bytes(16) + struct.pack(">H", len(held.id)) + held.id
+        attested += cbor.encode(held.key.cose() if bent.cose is None else bent.cose)
+        data = self._data(held, bent, AT, attested)
+        statement = self._statement(held, bent, data, client_data)
+        made = cbor.encode({"fmt": bent.fmt, "attStmt": statement, "authData": data})
+        response = {
+            "clientDataJSON": b64(client_data),
+            "attestationObject": b64(bent.raw_attestation or made),
+            "transports": ["internal", "hybrid"],
+        }
+        return _credential(held.id, response, {"credProps": {"rk": True}}, bent)
+
+    def get(self, public_key: Json, held: Held | None = None, **bends: Any) -> Json:
+        """Answer `navigator.credentials.get(public_key)` with the newest passkey, or another."""
+        bent, options = Bent(**bends), public_key["publicKey"]
+        held = held or self.held[-1]
+        if self.counts:
+            held.count += 1
+        client_data = self._client_data("webauthn.get", options["challenge"], bent)
+        data = self._data(held, bent, 0, b"")
+        signed = data + hashlib.sha256(client_data).digest()
+        response = {
+            "clientDataJSON": b64(client_data),
+            "authenticatorData": b64(data),
+            "signature": b64((bent.sign or held.key.sign)(signed)),
+            "userHandle": held.user_handle if bent.user_handle is None else bent.user_handle,
+        }
+        return _credential(held.id, response, {}, bent)
+
+    def _client_data(self, kind: str, challenge: str, bent: Bent) -> bytes:
+        if bent.raw_client_data is not None:
+            return bent.raw_client_data
+        said = {
+            "type": bent.type or kind,
+            "challenge": challenge if bent.challenge is None else bent.challenge,
+            "origin": bent.origin or self.origin,
+            "crossOrigin": False,
+        }
+        return json.dumps(_merged(said, bent.client_data), separators=(",", ":")).encode()
+
+    def _data(self, held: Held, bent: Bent, more_flags: int, attested: bytes) -> bytes:
+        if bent.raw_authenticator_data is not None:
+            return bent.raw_authenticator_data
+        flags = (self.flags if bent.flags is None else bent.flags) | more_flags
+        extensions = b"" if bent.extensions is None else cbor.encode(bent.extensions)
+        count = held.count if bent.count is None else bent.count
+        rp_id = held.rp_id if bent.rp_id is None else bent.rp_id
+        head = hashlib.sha256(rp_id.encode()).digest()
+        flags |= ED if extensions else 0
+        return head + struct.pack(">BI", flags, count) + attested + extensions
+
+    def _statement(self, held: Held, bent: Bent, data: bytes, client_data: bytes) -> Any:
+        if bent.statement is not None:
+            return bent.statement
+        digest = hashlib.sha256(client_data).digest()
+        sign = bent.sign or held.key.sign
+        if bent.fmt == "packed":
+            return {"alg": held.key.alg, "sig": sign(data + digest)}
+        if bent.fmt == "fido-u2f":
+            return _u2f_statement(held, digest, bent.sign)
+        return {}
+
+
+def _u2f_statement(held: Held, digest: bytes, sign: Callable[[bytes], bytes] | None) -> Json:
+    """Return what a U2F token adds (WebAuthn §8.6); its certificate signs itself."""
+    maker = Key.new(ES256)
+    cose = held.key.cose()
+    point = b"\x04" + cose[-2] + cose[-3]
+    rp_id_hash = hashlib.sha256(held.rp_id.encode()).digest()
+    signed = b"\0" + rp_id_hash + digest + held.id + point
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "U2F token")])
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, maker.private.public_key(), 1)
+        .not_valid_before(begin)
+        .not_valid_after(begin + timedelta(days=3650))
+        .sign(maker.private, hashes.SHA256())
+    )
+    der = certificate.public_bytes(serialization.Encoding.DER)
+    return {"x5c": [der], "sig": (sign or maker.sign)(signed)}
+
+
+def _credential(credential_id: bytes, response: Json, results: Json, bent: Bent) -> Json:
+    whole = {
+        "id": b64(credential_id),
+        "rawId": b64(credential_id),
+        "type": "public-key",
+        "authenticatorAttachment": "platform",
+        "clientExtensionResults": results,
+        "response": _merged(response, bent.response),
+    }
+    return _merged(whole, bent.credential)
+
+
+def _merged(right: Json, bent: Json) -> Json:
+    merged = deepcopy(right) | bent
+    return {name: value for name, value in merged.items() if value is not ...}
+
+
+# --- what a page does --------------------------------------------------------------------------
+
+
+def start_registration(client: ApiClient, **body: Any) -> Json:
+    """Begin a registration; return flow id and options."""
+    return client.post("/auth/passkeys/register/start", body).ok()
+
+
+def finish_registration(client: ApiClient, flow_id: str, credential: Any, **body: Any) -> Answer:
+    """Send what an authenticator made."""
+    sent = {"flow_id": flow_id, "credential": credential} | body
+    return client.post("/auth/passkeys/register/finish", sent)
+
+
+def register(client: ApiClient, device: Authenticator, **bends: Any) -> Answer:
+    """Register a passkey of a device for the account a client is signed in to."""
+    started = start_registration(client)
+    made = device.create(started["public_key"], **bends)
+    return finish_registration(client, started["flow_id"], made)
+
+
+def start_login(client: ApiClient, **body: Any) -> Json:
+    """Begin a sign-in; return flow id and options."""
+    return client.post("/auth/passkeys/login/start", body).ok()
+
+
+def finish_login(client: ApiClient, flow_id: str, credential: Any) -> Answer:
+    """Send what an authenticator signed."""
+    sent = {"flow_id": flow_id, "credential": credential}
+    return client.post("/auth/passkeys/login/finish", sent)
+
+
+def log_in(
+    client: ApiClient, device: Authenticator, held: Held | None = None, **bends: Any
+) -> Answer:
+    """Sign in with a passkey of a device."""
+    started = start_login(client)
+    return finish_login(
+        client, started["flow_id"], device.get(started["public_key"], held, **bends)
+    )

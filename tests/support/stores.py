@@ -1,0 +1,27 @@
+"""Reads all that the stores hold, to look for what must not be there."""
+
+import sqlalchemy as sa
+from redis import Redis
+
+
+def everything_in(database):
+    """Return every value of every column of every table, as text."""
+    with database.connect() as connection:
+        for table in sa.inspect(connection).get_table_names():
+            for row in connection.execute(sa.text(f'SELECT * FROM "{table}"')):
+                yield from (str(value) for value in row if value is not None)
+
+
+def everything_at(redis_url):
+    """Return every key and every value in Redis, whatever its type."""
+    read = {
+        "string": lambda client, key: [client.get(key)],
+        "hash": lambda client, key: [text for pair in client.hgetall(key).items() for text in pair],
+        "set": lambda client, key: client.smembers(key),
+        "zset": lambda client, key: client.zrange(key, 0, -1),
+        "list": lambda client, key: client.lrange(key, 0, -1),
+    }
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        for key in client.scan_iter():
+            yield key
+            yield from read[client.type(key)](client, key)
