@@ -9,6 +9,9 @@ from redis import Redis
 
 from app.administration import cli as administration
 from app.administration import housekeeping
+from app.avatars import rendering
+from app.avatars import upkeep as avatars_upkeep
+from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import db, logs
 from app.core import redis as redis_client
@@ -19,6 +22,7 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
@@ -63,7 +67,11 @@ BLUEPRINTS = (
     passkeys,
     external_auth,
     profile,
+    avatars,
 )
+DISK_THREADS = 4
+# Uploads wait for their turn, they are not turned away (spec 04 §3.1).
+MOST_WAITING = 100_000
 
 
 class SyncFlask(Flask):
@@ -110,6 +118,7 @@ def create_app(
             lambda: settings.listen(rt),
             lambda: housekeeping.start(rt),
             lambda: dispatcher.start(rt),
+            lambda: avatars_upkeep.start(rt),
             rt.deferred_writes.start,
         ]
     )
@@ -153,6 +162,8 @@ def _runtime(
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
+        disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING),
+        renders=NativePool(rendering.RENDERS_AT_ONCE, most_waiting=MOST_WAITING),
         outgoing=outgoing,
         remembered=Remembered(clock),
     )

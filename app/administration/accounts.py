@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
 from app.audit.models import Action
+from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
 from app.core import locks
 from app.core.runtime import Runtime
@@ -219,6 +220,7 @@ def delete(rt: Runtime, who: str) -> Account:
         users.record(
             rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
         )
+    avatars.forget(rt, account.id)
     return account
 
 

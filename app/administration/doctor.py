@@ -19,6 +19,7 @@ MACHINE: dict[str, Check] = {
     "configuration": machine.configuration,
     "instance folder": machine.instance_folder,
     "keys": machine.keys,
+    "avatars": machine.avatars,
     "password hash": machine.password_hash,
     "redis": store.redis,
     "database": store.database,

@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.administration import service
-from app.core.errors import DatabaseUnavailable
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import random_fraction
 from app.settings import keys
@@ -50,7 +50,7 @@ def take_turn(rt: Runtime) -> bool:
         if not rt.redis.set(TURN, "taken", nx=True, px=interval_ms):
             return False
         cleaned = service.cleanup(rt)
-    except (RedisError, SQLAlchemyError, DatabaseUnavailable) as error:
+    except (RedisError, SQLAlchemyError, AppError) as error:
         log.warning("cleaning up was put off: %s", error)
         return False
     log.info("deleted %s", cleaned)

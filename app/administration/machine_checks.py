@@ -5,6 +5,7 @@ import os
 import stat
 
 from app.administration.findings import Finding, fail, ok, warn
+from app.avatars import rendering, staging
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
@@ -39,6 +40,18 @@ def keys(rt: Runtime) -> Finding:
     if mode := _open_to_others(file):
         return fail(f"{file} is open to others ({mode}). Run `chmod 600 {file}`, then rotate.")
     return ok(f"{count} in {file}.")
+
+
+def avatars(rt: Runtime) -> Finding:
+    """Tell whether avatars can be rendered, and their folder written and locked."""
+    folder = rt.config.avatar_dir
+    if missing := rendering.missing_formats():
+        return fail(f"This Pillow lacks {', '.join(missing)}. Install it from its wheel.")
+    try:
+        staging.claim(folder, 0).clear()
+    except OSError as error:
+        return fail(f"{folder} cannot be written or locked ({error.strerror}).")
+    return ok(f"In {folder}.")
 
 
 def password_hash(rt: Runtime) -> Finding:

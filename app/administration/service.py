@@ -10,6 +10,7 @@ from app.administration.errors import KeysFromEnvironment, NoAdministrator
 from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import upkeep as contact_verification_upkeep
 from app.core import locks
 from app.core.ids import typed_id
@@ -48,20 +49,22 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """How many rows were deleted."""
+    """How many rows, and leftover avatar uploads, were deleted."""
 
     sessions: int
     audit_entries: int
     mails: int
     mail_tokens: int
     pending_identities: int
+    avatar_leftovers: int
 
     def __str__(self) -> str:
         """Say it in words, for the log and the terminal."""
         return (
             f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
             f" {self.pending_identities} expired external identities,"
-            f" {self.mails} finished mails, {self.audit_entries} outdated audit entries"
+            f" {self.mails} finished mails, {self.avatar_leftovers} leftovers of avatars,"
+            f" {self.audit_entries} outdated audit entries"
         )
 
 
@@ -92,6 +95,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         audit_entries=audit.delete_outdated(rt),
         mails=mail_upkeep.delete_finished(rt),
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
+        avatar_leftovers=avatars_upkeep.cleanup(rt),
         pending_identities=external_auth_upkeep.delete_expired(rt),
     )
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import ipaddress
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,7 @@ class Config:
     sse_per_user: int = 20
     sse_per_worker: int = 8000
     avatar_dir: Path = Path("instance/avatars")
+    avatar_accel: str = ""
     mail_dir: Path = Path("instance/mail")
     external_auth_legacy_callback: bool = False
     allow_loopback_http: bool = False
@@ -115,6 +117,7 @@ class Config:
             sse_per_user=reader.integer("SSE_PER_USER", cls.sse_per_user, 1, 10_000),
             sse_per_worker=reader.integer("SSE_PER_WORKER", cls.sse_per_worker, 1, 100_000),
             avatar_dir=reader.folder("AVATAR_DIR", instance / "avatars"),
+            avatar_accel=reader.path_prefix("AVATAR_ACCEL"),
             mail_dir=reader.folder("MAIL_DIR", instance / "mail"),
             external_auth_legacy_callback=reader.switch(
                 "EXTERNAL_AUTH_LEGACY_CALLBACK", default=cls.external_auth_legacy_callback
@@ -174,6 +177,16 @@ class _Reader:
 
     def folder(self, name: str, default: Path) -> Path:
         return self._read(name, default, lambda raw: Path(raw).absolute())
+
+    def path_prefix(self, name: str) -> str:
+        """Read the path of a proxy's location; empty when it is not given."""
+
+        def parse(raw: str) -> str:
+            if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", raw):
+                raise ValueError("must be a path such as /internal/avatars")
+            return raw.rstrip("/")
+
+        return self._read(name, "", parse)
 
     def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
         def parse(raw: str) -> Word:

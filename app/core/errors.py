@@ -69,6 +69,13 @@ class TooLarge(AppError):
     message = "The request body is too large."
 
 
+class PreconditionFailed(AppError):
+    """The installation lacks what this needs."""
+
+    code = ErrorCode.PRECONDITION_FAILED
+    message = "This installation cannot do this."
+
+
 class RateLimited(AppError):
     """Too many requests; `retry_after` says when to come back, in seconds."""
 
@@ -103,3 +110,17 @@ class DatabaseUnavailable(Unavailable):
 
 class DatabaseConnectionLost(DatabaseUnavailable):
     """The connection was lost during a statement: a change may have been made, or not."""
+
+
+class ServerFault(AppError):
+    """Something of ours failed in a way that is documented; the log says how."""
+
+    code = ErrorCode.INTERNAL_SERVER_ERROR
+    message = "Internal Server Error"
+
+
+class InsufficientStorage(AppError):
+    """There is no room for it."""
+
+    code = ErrorCode.STORAGE_QUOTA_EXCEEDED
+    message = "There is not enough storage."

@@ -16,6 +16,7 @@ from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
+from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
@@ -30,7 +31,10 @@ WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
 
 @dataclass(frozen=True)
 class Runtime:
-    """What one application was built with; handed down as `rt`."""
+    """What one application was built with; handed down as `rt`.
+
+    `disk` and `renders` are the native threads for files and for images.
+    """
 
     config: Config
     clock: Clock
@@ -47,6 +51,8 @@ class Runtime:
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     mailer: Mailer
+    disk: NativePool
+    renders: NativePool
     outgoing: Outgoing
     remembered: Remembered
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)

@@ -1,6 +1,11 @@
 """Texts that came from outside, made safe for where they go."""
 
 
+def is_storable(text: str) -> bool:
+    """Tell whether every store can hold it: no NUL, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def one_line(text: str) -> str:
     """Return a text as one line without control characters: safe in a header and in a log."""
     if not text.isprintable():

@@ -23,7 +23,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",
+        "img-src 'self' data: blob:",  # an answer that is a picture is shown as one
         "connect-src 'self'",
         "frame-ancestors 'self'",
         "base-uri 'none'",

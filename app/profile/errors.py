@@ -7,3 +7,27 @@ class FieldGroupUnknown(BadRequest):
     """`fields` names a group that does not exist."""
 
     message = "fields must name groups of: profile, preferences, quota, session."
+
+
+class DisplayNameInvalid(BadRequest):
+    """The name is too long, or has control characters."""
+
+    message = "A display name has at most 64 characters and no control characters."
+
+
+class PreferenceInvalid(BadRequest):
+    """A built-in preference has a value it cannot have."""
+
+    message = "A preference has a value it cannot have."
+
+
+class CustomPreferencesInvalid(BadRequest):
+    """A custom key is empty, reserved or named twice, or its value cannot be kept."""
+
+    message = "The custom preferences are not valid."
+
+
+class PreferencesTooLarge(BadRequest):
+    """All preferences together would need more room than there is."""
+
+    message = "The preferences of an account have room for 1 MiB."

@@ -1,8 +1,19 @@
-"""Preferences as they are stored and as they are shown (spec 04 §2)."""
+"""Preferences: how a change is checked and merged, how they are stored and shown (spec 04 §2).
+
+Stored is one flat JSON object: custom keys stand beside the built-in ones.
+"""
 
 import json
 import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from app.core.texts import is_storable
+from app.profile import locales
+from app.profile.errors import CustomPreferencesInvalid, PreferenceInvalid, PreferencesTooLarge
 
 log = logging.getLogger(__name__)
 
@@ -17,22 +28,156 @@ BUILT_IN = (
     "display_time_zone",
     "storage_event_stream_enabled",
 )
+CHOICES = {
+    "theme_mode": ("system", "light", "dark"),
+    "view_mode": ("list", "grid"),
+    "browser_open_mode": ("single_click", "double_click"),
+    "sort_by": ("name", "size", "created_at", "updated_at", "type"),
+    "sort_order": ("asc", "desc"),
+}
+OLD_COLOR_NAMES = {
+    "blue": "#2563eb",
+    "green": "#16a34a",
+    "purple": "#9333ea",
+    "orange": "#f97316",
+}
+# Everything is read with every request of the account, and must survive being written as JSON.
+MOST_STORED_BYTES = 1024 * 1024
+DEEPEST_CUSTOM_VALUE = 32
+_COLOR = re.compile(r"#[0-9a-f]{6}")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A checked change: what to set and which custom keys to remove; made by `checked`."""
+
+    built_in: Mapping[str, Any] = field(default_factory=dict)
+    custom: Mapping[str, Any] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+
+    def merged_into(self, stored: str | None) -> str | None:
+        """Return what to store instead of `stored`; None when nothing is set any more.
+
+        Raises: PreferencesTooLarge.
+        """
+        values = _parsed(stored)
+        merged = {**values, **self.built_in, **self.custom}
+        merged = {name: value for name, value in merged.items() if name not in self.removed}
+        if _is_same_json(merged, values):
+            return stored
+        if not merged:
+            return None
+        text = json.dumps(merged, separators=(",", ":"))
+        if len(text) > max(MOST_STORED_BYTES, len(stored or "")):
+            raise PreferencesTooLarge
+        return text
+
+
+def checked(
+    *, custom: Mapping[str, Any], remove_custom_keys: Sequence[str], **built_in: Any
+) -> Change:
+    """Check a whole request before any of it is stored; a built-in of None stays as it is.
+
+    Raises: PreferenceInvalid, CustomPreferencesInvalid.
+    """
+    given = {name: value for name, value in built_in.items() if value is not None}
+    removed = frozenset(map(_custom_key, remove_custom_keys))
+    return Change(
+        built_in={name: _built_in_value(name, value) for name, value in given.items()},
+        custom=_custom_values(custom, removed),
+        removed=removed,
+    )
 
 
 def shown(stored: str | None) -> dict[str, Any] | None:
     """Return the wire form of the stored JSON; None when nothing is set or it cannot be read."""
-    values = _parsed(stored) if stored else {}
+    whole = shown_whole(stored)
+    return whole if any(value is not None for value in whole.values()) else None
+
+
+def shown_whole(stored: str | None) -> dict[str, Any]:
+    """Return the wire form with every built-in key, set or not; `custom` only if there is any."""
+    values = _parsed(stored)
     built_in = {name: values.get(name) for name in BUILT_IN}
+    color = built_in["color_preset"]
+    if isinstance(color, str):
+        built_in["color_preset"] = OLD_COLOR_NAMES.get(color, color.lower())
     custom = {name: value for name, value in values.items() if name not in BUILT_IN}
-    if not custom and all(value is None for value in built_in.values()):
-        return None
     return {**built_in, **({"custom": custom} if custom else {})}
 
 
-def _parsed(stored: str) -> dict[str, Any]:
+def _built_in_value(name: str, value: Any) -> Any:
+    if name in CHOICES and value not in CHOICES[name]:
+        raise PreferenceInvalid(f"{name} must be one of {', '.join(CHOICES[name])}")
+    if name == "color_preset":
+        return _color(value)
     try:
-        values = json.loads(stored)
-    except ValueError:
+        if name == "language":
+            return locales.language_tag(value.strip())
+        if name == "display_time_zone":
+            return locales.time_zone(value.strip())
+    except ValueError as error:
+        raise PreferenceInvalid(f"{name} {error}") from None
+    return value
+
+
+def _color(text: str) -> str:
+    color = OLD_COLOR_NAMES.get(text.strip(), text.strip().lower())
+    if not _COLOR.fullmatch(color):
+        raise PreferenceInvalid("color_preset must be a color such as #2563eb")
+    return color
+
+
+def _custom_values(custom: Mapping[str, Any], removed: frozenset[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for typed, value in custom.items():
+        key = _custom_key(typed)
+        if key in values:
+            raise CustomPreferencesInvalid("custom names a key twice")
+        if key in removed:
+            raise CustomPreferencesInvalid("a custom key is both set and removed")
+        _require_storable(value, DEEPEST_CUSTOM_VALUE)
+        values[key] = value
+    return values
+
+
+def _custom_key(typed: str) -> str:
+    key = typed.strip()
+    if not key or not is_storable(key):
+        raise CustomPreferencesInvalid("a custom key is empty or cannot be stored")
+    if key in BUILT_IN:
+        raise CustomPreferencesInvalid(f"{key} is no custom key")
+    return key
+
+
+def _require_storable(value: Any, levels_left: int) -> None:
+    """Refuse what could not be given back as it came: deep nesting, NUL, half pairs, infinity."""
+    if levels_left < 0:
+        raise CustomPreferencesInvalid(
+            f"custom values may be nested {DEEPEST_CUSTOM_VALUE} levels deep"
+        )
+    if isinstance(value, str) and not is_storable(value):
+        raise CustomPreferencesInvalid("a custom text has NUL or unpaired surrogates")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise CustomPreferencesInvalid("a custom number is too large")
+    if isinstance(value, dict):
+        for name, member in value.items():
+            _require_storable(name, levels_left)
+            _require_storable(member, levels_left - 1)
+    elif isinstance(value, list):
+        for member in value:
+            _require_storable(member, levels_left - 1)
+
+
+def _is_same_json(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell apart what Python calls equal: 1 and true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _parsed(stored: str | None) -> dict[str, Any]:
+    try:
+        values = json.loads(stored or "{}")
+    except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
         log.warning("stored preferences are not a JSON object and were ignored")

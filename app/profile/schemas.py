@@ -1,9 +1,10 @@
-"""Query and payload of /auth/me."""
+"""Query and payload of /auth/me; what changes profile and preferences."""
 
 from marshmallow import Schema, fields, validate
 
+from app.profile.preferences import CHOICES
 from app.users.schemas import AccountBase, ProfileInfo
-from app.web.schema import RequestSchema, Text
+from app.web.schema import RequestSchema, Switch, Text
 
 
 class MeQuerySchema(RequestSchema):
@@ -16,6 +17,42 @@ class MeQuerySchema(RequestSchema):
     )
 
 
+class UpdateProfileSchema(RequestSchema):
+    """PATCH /auth/profile. Absent or null changes nothing, an empty text clears."""
+
+    display_name = Text(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "at most 64 characters once surrounding space is trimmed"},
+    )
+
+
+def _text(description: str) -> Text:
+    return Text(load_default=None, allow_none=True, metadata={"description": description})
+
+
+def _choice(name: str) -> Text:
+    return _text(f"one of {', '.join(CHOICES[name])}")
+
+
+class UpdatePreferencesSchema(RequestSchema):
+    """PATCH /auth/preferences. A built-in key that is absent or null stays as it is."""
+
+    theme_mode = _choice("theme_mode")
+    color_preset = _text("#rrggbb, or blue, green, purple, orange")
+    view_mode = _choice("view_mode")
+    browser_open_mode = _choice("browser_open_mode")
+    sort_by = _choice("sort_by")
+    sort_order = _choice("sort_order")
+    language = _text("a BCP 47 tag")
+    display_time_zone = _text("an IANA time zone, or browser")
+    storage_event_stream_enabled = Switch(load_default=None, allow_none=True)
+    custom = fields.Dict(
+        load_default=dict, metadata={"description": "keys to set, each to any JSON value"}
+    )
+    remove_custom_keys = fields.List(Text(), load_default=list)
+
+
 class Preferences(Schema):
     """Every built-in preference, null while unset; `custom` only when there are any."""
 
@@ -25,7 +62,7 @@ class Preferences(Schema):
     browser_open_mode = fields.String(required=True, allow_none=True)
     sort_by = fields.String(required=True, allow_none=True)
     sort_order = fields.String(
-        required=True, allow_none=True, validate=validate.OneOf(["asc", "desc"])
+        required=True, allow_none=True, validate=validate.OneOf(CHOICES["sort_order"])
     )
     language = fields.String(required=True, allow_none=True)
     display_time_zone = fields.String(required=True, allow_none=True)

@@ -1,17 +1,32 @@
-"""/auth/me."""
+"""/auth/me, /auth/profile and /auth/preferences."""
 
 from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.profile import field_groups, responses
-from app.profile.errors import FieldGroupUnknown
-from app.profile.schemas import MeData, MeQuerySchema
+from app.profile import field_groups, preferences, responses, service
+from app.profile.errors import (
+    CustomPreferencesInvalid,
+    DisplayNameInvalid,
+    FieldGroupUnknown,
+    PreferenceInvalid,
+    PreferencesTooLarge,
+)
+from app.profile.schemas import (
+    MeData,
+    MeQuerySchema,
+    Preferences,
+    UpdatePreferencesSchema,
+    UpdateProfileSchema,
+)
+from app.users import responses as users
+from app.users.schemas import ProfileInfo
 from app.web.envelope import ok
 from app.web.operation import answers
+from app.web.peer import client
 from app.web.principal import Principal, login_required
-from app.web.request import query_args
+from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 
 bp = Blueprint("profile", __name__, url_prefix="/api/v1/auth")
@@ -25,3 +40,23 @@ def me(principal: Principal, query: dict[str, Any]) -> ResponseReturnValue:
     """Return the signed-in account, whole or the groups named in `fields`."""
     groups = field_groups.selected(query["fields_"])
     return ok(responses.me(runtime(), principal, principal.account.preferences, groups))
+
+
+@bp.patch("/profile")
+@login_required()
+@json_body(UpdateProfileSchema)
+@answers(ProfileInfo(), errors=(DisplayNameInvalid,))
+def update_profile(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+    """Change the name the account shows."""
+    rt = runtime()
+    return ok(users.profile(rt, service.update_profile(rt, principal, **body, client=client())))
+
+
+@bp.patch("/preferences")
+@login_required()
+@json_body(UpdatePreferencesSchema)
+@answers(Preferences(), errors=(PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge))
+def update_preferences(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+    """Change some preferences; all others stay as they are."""
+    stored = service.update_preferences(runtime(), principal, body, client())
+    return ok(preferences.shown_whole(stored))

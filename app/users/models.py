@@ -24,6 +24,14 @@ class Status(StrEnum):
     DISABLED = "disabled"
 
 
+class AvatarSource(StrEnum):
+    """Where an account's avatar comes from (decision A18)."""
+
+    UPLOADED = "uploaded"
+    GRAVATAR = "gravatar"
+    NONE = "none"
+
+
 class User(Base):
     """One account.
 
@@ -65,7 +73,11 @@ class User(Base):
 
 
 class UserProfile(Base):
-    """How an account shows itself; a missing row means no name and no avatar."""
+    """How an account shows itself; a missing row means no name and no avatar.
+
+    `avatar_version` advances with every change of the avatar. `avatar_key` names the folder of the
+    uploaded files, which stay when the source is switched away; None while there are none.
+    """
 
     __tablename__ = "user_profiles"
 

@@ -5,10 +5,9 @@ from typing import Any
 
 from app.core.runtime import Runtime
 from app.settings import keys
-from app.users.models import Account
+from app.users.models import Account, AvatarSource
 from app.web.schema import timestamp
 
-NO_AVATAR = "none"
 AVATAR_SIZES = (512, 1024)
 
 
@@ -36,7 +35,7 @@ def quota(account: Account) -> dict[str, Any]:
 
 def profile(rt: Runtime, account: Account) -> dict[str, Any]:
     """Return name and avatar as their owner sees them."""
-    source = account.avatar_source or NO_AVATAR
+    source = account.avatar_source or AvatarSource.NONE
     version = account.avatar_version or 0
     urls = {f"url_{size}": _avatar_url(rt, account, source, size) for size in AVATAR_SIZES}
     return {
@@ -52,9 +51,9 @@ def user_info(rt: Runtime, account: Account) -> dict[str, Any]:
 
 def _avatar_url(rt: Runtime, account: Account, source: str, size: int) -> str | None:
     """Return an address relative to the API's base for an upload, absolute for a gravatar."""
-    if source == "uploaded" and account.avatar_key:
+    if source == AvatarSource.UPLOADED and account.avatar_key:
         return f"/auth/profile/avatar/{size}?v={account.avatar_version}"
-    if source == "gravatar":
+    if source == AvatarSource.GRAVATAR:
         # Gravatar's own name for an address; nothing is protected by this digest.
         name = hashlib.md5(account.email.encode(), usedforsecurity=False).hexdigest()
         base_url = rt.settings.get(keys.GRAVATAR_BASE_URL).strip().rstrip("/")

@@ -3,7 +3,7 @@
 from marshmallow import Schema, fields, validate
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
-from app.users.models import Role, Status
+from app.users.models import AvatarSource, Role, Status
 from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
@@ -18,7 +18,7 @@ class NewAccountSchema(RequestSchema):
 class AvatarInfo(Schema):
     """Where the avatar comes from; the addresses are null without one."""
 
-    source = fields.String(required=True, validate=validate.OneOf(["uploaded", "gravatar", "none"]))
+    source = fields.String(required=True, validate=validate.OneOf(list(AvatarSource)))
     url_512 = fields.String(required=True, allow_none=True)
     url_1024 = fields.String(required=True, allow_none=True)
     version = fields.Integer(required=True)

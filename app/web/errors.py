@@ -17,10 +17,13 @@ from app.core.errors import (
     DatabaseUnavailable,
     Forbidden,
     Gone,
+    InsufficientStorage,
     Misconfigured,
     NotFound,
+    PreconditionFailed,
     RateLimited,
     RedisUnavailable,
+    ServerFault,
     TooLarge,
     Unauthenticated,
     Unavailable,
@@ -36,10 +39,13 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
     NotFound: HTTPStatus.NOT_FOUND,
     Conflict: HTTPStatus.CONFLICT,
     Gone: HTTPStatus.GONE,
+    PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    ServerFault: HTTPStatus.INTERNAL_SERVER_ERROR,
     Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    InsufficientStorage: HTTPStatus.INSUFFICIENT_STORAGE,
 }
 RETRY_SOON_SECONDS = 2
 FAILURE_CODE = "gatehouse.failure_code"

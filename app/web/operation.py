@@ -26,11 +26,13 @@ class Operation:
     """One route as its decorators describe it.
 
     `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
-    `other_data` are further shapes of a success that depends on the account.
+    `other_data` are further shapes of a success that depends on the account. `has_file` tells of a
+    multipart body with a file.
     """
 
     access: Access | None = None
     body: type[Schema] | None = None
+    has_file: bool = False
     query: type[Schema] | None = None
     data: Payload | None = None
     other_data: tuple[Payload, ...] = ()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -10,7 +11,9 @@ from flask.typing import ResponseReturnValue
 from marshmallow import Schema, ValidationError
 
 from app.core.errors import BadRequest, TooLarge
+from app.core.multipart import READ_BYTES, BodyUnreadable, MultipartBody
 from app.web.operation import View, operation_of
+from app.web.runtime import runtime
 
 JSON_BODY_LIMIT = 1024 * 1024
 
@@ -51,6 +54,50 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
         return load_and_call
 
     return decorate
+
+
+def file_body(view: View) -> View:
+    """Pass the multipart body to the view as `upload`, unread.
+
+    What the view leaves unread is thrown away before it answers: a connection that is closed with
+    data on its way would be reset, and the client might never see the answer (decision E13).
+    """
+
+    @wraps(view)
+    def open_and_call(**arguments: Any) -> ResponseReturnValue:
+        body = _multipart_body()
+        try:
+            return view(upload=body, **arguments)
+        finally:
+            with suppress(BodyUnreadable):
+                while body.read(READ_BYTES):
+                    runtime().clock.sleep(0)
+
+    operation_of(open_and_call).has_file = True
+    return open_and_call
+
+
+def _multipart_body() -> MultipartBody:
+    is_multipart = request.mimetype == "multipart/form-data"
+    boundary = request.mimetype_params.get("boundary") if is_multipart else None
+    request.max_content_length = None
+    stream, missing = request.stream, request.content_length
+
+    def read(size: int) -> bytes:
+        nonlocal missing
+        try:
+            chunk = stream.read(size)
+        # A server's own errors about broken framing are of no common kind.
+        except Exception as error:
+            raise BodyUnreadable from error
+        if missing is not None:
+            # A server hands on the end of a connection as the end of its last body.
+            missing -= len(chunk)
+            if not chunk and missing > 0:
+                raise BodyUnreadable
+        return chunk
+
+    return MultipartBody(boundary, read)
 
 
 def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 
+from app.core.texts import is_storable
+
 INT64 = 2**63
 # What a name, an address or a token may be long as a request carries it: far longer than any is, so
 # that what has the wrong shape is refused as such and not as a malformed body.
@@ -32,7 +34,7 @@ class Text(fields.String):
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
         if not isinstance(value, str):
             raise ValidationError("must be a text")
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        if not is_storable(value):
             raise ValidationError("must not contain NUL or unpaired surrogates")
         return value
 

@@ -2,6 +2,7 @@
 
 from bench.lab import Scenario
 from bench.scenarios import (
+    avatars,
     external_auth,
     logins,
     mails,
@@ -14,6 +15,7 @@ from bench.scenarios import (
 
 SCENARIOS: tuple[Scenario, ...] = (
     *requests.SCENARIOS,
+    *avatars.SCENARIOS,
     *logins.SCENARIOS,
     *second_factors.SCENARIOS,
     *passkeys.SCENARIOS,

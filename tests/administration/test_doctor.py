@@ -75,6 +75,7 @@ def test_healthy_installation_passes_the_strict_examination(line):
         "configuration",
         "instance folder",
         "keys",
+        "avatars",
         "password hash",
         "redis",
         "database",

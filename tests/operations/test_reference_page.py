@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.support import images
 from tests.support.browser import Step, needs_chromium
 
 PASSWORD = "a first password"
@@ -102,3 +103,25 @@ def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
         "200"
     )
     expect(page.locator("#account")).to_have_text("Signed out")
+
+
+def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
+    set_up_and_sign_in(page)
+    upload = page.locator("#operations-Avatars-avatars_upload_post")
+    upload.locator(".opblock-summary-control").click()
+    picture = images.encoded(images.quarters(), "GIF")
+    upload.locator("input[type=file]").set_input_files(
+        {"name": "me.gif", "mimeType": "image/gif", "buffer": picture}
+    )
+    upload.get_by_role("button", name="Execute").click()
+    expect(upload.locator(".live-responses-table .response").first).to_contain_text(
+        '"applied": true'
+    )
+
+    show = page.locator("#operations-Avatars-avatars_show_get")
+    show.locator(".opblock-summary-control").click()
+    show.get_by_placeholder("size").fill("512")
+    show.get_by_role("button", name="Execute").click()
+    shown = show.locator(".live-responses-table img")
+    expect(shown).to_be_visible()
+    assert shown.evaluate("img => img.decode().then(() => img.naturalWidth)") == 512

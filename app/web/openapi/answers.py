@@ -11,6 +11,7 @@ from app.core.errors import (
     NotFound,
     RateLimited,
     RedisUnavailable,
+    ServerFault,
     TooLarge,
 )
 from app.web.errors import status_of
@@ -66,11 +67,8 @@ class MethodNotAllowed(NotFound):
     message = "The endpoint does not take this method."
 
 
-class Unexpected(AppError):
+class Unexpected(ServerFault):
     """A fault of the service; the request id leads to it in the log."""
-
-    code = ErrorCode.INTERNAL_SERVER_ERROR
-    message = "Internal Server Error"
 
 
 # What reads alike wherever it occurs, by the name of its component.
@@ -86,7 +84,9 @@ SHARED: dict[str, tuple[HTTPStatus, Errors]] = {
 
 def responses(operation: Operation, refusals: Iterable[type[AppError]], data: Any) -> Answer:
     """Return every answer of an operation by status; `data` is the payload's schema or None."""
-    by_status: dict[HTTPStatus, list[type[AppError]]] = {}
+    by_status: dict[HTTPStatus, list[type[AppError]]] = {
+        HTTPStatus.INTERNAL_SERVER_ERROR: [Unexpected]
+    }
     for error in refusals:
         by_status.setdefault(status_of(error), []).append(error)
     if operation.access and (operation.is_enveloped or operation.is_redirect):

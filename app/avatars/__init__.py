@@ -1,0 +1,1 @@
+"""The avatar: uploaded, rendered, published, switched and sent."""

@@ -1,0 +1,260 @@
+"""The frame sizes inside an AVIF file, read before a decoder sees it.
+
+An AVIF file tells its size twice: in the container, which is what Pillow reports, and in the AV1
+stream, which is what the decoder makes room for. A file of a kilobyte can promise 100 x 100 pixels
+in the first and hold 16384 x 16384 in the second: half a gigabyte. So every stream is looked at.
+
+Source: ISO/IEC 14496-12 (boxes), ISO/IEC 23008-12 (items), AV1 specification §5.3 to §5.5.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SEQUENCE_HEADER = 1
+CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
+DEEPEST_BOX = 8
+# An honest file has some dozens of boxes and units; a hostile one could have millions.
+MOST_STEPS = 20_000
+LONGEST_SEQUENCE_HEADER = 256
+
+
+class Unreadable(Exception):
+    """The file is not built as its format wants it."""
+
+
+class Steps:
+    """How much of the file may still be looked at."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._steps = MOST_STEPS
+        self._bytes = most_bytes
+
+    def take(self, size: int = 0) -> None:
+        """Count a step, and what it copies. Raises: Unreadable when it was one too many."""
+        self._steps -= 1
+        self._bytes -= size
+        if self._steps < 0 or self._bytes < 0:
+            raise Unreadable
+
+
+@dataclass
+class Reader:
+    """Big-endian numbers from a piece of the file; reading past its end is Unreadable."""
+
+    data: memoryview
+    at: int = 0
+
+    def number(self, size: int) -> int:
+        """Return the number in the next `size` bytes; 0 for none."""
+        return int.from_bytes(self.take(size), "big")
+
+    def take(self, size: int) -> memoryview:
+        """Return the next `size` bytes."""
+        piece = self.data[self.at : self.at + size]
+        if len(piece) != size:
+            raise Unreadable
+        self.at += size
+        return piece
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return len(self.data) - self.at
+
+
+class Bits:
+    """Numbers of any count of bits, the highest first."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._value = int.from_bytes(data, "big")
+        self._left = 8 * len(data)
+
+    def number(self, count: int) -> int:
+        """Return the number in the next `count` bits."""
+        self._left -= count
+        if self._left < 0:
+            raise Unreadable
+        return (self._value >> self._left) & ((1 << count) - 1)
+
+    def variable(self) -> int:
+        """Return a number whose length is told by the zeros before it (AV1 §4.10.3)."""
+        zeros = 0
+        while not self.number(1):
+            zeros += 1
+        return self.number(zeros) + (1 << zeros) - 1 if zeros < 32 else (1 << 32) - 1
+
+
+def largest_side(content: memoryview) -> int:
+    """Return the longest side any frame of the file's AV1 streams can have.
+
+    Raises: Unreadable, also when there is no stream at all.
+    """
+    # The items of an honest file do not overlap: together they are no longer than the file.
+    steps = Steps(len(content))
+    sides = [side for stream in _streams(content, steps) for side in _sides(stream, steps)]
+    if not sides:
+        raise Unreadable
+    return max(sides)
+
+
+# --- containers --------------------------------------------------------------------------------
+
+
+def _streams(content: memoryview, steps: Steps) -> Iterator[memoryview]:
+    """Yield the AV1 data of every image item, and the first sample of every track."""
+    for kind, body in _boxes(content, steps):
+        if kind == b"meta":
+            yield from _items(content, body, steps)
+    for table in _sample_tables(content, steps):
+        yield _first_sample(content, table)
+
+
+def _boxes(data: memoryview, steps: Steps) -> Iterator[tuple[bytes, memoryview]]:
+    reader = Reader(data)
+    while reader.left >= 8:
+        steps.take()
+        start, size, kind = reader.at, reader.number(4), bytes(reader.take(4))
+        if size == 1:
+            size = reader.number(8)
+        elif size == 0:  # up to the end
+            size = len(data) - start
+        header = reader.at - start
+        if size < header:
+            raise Unreadable
+        yield kind, reader.take(size - header)
+
+
+def _items(content: memoryview, meta: memoryview, steps: Steps) -> Iterator[memoryview]:
+    boxes = dict(_boxes(meta[4:], steps))
+    if b"iloc" not in boxes or b"iinf" not in boxes:
+        return
+    images = set(_image_items(boxes[b"iinf"], steps))
+    for item_id, extents in _locations(content, boxes[b"iloc"], boxes.get(b"idat"), steps):
+        if item_id in images:
+            steps.take(sum(map(len, extents)))
+            yield memoryview(b"".join(extents))
+
+
+def _image_items(iinf: memoryview, steps: Steps) -> Iterator[int]:
+    """Yield the ids of the items that are AV1 images."""
+    version = iinf[0] if len(iinf) else 0
+    for kind, entry in _boxes(iinf[6 if version == 0 else 8 :], steps):
+        if kind != b"infe":
+            continue
+        reader = Reader(entry)
+        version = reader.number(4) >> 24
+        item_id = reader.number(4 if version == 3 else 2)
+        reader.number(2)  # protection
+        if version >= 2 and bytes(reader.take(4)) == b"av01":
+            yield item_id
+
+
+def _locations(
+    content: memoryview, iloc: memoryview, idat: memoryview | None, steps: Steps
+) -> Iterator[tuple[int, list[memoryview]]]:
+    """Yield each item's id and the pieces of the file that make it up."""
+    reader = Reader(iloc)
+    version = reader.number(4) >> 24
+    sizes = reader.number(2)
+    offset_size, length_size, base_size = sizes >> 12, (sizes >> 8) & 15, (sizes >> 4) & 15
+    index_size = sizes & 15 if version else 0
+    for _ in range(reader.number(4 if version == 2 else 2)):
+        steps.take()
+        item_id = reader.number(4 if version == 2 else 2)
+        method = reader.number(2) & 15 if version else 0
+        reader.number(2)  # data reference
+        base = reader.number(base_size)
+        source = content if method == 0 else idat if method == 1 else None
+        extents = []
+        for _ in range(reader.number(2)):
+            steps.take()
+            reader.number(index_size)
+            offset, length = base + reader.number(offset_size), reader.number(length_size)
+            if source is None:
+                raise Unreadable
+            extents.append(Reader(source, offset).take(length or max(0, len(source) - offset)))
+        yield item_id, extents
+
+
+def _sample_tables(
+    data: memoryview, steps: Steps, depth: int = 0
+) -> Iterator[dict[bytes, memoryview]]:
+    for kind, body in _boxes(data, steps):
+        if kind == b"stbl":
+            yield dict(_boxes(body, steps))
+        elif kind in CONTAINERS and depth < DEEPEST_BOX:
+            yield from _sample_tables(body, steps, depth + 1)
+
+
+def _first_sample(content: memoryview, table: dict[bytes, memoryview]) -> memoryview:
+    sizes = Reader(table.get(b"stsz", memoryview(b"")), 4)
+    size = sizes.number(4)
+    if sizes.number(4) and size == 0:
+        size = sizes.number(4)
+    is_wide = b"co64" in table
+    offsets = Reader(table.get(b"co64" if is_wide else b"stco", memoryview(b"")), 4)
+    if not offsets.number(4):
+        raise Unreadable
+    return Reader(content, offsets.number(8 if is_wide else 4)).take(size)
+
+
+# --- streams -----------------------------------------------------------------------------------
+
+
+def _sides(stream: memoryview, steps: Steps) -> Iterator[int]:
+    """Yield the sides that the sequence headers of a stream allow (AV1 §5.3, §5.5)."""
+    reader = Reader(stream)
+    while reader.left:
+        steps.take()
+        header = reader.number(1)
+        if header & 4:
+            reader.number(1)  # extension
+        size = _leb128(reader) if header & 2 else reader.left
+        body = reader.take(size)
+        if (header >> 3) & 15 == SEQUENCE_HEADER:
+            yield from _sequence_sides(Bits(body[:LONGEST_SEQUENCE_HEADER]))
+
+
+def _leb128(reader: Reader) -> int:
+    value = 0
+    for position in range(8):
+        byte = reader.number(1)
+        value |= (byte & 127) << (7 * position)
+        if not byte & 128:
+            return value
+    raise Unreadable
+
+
+def _sequence_sides(bits: Bits) -> Iterator[int]:
+    bits.number(4)  # seq_profile, still_picture
+    is_reduced = bits.number(1)
+    if is_reduced:
+        bits.number(5)
+    else:
+        _skip_operating_points(bits)
+    widths = bits.number(4) + 1, bits.number(4) + 1
+    for width in widths:
+        yield bits.number(width) + 1
+        # A frame of its own size may use all of these bits, whatever the sequence promised.
+        if not is_reduced:
+            yield 1 << (width - 1)
+
+
+def _skip_operating_points(bits: Bits) -> None:
+    delay_length = 0
+    if bits.number(1):  # timing_info_present_flag
+        bits.number(64)
+        if bits.number(1):
+            bits.variable()
+        if bits.number(1):  # decoder_model_info_present_flag
+            delay_length = bits.number(5) + 1
+            bits.number(32 + 5 + 5)
+    has_initial_delay = bits.number(1)
+    for _ in range(bits.number(5) + 1):
+        bits.number(12)
+        if bits.number(5) > 7:
+            bits.number(1)
+        if delay_length and bits.number(1):
+            bits.number(2 * delay_length + 1)
+        if has_initial_delay and bits.number(1):
+            bits.number(4)

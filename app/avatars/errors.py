@@ -1,0 +1,98 @@
+"""Refusals about avatars (spec 04 §3; decisions A18, A19, E13)."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import (
+    BadRequest,
+    InsufficientStorage,
+    NotFound,
+    PreconditionFailed,
+    ServerFault,
+)
+
+
+class FileRequired(BadRequest):
+    """The body has no part with a file name, or an empty file."""
+
+    code = ErrorCode.AVATAR_FILE_REQUIRED
+    message = "An image file is required."
+
+
+class UploadReadFailed(BadRequest):
+    """The body is no complete multipart/form-data body."""
+
+    code = ErrorCode.AVATAR_UPLOAD_READ_FAILED
+    message = "The upload could not be read as multipart/form-data."
+
+
+class FileTooLarge(BadRequest):
+    """The file, or what was sent beside it, has more bytes than allowed."""
+
+    code = ErrorCode.FILE_TOO_LARGE
+    message = "The image file is too large."
+
+
+class FileTypeNotAllowed(BadRequest):
+    """The content is no image of an accepted format, or a damaged one."""
+
+    code = ErrorCode.FILE_TYPE_NOT_ALLOWED
+    message = "This is not a PNG, JPEG, WebP, GIF, BMP, TIFF or AVIF image that can be read."
+
+
+class EmptyImage(BadRequest):
+    """The image has no pixels."""
+
+    code = ErrorCode.AVATAR_EMPTY_IMAGE
+    message = "The image is empty."
+
+
+class ImageTooLarge(BadRequest):
+    """A side of the image is over the limit; found before any pixel is decoded."""
+
+    code = ErrorCode.AVATAR_RENDER_FAILED
+    message = "An avatar has at most 1024 pixels on each side."
+
+
+class RenderFailed(ServerFault):
+    """The image was read but could not be resized or written as WebP."""
+
+    code = ErrorCode.AVATAR_RENDER_FAILED
+    message = "The avatar could not be rendered."
+
+
+class ProcessorUnavailable(PreconditionFailed):
+    """The installed image library cannot read the format or write WebP."""
+
+    code = ErrorCode.AVATAR_PROCESSOR_UNAVAILABLE
+    message = "This installation cannot process this image format."
+
+
+class StorageFailed(ServerFault):
+    """The folder of the avatars cannot be written or read."""
+
+    code = ErrorCode.STORAGE_UNKNOWN
+    message = "Storage Driver Error"
+
+
+class QuotaExceeded(InsufficientStorage):
+    """The account's quota has no room for the two files."""
+
+    code = ErrorCode.STORAGE_QUOTA_EXCEEDED
+    message = "The storage quota is exceeded."
+
+
+class NothingUploaded(BadRequest):
+    """There is no uploaded avatar to switch back to."""
+
+    message = "There is no uploaded avatar. Upload one first."
+
+
+class SizeUnknown(BadRequest):
+    """An avatar has no such size."""
+
+    message = "An avatar has the sizes 512 and 1024."
+
+
+class AvatarNotFound(NotFound):
+    """The account shows no uploaded avatar."""
+
+    message = "There is no uploaded avatar."

@@ -1,0 +1,133 @@
+"""Published avatars on the disk: `user/<id>/<name>/512.webp` and `1024.webp`.
+
+Every function that touches the disk waits for it and runs in a native thread (`rt.disk`).
+
+Invariant: a path is made of the account's id and a name that this module made, and nothing else.
+The name is new with every upload, so a folder, once in place, never changes what it holds.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from app.core.tokens import random_hex
+from app.users.models import Account
+
+# The owner's group may read them: a proxy that sends them itself is often another user.
+FOLDER_MODE = 0o750
+FILE_MODE = 0o640
+_NAME = re.compile(r"v[0-9]{1,10}-[0-9a-f]{32}")
+
+
+def new_name(version: int) -> str:
+    """Return a name nobody ever used; the version is there for people who look at the disk."""
+    return f"v{version}-{random_hex()}"
+
+
+def key(user_id: int, name: str) -> str:
+    """Return what the account's row keeps."""
+    return f"user/{user_id}/{name}"
+
+
+def name_of(account: Account) -> str | None:
+    """Return the name of the account's files; None without any, or where the row is damaged."""
+    head, _, name = (account.avatar_key or "").rpartition("/")
+    is_ours = head == f"user/{account.id}" and _NAME.fullmatch(name)
+    return name if is_ours else None
+
+
+def path(root: Path, user_id: int, name: str, size: int) -> Path:
+    """Return where one file is."""
+    return _folder_of(root, user_id) / name / f"{size}.webp"
+
+
+def are_there(root: Path, user_id: int, name: str) -> bool:
+    """Tell whether an avatar has its files."""
+    return (_folder_of(root, user_id) / name).is_dir()
+
+
+def put_in_place(rendered: Path, root: Path, user_id: int, name: str) -> None:
+    """Move a folder of finished files to where they are served from; no crash undoes it afterwards.
+
+    The files themselves were written through to the disk before; here it is the folders' turn.
+    """
+    folder = _folder_of(root, user_id)
+    _make(folder.parent)
+    _make(folder)
+    rendered.rename(folder / name)
+    sync_folder(folder)
+
+
+def remove(root: Path, user_id: int, name: str) -> None:
+    """Remove one avatar's files, and the account's folder if it was the last."""
+    shutil.rmtree(_folder_of(root, user_id) / name)
+    with suppress(OSError):
+        _folder_of(root, user_id).rmdir()
+
+
+def remove_all_but(root: Path, user_id: int, names: list[str], kept: str | None) -> int:
+    """Remove those of `names` that are not `kept`; return how many."""
+    removed = 0
+    for name in names:
+        if name != kept:
+            with suppress(FileNotFoundError):
+                remove(root, user_id, name)
+                removed += 1
+    with suppress(OSError):
+        _folder_of(root, user_id).rmdir()
+    return removed
+
+
+def list_names(root: Path, user_id: int) -> list[str]:
+    """Return the names of everything in the account's folder."""
+    try:
+        return os.listdir(_folder_of(root, user_id))
+    except FileNotFoundError:
+        return []
+
+
+def list_users(root: Path) -> Iterator[int]:
+    """Yield the ids of the accounts that have a folder."""
+    try:
+        with os.scandir(root / "user") as entries:
+            yield from [int(entry.name) for entry in entries if entry.name.isdigit()]
+    except FileNotFoundError:
+        return
+
+
+def write_through(file: Path, content: bytes) -> None:
+    """Write a new file and return once the disk has it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    with open(descriptor, "wb") as stream:
+        os.fchmod(descriptor, FILE_MODE)  # whatever the umask
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return once the disk has the names in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that the owner's group may read."""
+    folder.mkdir(mode=FOLDER_MODE)
+    folder.chmod(FOLDER_MODE)
+
+
+def _make(folder: Path) -> None:
+    with suppress(FileExistsError):
+        make_folder(folder)
+        sync_folder(folder.parent)
+
+
+def _folder_of(root: Path, user_id: int) -> Path:
+    return root / "user" / str(user_id)

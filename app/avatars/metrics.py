@@ -1,0 +1,40 @@
+"""What is counted about avatars (spec 04 §8.1)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import Counter, Gauge, Histogram
+
+UPLOADS = Counter("avatar_uploads_total", "Uploads by what came of them.", ["outcome"])
+REJECTIONS = Counter("avatar_rejections_total", "Uploads refused, by code.", ["code"])
+SOURCE_BYTES = Histogram(
+    "avatar_source_bytes",
+    "Sizes of uploaded image files.",
+    buckets=(16_384, 65_536, 262_144, 1_048_576, 4_194_304, 10_485_760, 16_777_216),
+)
+RENDER_SECONDS = Histogram("avatar_render_duration_seconds", "Time to decode, resize and encode.")
+WAIT_SECONDS = Histogram("avatar_render_wait_duration_seconds", "Time an upload waited its turn.")
+PUBLISH_SECONDS = Histogram("avatar_publish_duration_seconds", "Time of the publishing change.")
+WAITING = Gauge(
+    "avatar_render_waiting", "Uploads waiting to be rendered.", multiprocess_mode="livesum"
+)
+ACTIVE = Gauge("avatar_render_active", "Uploads being rendered.", multiprocess_mode="livesum")
+
+_in_progress = 0
+
+
+@contextmanager
+def rendering(at_once: int) -> Iterator[None]:
+    """Count an upload as waiting or being rendered, where `at_once` can be rendered at a time."""
+    _note(1, at_once)
+    try:
+        yield
+    finally:
+        _note(-1, at_once)
+
+
+def _note(change: int, at_once: int) -> None:
+    global _in_progress
+    _in_progress += change
+    ACTIVE.set(min(_in_progress, at_once))
+    WAITING.set(max(0, _in_progress - at_once))

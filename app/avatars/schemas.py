@@ -1,0 +1,20 @@
+"""Bodies and payloads of /auth/profile/avatar."""
+
+from marshmallow import Schema, fields
+
+from app.users.models import AvatarSource
+from app.users.schemas import ProfileInfo
+from app.web.schema import RequestSchema
+
+
+class SetSourceSchema(RequestSchema):
+    """PUT /auth/profile/avatar/source."""
+
+    source = fields.Enum(AvatarSource, by_value=True, required=True)
+
+
+class UploadedData(Schema):
+    """The profile as it is now, and whether the upload became its avatar."""
+
+    profile = fields.Nested(ProfileInfo, required=True)
+    applied = fields.Boolean(required=True)

@@ -1,0 +1,109 @@
+"""One upload's place on the disk while it arrives and is rendered.
+
+Every function here waits for the disk and runs in a native thread (`rt.disk`).
+
+Invariant: a place belongs to a live upload exactly while its file is locked. The kernel lets go of
+a lock when its process ends, however it ended, and on a shared volume other machines see it, too.
+So whoever gets the lock of a place may clear it, at once and without knowing whose it was.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.core.tokens import random_uuid
+
+RENDERED = ".rendered"
+
+
+class Place:
+    """A locked file for the source, named after the account, and a folder for what is rendered."""
+
+    def __init__(self, source: Path, descriptor: int) -> None:
+        self.source = source
+        self.rendered = source.with_name(source.name + RENDERED)
+        self._descriptor = descriptor
+        self._is_kept = False
+
+    @property
+    def user_id(self) -> int:
+        """The account whose avatar this may become."""
+        return int(self.source.name.partition("-")[0])
+
+    def write(self, content: bytes) -> None:
+        """Add to the source."""
+        view = memoryview(content)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def keep(self) -> None:
+        """Have `clear` leave the source, empty, so that a later sweep looks after the account."""
+        self._is_kept = True
+
+    def clear(self) -> None:
+        """Remove everything and give up the lock; the source goes last, as it holds the lock."""
+        try:
+            shutil.rmtree(self.rendered, ignore_errors=True)
+            if self._is_kept:
+                os.ftruncate(self._descriptor, 0)
+            else:
+                self.source.unlink(missing_ok=True)
+        finally:
+            os.close(self._descriptor)
+
+
+def claim(root: Path, user_id: int) -> Place:
+    """Make a place for an upload of this account."""
+    folder = _folder(root)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        source = folder / f"{user_id}-{random_uuid()}"
+        descriptor = os.open(source, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # A sweep may have met the file before it was locked, and removed it.
+            if os.fstat(descriptor).st_nlink:
+                return Place(source, descriptor)
+        except OSError:
+            source.unlink(missing_ok=True)
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def abandoned(root: Path) -> Iterator[Place]:
+    """Yield the places of uploads whose process has ended, each locked for the caller."""
+    for name in _listed(_folder(root)):
+        source = _folder(root) / name
+        if name.endswith(RENDERED):
+            # Its source goes last. Without one, nobody is left to claim the folder.
+            if not source.with_name(name.removesuffix(RENDERED)).exists():
+                shutil.rmtree(source, ignore_errors=True)
+        elif name.partition("-")[0].isdigit() and (place := _taken_over(source)):
+            yield place
+
+
+def _taken_over(source: Path) -> Place | None:
+    try:
+        descriptor = os.open(source, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return Place(source, descriptor)
+
+
+def _folder(root: Path) -> Path:
+    return root / "staging"
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,85 @@
+"""What dead processes left, and what lies in folders that nothing names (spec 04 §8.5)."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.avatars import files, queries, service, staging
+from app.avatars.errors import StorageFailed
+from app.core.errors import DatabaseUnavailable
+from app.core.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+BATCH_USERS = 500
+STOP_SECONDS = 2.0
+# Files and rows agree again with the next cleanup; nothing is lost by waiting for it.
+FAILURES = (StorageFailed, SQLAlchemyError, DatabaseUnavailable)
+
+
+def start(rt: Runtime) -> Callable[[], None]:
+    """Sweep once in the background; return how to wait for its end."""
+
+    def run() -> None:
+        try:
+            sweep(rt)
+        except StorageFailed:
+            return  # it is in the log, and `flask doctor` tells, too
+
+    thread = threading.Thread(target=run, name="avatar-sweep", daemon=True)
+    thread.start()
+    return lambda: thread.join(timeout=STOP_SECONDS)
+
+
+def sweep(rt: Runtime) -> int:
+    """Clear up after uploads whose process was killed; return how many.
+
+    Safe beside running uploads, of other instances too: theirs are locked. An account whose upload
+    was killed may have files that its row does not name, so they are looked after, too.
+    """
+    places = service.on_disk(rt, lambda: list(staging.abandoned(rt.config.avatar_dir)))
+    return sum([_clear_up(rt, place) for place in places])
+
+
+def cleanup(rt: Runtime) -> int:
+    """Remove everything in the folder of the avatars that no account names; return how much."""
+    removed = sweep(rt)
+    user_ids = iter(service.on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
+    while batch := list(islice(user_ids, BATCH_USERS)):
+        removed += sum(service.reconcile(rt, user_id) for user_id in _suspicious(rt, batch))
+        rt.clock.sleep(0)
+    return removed
+
+
+def forget(rt: Runtime, user_id: int) -> None:
+    """Remove the files of an account that was deleted; what fails is left to the next cleanup."""
+    try:
+        service.reconcile(rt, user_id)
+    except FAILURES as error:
+        log.warning("the avatar of a deleted account is left to the next cleanup: %s", error)
+
+
+def _clear_up(rt: Runtime, place: staging.Place) -> bool:
+    try:
+        service.reconcile(rt, place.user_id)
+    except FAILURES as error:
+        log.warning("an abandoned upload is left to the next cleanup: %s", error)
+        place.keep()
+        return False
+    finally:
+        service.on_disk(rt, place.clear)
+    return True
+
+
+def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
+    """Yield the accounts whose folder holds something else than the row says."""
+    root = rt.config.avatar_dir
+    listed = service.on_disk(rt, lambda: [files.list_names(root, user) for user in user_ids])
+    with rt.reading() as connection:
+        keys = queries.list_keys(connection, user_ids)
+    for user_id, names in zip(user_ids, listed, strict=True):
+        if [files.key(user_id, name) for name in names] != [keys.get(user_id)]:
+            yield user_id

@@ -1,0 +1,90 @@
+"""/auth/profile/avatar."""
+
+from typing import Any
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from app.avatars import responses, service
+from app.avatars.errors import (
+    AvatarNotFound,
+    EmptyImage,
+    FileRequired,
+    FileTooLarge,
+    FileTypeNotAllowed,
+    ImageTooLarge,
+    NothingUploaded,
+    ProcessorUnavailable,
+    QuotaExceeded,
+    RenderFailed,
+    SizeUnknown,
+    StorageFailed,
+    UploadReadFailed,
+)
+from app.avatars.schemas import SetSourceSchema, UploadedData
+from app.core.multipart import MultipartBody
+from app.users import responses as users
+from app.users.schemas import ProfileInfo
+from app.web.envelope import ok
+from app.web.operation import answers, answers_raw
+from app.web.peer import client
+from app.web.principal import Principal, login_required
+from app.web.request import file_body, json_body
+from app.web.runtime import runtime
+
+bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
+
+
+@bp.post("/upload")
+@login_required()
+@file_body
+@answers(
+    UploadedData(),
+    errors=(
+        UploadReadFailed,
+        FileRequired,
+        FileTooLarge,
+        FileTypeNotAllowed,
+        EmptyImage,
+        ImageTooLarge,
+        ProcessorUnavailable,
+        RenderFailed,
+        StorageFailed,
+        QuotaExceeded,
+    ),
+)
+def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
+    """Upload an avatar.
+
+    The first part with a file name counts. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are told by
+    their content; a side has at most 1024 pixels. The middle square is kept. `applied` is false
+    when another upload or change of source came first; the avatar is then the other one's.
+    """
+    rt = runtime()
+    return ok(responses.uploaded(rt, service.upload(rt, principal, upload, client())))
+
+
+@bp.put("/source")
+@login_required()
+@json_body(SetSourceSchema)
+@answers(ProfileInfo(), errors=(NothingUploaded, StorageFailed))
+def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+    """Choose where the avatar comes from; an uploaded one is kept for switching back."""
+    rt = runtime()
+    return ok(users.profile(rt, service.set_source(rt, principal, **body, client=client())))
+
+
+@bp.get("/<size>")
+@login_required()
+@answers_raw(
+    responses.MEDIA_TYPE, is_conditional=True, errors=(SizeUnknown, AvatarNotFound, StorageFailed)
+)
+def show(principal: Principal, size: str) -> ResponseReturnValue:
+    """Return the uploaded avatar, 512 or 1024 pixels wide."""
+    rt = runtime()
+    picture = service.picture(principal.account, size)
+    if responses.is_held_by_client(picture):
+        return responses.not_modified(picture)
+    if rt.config.avatar_accel:
+        return responses.by_proxy(rt, service.found(rt, picture))
+    return responses.content(*service.read(rt, picture))

@@ -1,0 +1,71 @@
+"""Use cases of the own profile and preferences (spec 04 §1.3, §2)."""
+
+import unicodedata
+from typing import Any
+
+from app.audit.models import Action
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.profile import preferences, queries
+from app.profile.errors import DisplayNameInvalid
+from app.sessions import service as sessions
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.models import Account
+from app.web.principal import Principal
+
+LONGEST_DISPLAY_NAME = 64
+
+
+def update_profile(
+    rt: Runtime, principal: Principal, *, display_name: str | None, client: Client
+) -> Account:
+    """Change the display name and return the account; None changes nothing, empty text clears it.
+
+    Raises: DisplayNameInvalid; AccountDisabled, TokenInvalid when that happened meanwhile.
+    """
+    name = None if display_name is None else _normalised(display_name)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        if display_name is not None and name != account.display_name:
+            queries.set_display_name(session, account.id, name, now)
+        told = {} if display_name is None else {"display_name": name}
+        users.record(rt, session, Action.USER_UPDATE_PROFILE, account, client, told)
+        return users.get(session, account.id)
+
+
+def update_preferences(
+    rt: Runtime, principal: Principal, wanted: dict[str, Any], client: Client
+) -> str | None:
+    """Merge a change into the preferences and return them as they are stored.
+
+    Concurrent changes are merged one after the other, so none undoes another's keys.
+    Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled,
+    TokenInvalid when that happened meanwhile.
+    """
+    change = preferences.checked(**wanted)
+    now = rt.clock.now()
+    with rt.transaction() as session:
+        account = sessions.hold(rt, session, principal)
+        merged = change.merged_into(account.preferences)
+        if merged != account.preferences:
+            users_queries.set_columns(session, account.id, now, preferences=merged)
+        told = {
+            "changed_fields": list(change.built_in),
+            "custom_upsert_count": len(change.custom),
+            "custom_remove_count": len(change.removed),
+        }
+        users.record(rt, session, Action.USER_UPDATE_PREFERENCES, account, client, told)
+    return merged
+
+
+def _normalised(typed: str) -> str | None:
+    """Return the name to store; None for one of spaces only.
+
+    Raises: DisplayNameInvalid.
+    """
+    name = typed.strip()
+    if len(name) > LONGEST_DISPLAY_NAME or any(unicodedata.category(c) == "Cc" for c in name):
+        raise DisplayNameInvalid
+    return name or None

@@ -1,0 +1,37 @@
+"""What tests of avatars look at: the folder they are kept in."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.core.runtime import Runtime
+
+
+@pytest.fixture
+def folder(rt: Runtime) -> Path:
+    """The folder of the avatars."""
+    return rt.config.avatar_dir
+
+
+@pytest.fixture
+def staged(folder: Path) -> Callable[[], list[str]]:
+    """What is left in staging."""
+
+    def names() -> list[str]:
+        staging = folder / "staging"
+        return sorted(entry.name for entry in staging.rglob("*")) if staging.exists() else []
+
+    return names
+
+
+@pytest.fixture
+def published(folder: Path) -> Callable[[], list[str]]:
+    """The published files, without the part of their names that is random."""
+
+    def names() -> list[str]:
+        files = (folder / "user").rglob("*.webp")
+        parts = (file.relative_to(folder).parts for file in files)
+        return sorted(f"{user}/{version.split('-')[0]}/{file}" for _, user, version, file in parts)
+
+    return names

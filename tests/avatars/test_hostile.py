@@ -1,0 +1,272 @@
+"""Files that are no pictures, or pictures nobody should draw."""
+
+import io
+import random
+import resource
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from app.avatars import av1_sizes, rendering
+from app.core.errors import AppError
+from tests.support.images import (
+    BLUE,
+    RED,
+    encoded,
+    forged_avif,
+    photo,
+    plain,
+    png_bomb,
+    png_chunk,
+    png_of,
+    quarters,
+    shown,
+    upload,
+)
+
+KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
+MEBIBYTE = 2**20
+
+# Pillow tells of damage by warnings, too; a server only writes them down.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process ever had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def refused(client, content, *codes):
+    """Insist that an upload is refused, and that the avatar is still the one before."""
+    answer = upload(client, content)
+    assert (answer.status, answer.code) in {(400, code) for code in codes}, answer
+    return answer
+
+
+@pytest.fixture
+def client(signed_in):
+    """A client whose account has an avatar, which must survive."""
+    upload(signed_in, plain(BLUE)).ok()
+    return signed_in
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request, client, user, staged, published):
+    """After every test: the avatar of before, and nothing beside it."""
+    yield
+    assert shown(client).getpixel((256, 256)) == BLUE
+    assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
+    assert staged() == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\0",
+        b"GIF89a",
+        b"\xff\xd8\xff",
+        b"RIFF\0\0\0\0WEBP",
+        b"BM",
+        b"II*\0",
+        b"\0\0\0\x18ftypavif",
+        b"\x89PNG\r\n\x1a\n",
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>",
+        b"%PDF-1.7",
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n",
+        b"P6 2 2 255 " + bytes(12),
+        b"\0\0\1\0\1\0\x10\x10\0\0\1\0\x20\0",
+        b"<html><script>alert(1)</script></html>",
+        random.Random("no picture").randbytes(10_000),
+    ],
+    ids=lambda content: repr(content[:12]),
+)
+def test_what_is_no_accepted_picture_is_refused(client, content):
+    refused(client, content, "file.type_not_allowed")
+
+
+@pytest.mark.parametrize("kind", ["PPM", "ICO", "TGA", "PCX", "DDS", "ICNS", "PDF", "JPEG2000"])
+def test_formats_that_pillow_knows_but_we_do_not_take_are_refused(client, kind):
+    refused(client, encoded(quarters(), kind), "file.type_not_allowed")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kept", [0.02, 0.3, 0.6, 0.9])
+def test_a_truncated_file_is_refused(client, kind, kept):
+    content = encoded(photo(200), kind)
+    refused(client, content[: int(len(content) * kept)], "file.type_not_allowed")
+
+
+@pytest.mark.parametrize("size", [(1025, 1), (1, 1025), (1025, 1025), (1024, 1025), (1500, 1400)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_side_over_the_limit_is_refused(client, kind, size):
+    refused(client, encoded(Image.new("RGB", size, RED), kind), "avatar.render_failed")
+
+
+def with_size(content: bytes, kind: str, width: int, height: int) -> bytes:
+    """Return the file with another size in its header."""
+    if kind == "PNG":
+        header = content[16:29]
+        changed = struct.pack(">II", width, height) + header[8:]
+        return content[:8] + png_chunk(b"IHDR", changed) + content[33:]
+    places = {
+        "GIF": (6, "<HH", None),
+        "BMP": (18, "<ii", None),
+        "WEBP": (24, None, None),
+        "JPEG": (content.find(b"\xff\xc0") + 5, ">HH", "swapped"),
+        "AVIF": (content.find(b"ispe") + 8, ">II", None),
+    }
+    at, form, order = places[kind]
+    if kind == "WEBP":
+        assert content[12:16] == b"VP8X"
+        packed = struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3]
+    else:
+        sides = (height, width) if order else (width, height)
+        packed = struct.pack(form, *sides)
+    return content[:at] + packed + content[at + len(packed) :]
+
+
+@pytest.mark.parametrize("sides", [(16_000, 16_000), (16_383, 1), (1, 16_383), (1025, 1024)])
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "BMP", "WEBP", "JPEG", "AVIF"])
+def test_a_header_that_promises_too_much_is_not_believed(client, kind, sides):
+    image = quarters().convert("RGBA" if kind == "WEBP" else "RGB")
+    image.putalpha(100) if kind == "WEBP" else None
+    content = with_size(encoded(image, kind), kind, *sides)
+    before = peak_bytes()
+    refused(client, content, "avatar.render_failed", "file.type_not_allowed")
+    assert peak_bytes() - before < 16 * MEBIBYTE
+
+
+@pytest.mark.parametrize("sides", [(0, 0), (0, 64), (64, 0)])
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "JPEG"])
+def test_a_picture_without_pixels_is_refused(client, kind, sides):
+    content = with_size(encoded(quarters(), kind), kind, *sides)
+    refused(client, content, "avatar.empty_image", "file.type_not_allowed")
+
+
+def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
+    for sides in ((2**31 - 1, 2**31 - 1), (2**32 - 1, 1)):
+        refused(client, png_of(*sides, b""), "avatar.render_failed", "file.type_not_allowed")
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        png_bomb,
+        lambda: encoded(Image.new("1", (30_000, 30_000)), "TIFF", compression="group4"),
+        lambda: encoded(Image.new("L", (16_000, 16_000)), "GIF"),
+        lambda: encoded(Image.new("RGB", (8192, 8192)), "WEBP", lossless=True, method=0),
+        lambda: forged_avif(64, 8192),
+        lambda: forged_avif(1024, 2500),
+    ],
+    ids=["png", "tiff", "gif", "webp", "avif", "small avif"],
+)
+def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb):
+    content = bomb()
+    assert len(content) < 2 * MEBIBYTE
+    before = peak_bytes()
+    refused(client, content, "avatar.render_failed")
+    assert peak_bytes() - before < 16 * MEBIBYTE
+
+
+def test_a_tiff_of_one_huge_tile_is_refused(client):
+    """libtiff would make room for the whole tile of an image that needs a corner of it."""
+    tags = [
+        (256, 4, 64),  # ImageWidth
+        (257, 4, 64),
+        (258, 3, 8),
+        (259, 3, 8),  # deflate
+        (262, 3, 1),
+        (277, 3, 1),
+        (322, 4, 16_384),  # TileWidth
+        (323, 4, 16_384),
+        (324, 4, 8),
+        (325, 4, 8),
+    ]
+    start = 8
+    rows = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in tags)
+    content = b"II*\0" + struct.pack("<I", start) + struct.pack("<H", len(tags)) + rows + bytes(4)
+    before = peak_bytes()
+    refused(client, content, "avatar.render_failed")
+    assert peak_bytes() - before < 16 * MEBIBYTE
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused_at_once(client):
+    """Each scan, however empty, has the decoder go over all pixels."""
+    content = encoded(Image.new("L", (1024, 1024)), "JPEG", progressive=True)
+    at = content.rindex(b"\xff\xda")
+    scan = content[at:-2]
+    refused(client, content[:-2] + scan * 5000 + content[-2:], "file.type_not_allowed")
+
+
+def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
+    comment = b"Comment\0\0" + zlib.compress(bytes(200 * MEBIBYTE), 9)
+    content = plain()
+    for place in (33, len(content) - 12):  # before and after the pixels
+        bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
+        before = peak_bytes()
+        refused(client, bomb, "file.type_not_allowed")
+        assert peak_bytes() - before < 32 * MEBIBYTE
+
+
+@pytest.fixture
+def source(tmp_path):
+    return tmp_path / "source"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_damage_makes_rendering_fail_otherwise_than_documented(kind, source, tmp_path):
+    """Besides HTTP, since thousands of files are tried."""
+    damage = random.Random(f"damage to {kind}")
+    whole = encoded(photo(40), kind)
+    for number in range(300):
+        content = bytearray(whole)
+        for _ in range(damage.randint(1, 8)):
+            # Most of what matters stands at the start.
+            reach = len(content) if damage.random() < 0.4 else min(len(content), 200)
+            content[damage.randrange(reach)] = damage.randrange(256)
+        source.write_bytes(content)
+        refusal = None
+        try:
+            assert rendering.render(source, tmp_path / str(number)) > 0
+        except AppError as error:
+            refusal = error
+        assert refusal is None or refusal.code.default_status == 400, (refusal, number)
+
+
+def test_no_damage_makes_the_look_into_an_avif_fail_otherwise_or_take_long():
+    damage = random.Random("damage to AVIF")
+    wholes = [
+        encoded(Image.new("RGBA", (300, 200), (9, 9, 9, 99)), "AVIF"),
+        encoded(quarters(), "AVIF", save_all=True, append_images=[quarters()], duration=9),
+    ]
+    for number in range(4000):
+        content = bytearray(wholes[number % 2])
+        for _ in range(damage.randint(1, 6)):
+            content[damage.randrange(min(len(content), 800))] = damage.randrange(256)
+        try:
+            assert av1_sizes.largest_side(memoryview(bytes(content))) > 0
+        except av1_sizes.Unreadable:
+            continue
+
+
+def test_the_look_into_an_avif_gives_up_on_endless_boxes():
+    boxes = (struct.pack(">I", 8) + b"free") * 2_000_000
+    content = encoded(quarters(), "AVIF") + boxes
+    with pytest.raises(av1_sizes.Unreadable):
+        av1_sizes.largest_side(memoryview(content))
+
+
+def test_the_first_frames_of_avif_files_are_measured_right():
+    for side in (1, 8, 100, 1024):
+        image = Image.new("RGB", (side, 1 + side // 2))
+        assert av1_sizes.largest_side(memoryview(encoded(image, "AVIF"))) == side
+        frames = {"save_all": True, "append_images": [image], "duration": 9}
+        assert av1_sizes.largest_side(memoryview(encoded(image, "AVIF", **frames))) >= side
+
+
+def test_the_pictures_of_this_module_are_what_they_say():
+    """Else a refusal would prove nothing."""
+    assert Image.open(io.BytesIO(forged_avif(64, 2048))).size == (64, 64)
+    assert Image.open(io.BytesIO(png_of(9, 9, b""))).size == (9, 9)

@@ -1,0 +1,252 @@
+"""What becomes of the pixels: formats, orientation, transparency, frames, metadata (A19)."""
+
+import io
+import zlib
+
+import pytest
+from PIL import Image, PngImagePlugin
+
+from tests.support.images import (
+    BLUE,
+    GREEN,
+    RED,
+    YELLOW,
+    encoded,
+    is_near,
+    photo,
+    plain,
+    png_of,
+    quarters,
+    shown,
+    upload,
+)
+
+CORNERS = {
+    "top left": (64, 64),
+    "top right": (448, 64),
+    "bottom left": (64, 448),
+    "bottom right": (448, 448),
+}
+UPRIGHT = [RED, GREEN, BLUE, YELLOW]
+SECRET = b"a secret in the metadata"
+# How a camera stores the upright picture for each EXIF orientation (EXIF 2.3, tag 0x0112).
+STORED_AS = {
+    1: None,
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_90,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_270,
+}
+
+
+def corners(image):
+    return [image.convert("RGB").getpixel(point) for point in CORNERS.values()]
+
+
+def insist_on(image, colors):
+    found = corners(image)
+    assert all(map(is_near, found, colors)), found
+
+
+@pytest.mark.parametrize("size", [512, 1024])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("PNG", {}),
+        ("JPEG", {"quality": 95}),
+        ("JPEG", {"quality": 95, "progressive": True}),
+        ("WEBP", {"quality": 95}),
+        ("WEBP", {"lossless": True}),
+        ("GIF", {}),
+        ("BMP", {}),
+        ("TIFF", {}),
+        ("TIFF", {"compression": "tiff_deflate"}),
+        ("TIFF", {"compression": "tiff_lzw"}),
+        ("TIFF", {"compression": "jpeg", "quality": 95}),
+        ("AVIF", {"quality": 95}),
+    ],
+    ids=str,
+)
+def test_every_format_is_taken_and_shown(signed_in, kind, options, size):
+    upload(signed_in, encoded(quarters(), kind, **options)).ok()
+    image = shown(signed_in, size)
+    assert image.size == (size, size)
+    insist_on(image.resize((512, 512)), UPRIGHT)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+def test_pictures_are_turned_upright(signed_in, kind, orientation):
+    upright = quarters((96, 96))
+    stored = upright if orientation == 1 else upright.transpose(STORED_AS[orientation])
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    upload(signed_in, encoded(stored, kind, exif=exif)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data:UserWarning")
+@pytest.mark.parametrize(
+    "exif", [b"Exif\0\0nonsense", b"Exif\0\0MM\0*\xff\xff\xff\xff", b"Exif\0\0"]
+)
+def test_metadata_that_cannot_be_read_turns_nothing(signed_in, exif):
+    upload(signed_in, encoded(quarters(), "JPEG", quality=95, exif=exif)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+
+
+@pytest.mark.parametrize(("width", "height"), [(192, 64), (64, 192), (65, 64), (64, 67)])
+def test_the_middle_square_is_kept(signed_in, width, height):
+    image = Image.new("RGB", (width, height), (0, 0, 0))
+    left, top = (width - 64) // 2, (height - 64) // 2
+    image.paste(quarters(), (left, top))
+    upload(signed_in, encoded(image)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+    inside = shown(signed_in).convert("RGB")
+    edges = [inside.getpixel(point) for point in ((4, 4), (507, 4), (4, 507), (507, 507))]
+    assert all(map(is_near, edges, UPRIGHT)), edges
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 1024), (1024, 1), (1024, 1024), (1023, 1024)])
+def test_any_size_up_to_1024_is_taken(signed_in, size):
+    upload(signed_in, encoded(Image.new("RGB", size, GREEN))).ok()
+    assert shown(signed_in, 1024).getpixel((512, 512)) == GREEN
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "AVIF"])
+def test_transparency_is_kept_in_degrees(signed_in, kind):
+    image = Image.new("RGBA", (64, 64), (*RED, 0))
+    image.paste((*GREEN, 128), (32, 0, 64, 32))
+    image.paste((*BLUE, 255), (0, 32, 32, 64))
+    options = {} if kind == "PNG" else {"quality": 100}
+    upload(signed_in, encoded(image, kind, **options)).ok()
+    got = shown(signed_in)
+    assert got.mode == "RGBA"
+    assert got.getpixel((64, 64))[3] == 0
+    assert is_near(got.getpixel((448, 64)), (*GREEN, 128))
+    assert is_near(got.getpixel((64, 448)), (*BLUE, 255))
+
+
+def test_a_transparent_colour_does_not_bleed_into_its_neighbours(signed_in):
+    """Averaging without regard to alpha would mix the invisible red into the edge."""
+    image = Image.new("RGBA", (64, 64), (255, 0, 0, 0))
+    image.paste((0, 0, 255, 255), (32, 0, 64, 64))
+    upload(signed_in, encoded(image)).ok()
+    row = [shown(signed_in).getpixel((x, 256)) for x in range(240, 272)]
+    assert all(red <= 8 for red, _, _, alpha in row if alpha > 16), row
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I", "I;16"])
+def test_every_kind_of_png_and_tiff_is_drawn(signed_in, mode):
+    scale = 257 if mode in {"I", "I;16"} else 1
+    if scale == 1:
+        image = quarters().convert("RGBA").convert(mode)
+    else:
+        image = Image.new(mode, (64, 64), 0)
+        image.paste(255 * scale, (32, 0, 64, 64))
+    kind = "TIFF" if mode in {"I", "PA"} else "PNG"
+    if mode == "PA":
+        image, kind = quarters().quantize(8), "PNG"
+    upload(signed_in, encoded(image, kind)).ok()
+    got = shown(signed_in).convert("RGB")
+    if scale > 1:
+        assert got.getpixel((64, 256)) == (0, 0, 0)
+        assert got.getpixel((448, 256)) == (255, 255, 255)
+    elif mode in {"RGB", "RGBA", "P", "PA"}:
+        insist_on(got, UPRIGHT)
+    else:
+        assert len(set(corners(got))) > 1
+
+
+def test_sixteen_bits_are_scaled_not_cut_off(signed_in):
+    image = Image.new("I;16", (64, 64), 0x8000)
+    upload(signed_in, encoded(image, "PNG")).ok()
+    assert is_near(shown(signed_in).convert("RGB").getpixel((256, 256)), (128, 128, 128), 2)
+
+
+def test_inks_become_light(signed_in):
+    upload(signed_in, encoded(quarters().convert("CMYK"), "JPEG", quality=95)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "AVIF", "TIFF"])
+def test_of_an_animation_the_first_frame_is_shown(signed_in, kind):
+    frames = [quarters(), *(Image.new("RGB", (64, 64), color) for color in (RED, GREEN, BLUE))]
+    more = {"save_all": True, "append_images": frames[1:]}
+    if kind != "TIFF":
+        more["duration"] = 100
+    upload(signed_in, encoded(frames[0], kind, **more)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+
+
+def test_a_transparent_gif_stays_transparent(signed_in):
+    image = quarters().convert("RGBA")
+    image.putalpha(0)
+    image.paste((*BLUE, 255), (0, 32, 32, 64))
+    upload(signed_in, encoded(image, "GIF")).ok()
+    got = shown(signed_in)
+    assert got.getpixel((448, 64))[3] == 0
+    assert is_near(got.getpixel((64, 448)), (*BLUE, 255))
+
+
+def test_no_metadata_survives(signed_in, folder):
+    exif = Image.Exif()
+    exif[0x010E] = SECRET.decode()
+    xmp = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>" + SECRET + b"</x:xmpmeta>"
+    profile = SECRET * 10
+    comments = PngImagePlugin.PngInfo()
+    comments.add_text("Comment", SECRET.decode())
+    sources = [
+        encoded(quarters(), "JPEG", exif=exif, icc_profile=profile, comment=SECRET, xmp=xmp),
+        encoded(quarters(), "PNG", exif=exif, pnginfo=comments),
+        encoded(quarters(), "WEBP", exif=exif, xmp=xmp),
+        encoded(photo(256), "WEBP", exif=exif, icc_profile=profile, xmp=xmp),
+        encoded(quarters(), "TIFF", description=SECRET.decode(), icc_profile=profile),
+        encoded(quarters(), "AVIF", exif=exif, xmp=xmp),
+        encoded(quarters(), "GIF", comment=SECRET),
+    ]
+    for source in sources:
+        assert SECRET in source
+        upload(signed_in, source).ok()
+        for file in (folder / "user").rglob("*.webp"):
+            content = file.read_bytes()
+            assert SECRET not in content
+            assert not {b"EXIF", b"XMP ", b"ICCP"} & {content[i : i + 4] for i in (12, 30, 46)}
+            assert set(Image.open(io.BytesIO(content)).info) <= {"loop", "background"}
+
+
+def test_what_else_a_file_is_does_not_survive(signed_in, folder):
+    """A picture that is a page, a script and an archive, too: only the picture goes out."""
+    payload = b"<script>alert(document.cookie)</script>PK\x03\x04"
+    gif = encoded(quarters(), "GIF")
+    for content in (
+        plain() + payload,
+        encoded(quarters(), "JPEG", comment=payload) + payload,
+        gif[:-1] + b"\x21\xfe" + bytes([len(payload)]) + payload + b"\0;" + payload,
+    ):
+        assert upload(signed_in, content).ok()["applied"]
+        for file in (folder / "user").rglob("*.webp"):
+            assert payload not in file.read_bytes()
+        answer = signed_in.get("/auth/profile/avatar/512")
+        assert answer.headers["Content-Type"] == "image/webp"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_drawings_are_kept_exactly_and_photographs_are_packed(signed_in, folder):
+    upload(signed_in, encoded(quarters((1024, 1024)))).ok()
+    assert shown(signed_in, 1024).convert("RGB").tobytes() == quarters((1024, 1024)).tobytes()
+    source = encoded(photo())
+    upload(signed_in, source).ok()
+    largest = max(file.stat().st_size for file in (folder / "user").rglob("1024.webp"))
+    assert largest < len(source) / 4
+    got, wanted = shown(signed_in, 1024).convert("RGB"), photo()
+    for point in ((100, 100), (512, 512), (900, 200)):
+        assert is_near(got.getpixel(point), wanted.getpixel(point), 40)
+
+
+def test_a_png_without_its_last_chunk_is_still_a_picture(signed_in):
+    rows = zlib.compress(b"".join(b"\0" + bytes(RED) * 8 for _ in range(8)))
+    upload(signed_in, png_of(8, 8, rows)[:-12]).ok()
+    assert shown(signed_in).getpixel((256, 256)) == RED

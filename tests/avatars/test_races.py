@@ -1,0 +1,265 @@
+"""Uploads and switches of one account at the same moment (interface.md, Endpoint rules 11)."""
+
+import io
+import json
+from functools import partial
+from threading import Lock
+
+import pytest
+import sqlalchemy as sa
+from PIL import Image
+
+from app.administration import accounts
+from app.avatars import files, service, upkeep
+from app.avatars.errors import AvatarNotFound
+from app.core.native_pool import NativePool
+from app.users import queries
+from app.users.models import UserProfile
+from tests.support import images
+from tests.support.factories import audit_rows
+from tests.support.images import BLUE, RED, encoded, plain, shown, upload
+from tests.support.races import at_once
+
+MANY = 16
+
+
+def shade(number):
+    """A colour of its own for each upload."""
+    return (10 * number, 255 - 10 * number, 128)
+
+
+def switch(client, source):
+    return client.put("/auth/profile/avatar/source", {"source": source})
+
+
+@pytest.fixture
+def row(rt, user):
+    def read():
+        with rt.reading() as connection:
+            return queries.find_account(connection, user.id)
+
+    return read
+
+
+def insist_on_agreement(rt, row, published, staged):
+    """What the row names is there and whole, and there is nothing else."""
+    account = row()
+    name = files.name_of(account)
+    assert published() == [f"{account.id}/{name.split('-')[0]}/{n}.webp" for n in (1024, 512)]
+    for size in (512, 1024):
+        path = files.path(rt.config.avatar_dir, account.id, name, size)
+        with Image.open(path) as image:
+            assert image.size == (size, size)
+    assert staged() == []
+
+
+def test_an_upload_that_was_overtaken_is_not_applied(rt, signed_in, row, published, staged):
+    """The other upload is done while this one's body is still on its way."""
+    twin = signed_in.twin()
+
+    overtaken = slow_upload(signed_in, lambda: upload(twin, plain(BLUE)).ok())
+    data = overtaken.ok()
+    assert data["applied"] is False
+    assert data["profile"] == signed_in.me().ok()["profile"]
+    assert data["profile"]["avatar"]["version"] == 1
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+    insist_on_agreement(rt, row, published, staged)
+    details = [json.loads(row.details) for row in audit_rows(rt, "user_upload_avatar")]
+    assert [(d["version"], d["applied"]) for d in details] == [(1, True), (1, False)]
+
+
+@pytest.mark.parametrize(
+    ("source", "applied"), [("gravatar", False), ("uploaded", True)], ids=["other", "same"]
+)
+def test_a_switch_overtakes_an_upload_if_it_changes_something(signed_in, source, applied):
+    upload(signed_in, plain(BLUE)).ok()
+    twin = signed_in.twin()
+
+    data = slow_upload(signed_in, lambda: switch(twin, source).ok()).ok()
+    assert data["applied"] is applied
+    assert data["profile"]["avatar"]["source"] == ("uploaded" if applied else "gravatar")
+
+
+def test_a_new_name_does_not_overtake_an_upload(signed_in):
+    twin = signed_in.twin()
+
+    data = slow_upload(signed_in, lambda: twin.patch("/auth/profile", {"display_name": "Ada"})).ok()
+    assert (data["applied"], data["profile"]["display_name"]) == (True, "Ada")
+
+
+class Interrupted:
+    """A body during which something else happens."""
+
+    def __init__(self, content, meanwhile):
+        self._content = io.BytesIO(content)
+        self._meanwhile = [meanwhile]
+
+    def read(self, size=-1):
+        if self._meanwhile:
+            self._meanwhile.pop()()
+        return self._content.read(size)
+
+
+def slow_upload(client, meanwhile):
+    """Upload, and have something else happen while the body is on its way."""
+    body = images.multipart(plain(RED))
+    return client.call(
+        "POST",
+        "/auth/profile/avatar/upload",
+        environ_overrides={
+            "CONTENT_TYPE": images.headers()["Content-Type"],
+            "wsgi.input": Interrupted(body, meanwhile),
+            "CONTENT_LENGTH": str(len(body)),
+        },
+    )
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_of_many_uploads_at_once_each_that_is_applied_was_current(
+    rt, signed_in, row, published, staged, attempt
+):
+    jobs = [
+        partial(upload, signed_in.twin(), plain(shade(number), (200, 200)))
+        for number in range(MANY)
+    ]
+    answers = [answer.ok() for answer in at_once(jobs)]
+    applied = [data["profile"]["avatar"]["version"] for data in answers if data["applied"]]
+    assert sorted(applied) == list(range(1, len(applied) + 1))
+    assert row().avatar_version == len(applied) >= 1
+    last = next(
+        number
+        for number, data in enumerate(answers)
+        if data["applied"] and data["profile"]["avatar"]["version"] == len(applied)
+    )
+    assert shown(signed_in).getpixel((256, 256)) == shade(last)
+    insist_on_agreement(rt, row, published, staged)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_uploads_switches_and_readers_at_once_never_disagree(
+    rt, signed_in, row, published, staged, attempt
+):
+    upload(signed_in, plain(BLUE)).ok()
+    readers = [signed_in.twin() for _ in range(4)]
+
+    def read_on(client):
+        seen = []
+        for _ in range(25):
+            answer = client.get("/auth/profile/avatar/512")
+            if answer.status == 200:
+                Image.open(io.BytesIO(answer.body)).load()
+                seen.append(answer.headers["ETag"])
+            else:
+                answer.fails(404, "not_found")  # the source was another at that moment
+        return seen
+
+    jobs = [partial(upload, signed_in.twin(), plain(shade(n), (300, 300))) for n in range(MANY)]
+    sources = ["gravatar", "uploaded", "none", "uploaded"] * 3
+    jobs += [partial(switch, signed_in.twin(), source) for source in sources]
+    done = at_once([*jobs, *(partial(read_on, reader) for reader in readers)])
+    answers = done[:-4]
+    assert {answer.status for answer in answers} == {200}
+    uploads, changes = answers[:MANY], answers[MANY:]
+    applied = [a.data["profile"]["avatar"]["version"] for a in uploads if a.data["applied"]]
+    assert len(set(applied)) == len(applied)
+    versions = [json.loads(entry.details).get("version") for entry in audit_rows(rt)]
+    versions = [version for version in versions if version is not None]
+    assert versions == sorted(versions)
+    assert row().avatar_version == 1 + len(applied) + count_of_changes(rt)
+    assert all(change.ok() for change in changes)
+    insist_on_agreement(rt, row, published, staged)
+
+
+def count_of_changes(rt):
+    return len(audit_rows(rt, "user_set_avatar_source"))
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_a_cleanup_beside_uploads_takes_nothing_that_is_needed(
+    rt, signed_in, row, published, staged, attempt
+):
+    upload(signed_in, plain(BLUE)).ok()
+
+    def clean_up():
+        return [upkeep.cleanup(rt) for _ in range(10)]
+
+    jobs = [partial(upload, signed_in.twin(), plain(shade(n), (300, 300))) for n in range(MANY)]
+    done = at_once([*jobs, clean_up, clean_up])
+    assert {answer.status for answer in done[:MANY]} == {200}
+    assert sum(map(sum, done[MANY:])) <= MANY  # a replaced avatar it met before its removal
+    insist_on_agreement(rt, row, published, staged)
+
+
+def test_an_upload_of_an_account_that_is_deleted_meanwhile_leaves_nothing(
+    rt, signed_in, user, folder, staged
+):
+    answer = slow_upload(signed_in, lambda: accounts.delete(rt, str(user.id)))
+    answer.fails(401, "auth.token_invalid")
+    assert staged() == []
+    assert not (folder / "user" / str(user.id)).exists()
+    with pytest.raises(AvatarNotFound):
+        service.read(rt, service.Picture(user.id, files.new_name(1), 512))
+
+
+@pytest.mark.postgres
+def test_a_commit_that_fails_after_the_files_were_put_in_place_takes_them_back(
+    rt, signed_in, row, published, staged
+):
+    upload(signed_in, plain(BLUE)).ok()
+    function = (
+        "CREATE FUNCTION refuse() RETURNS trigger AS"
+        " $$ BEGIN RAISE EXCEPTION 'refused'; END $$ LANGUAGE plpgsql"
+    )
+    trigger = (
+        "CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON user_profiles"
+        " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"
+    )
+    with rt.transaction() as session:
+        session.execute(sa.text(function))
+        session.execute(sa.text(trigger))
+    try:
+        assert upload(signed_in, plain(RED), described=False).status >= 500
+    finally:
+        with rt.transaction() as session:
+            session.execute(sa.text("DROP FUNCTION refuse CASCADE"))
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+    insist_on_agreement(rt, row, published, staged)
+    assert upload(signed_in, plain(RED)).ok()["profile"]["avatar"]["version"] == 2
+
+
+def test_no_more_than_two_are_rendered_at_once(make_app):
+    app = make_app()
+    rt = app.extensions["gatehouse"]
+    assert isinstance(rt.renders, NativePool)
+    lock, running, most = Lock(), 0, 0
+
+    def watch():
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        encoded(Image.new("RGB", (700, 700)), "PNG")
+        with lock:
+            running -= 1
+
+    at_once([partial(rt.renders.run, watch) for _ in range(MANY)])
+    assert most == 2
+
+
+def test_the_row_of_another_account_is_never_touched(rt, signed_in, admin, user):
+    theirs = signed_in.stranger()
+    theirs.login(admin).ok()
+    jobs = [
+        partial(upload, client, plain(color))
+        for client, color in ((signed_in, RED), (theirs, BLUE))
+    ]
+    for answer in at_once(jobs):
+        assert answer.ok()["applied"]
+    assert shown(signed_in).getpixel((256, 256)) == RED
+    assert shown(theirs).getpixel((256, 256)) == BLUE
+    with rt.reading() as connection:
+        keys = dict(
+            connection.execute(sa.select(UserProfile.user_id, UserProfile.avatar_key)).all()
+        )
+    assert all(key.startswith(f"user/{user_id}/") for user_id, key in keys.items())
+    assert set(keys) == {user.id, admin.id}

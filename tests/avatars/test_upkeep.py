@@ -1,0 +1,162 @@
+"""What killed processes leave, and who clears it away."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from app.administration import accounts, housekeeping, service
+from app.administration.doctor import examine
+from app.administration.findings import Level
+from app.avatars import files, staging, upkeep
+from tests.support.factories import make_user
+from tests.support.images import BLUE, RED, plain, shown, upload
+
+
+def killed_upload(root, user_id, *, rendered=True):
+    """Leave what a process leaves that is killed in the middle of an upload."""
+    script = f"""
+        import os, pathlib, signal
+        from app.avatars import staging
+        place = staging.claim(pathlib.Path({str(root)!r}), {user_id})
+        place.write(b"half a file")
+        if {rendered}:
+            place.rendered.mkdir()
+            (place.rendered / "1024.webp").write_bytes(b"x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=os.getcwd())
+    assert process.returncode == -9
+
+
+def orphan(root, user_id, name=None):
+    """Leave a published folder that no row names."""
+    folder = files.path(root, user_id, name or files.new_name(7), 512).parent
+    folder.mkdir(parents=True)
+    (folder / "512.webp").write_bytes(b"x")
+    return folder
+
+
+def test_what_a_killed_process_left_goes_and_what_a_live_one_uses_stays(rt, folder, staged, user):
+    killed_upload(folder, user.id)
+    killed_upload(folder, user.id, rendered=False)
+    alive = staging.claim(folder, user.id)
+    alive.rendered.mkdir()
+    assert len(staged()) == 6
+    assert upkeep.sweep(rt) == 2
+    assert staged() == sorted([alive.source.name, alive.rendered.name])
+    alive.clear()
+    assert staged() == []
+
+
+def test_a_sweep_looks_after_the_account_of_the_killed_upload(rt, signed_in, user, folder):
+    """Killed after its files were put in place, before the row named them; or just afterwards."""
+    upload(signed_in, plain(BLUE)).ok()
+    left = orphan(folder, user.id)
+    killed_upload(folder, user.id)
+    upkeep.sweep(rt)
+    assert not left.exists()
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+
+
+def test_a_sweep_at_the_start_clears_up(rt, folder, staged, user, wait_for):
+    killed_upload(folder, user.id)
+    stop = upkeep.start(rt)
+    wait_for(lambda: staged() == [])
+    stop()
+
+
+def test_a_file_that_a_sweep_takes_before_it_is_locked_is_made_again(folder, monkeypatch):
+    """A sweep between the making of a file and its lock removes it; the upload must notice."""
+    lock, met = staging.fcntl.flock, []
+
+    def swept_first(descriptor, kind):
+        if kind == staging.fcntl.LOCK_EX and not met:
+            met.append(descriptor)
+            for place in staging.abandoned(folder):
+                place.clear()
+        lock(descriptor, kind)
+
+    monkeypatch.setattr(staging.fcntl, "flock", swept_first)
+    place = staging.claim(folder, 1)
+    assert met
+    assert place.source.exists()
+    assert list(staging.abandoned(folder)) == []
+    place.clear()
+
+
+def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, published):
+    upload(signed_in, plain(BLUE)).ok()
+    orphan(folder, user.id)
+    orphan(folder, user.id, "something else")
+    orphan(folder, admin.id)
+    orphan(folder, 999_999)
+    killed_upload(folder, admin.id)
+    # The killed upload counts as one, whatever it left with the account.
+    assert service.cleanup(rt).avatar_leftovers == 4
+    assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
+    assert sorted(path.name for path in (folder / "user").iterdir()) == [str(user.id)]
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+    assert service.cleanup(rt).avatar_leftovers == 0
+
+
+def test_cleanup_keeps_the_files_of_an_avatar_that_is_switched_off(rt, signed_in, published):
+    upload(signed_in, plain()).ok()
+    signed_in.put("/auth/profile/avatar/source", {"source": "none"}).ok()
+    assert service.cleanup(rt).avatar_leftovers == 0
+    assert len(published()) == 2
+
+
+def test_cleanup_of_an_installation_without_avatars_does_nothing(rt, folder):
+    assert service.cleanup(rt).avatar_leftovers == 0
+    assert not folder.exists()
+
+
+def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder):
+    folder.mkdir(parents=True)
+    (folder / "staging").write_text("no folder")
+    assert housekeeping.take_turn(rt) is False
+    stop = upkeep.start(rt)
+    stop()
+
+
+def test_a_deleted_account_takes_its_files_along(rt, signed_in, user, folder):
+    upload(signed_in, plain()).ok()
+    accounts.delete(rt, str(user.id))
+    assert not (folder / "user" / str(user.id)).exists()
+    other = make_user(rt)
+    accounts.delete(rt, str(other.id))  # one that never had any
+
+
+def test_an_upload_whose_files_cannot_be_removed_stays_published(rt, signed_in, user, folder):
+    upload(signed_in, plain(RED)).ok()
+    [old] = (folder / "user" / str(user.id)).iterdir()
+    shutil.rmtree(old)
+    assert upload(signed_in, plain(BLUE)).ok()["applied"]
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+
+
+def test_doctor_looks_at_the_folder(rt, folder, staged):
+    finding = examine(rt).findings["avatars"]
+    assert (finding.level, finding.message) == (Level.OK, f"In {folder}.")
+    assert staged() == []
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+    finding = examine(rt).findings["avatars"]
+    assert finding.level is Level.FAIL
+    assert str(folder) in finding.message
+
+
+@pytest.mark.parametrize("name", ["", "x", "x-1", "1", ".hidden", "1-a.rendered"])
+def test_what_else_lies_in_staging_hurts_nobody(rt, folder, name):
+    (folder / "staging").mkdir(parents=True)
+    if name.endswith(".rendered"):
+        (folder / "staging" / name).mkdir()
+    elif name:
+        (folder / "staging" / name).write_text("x")
+    upkeep.sweep(rt)
+    upkeep.sweep(rt)
+    assert (folder / "staging").is_dir()

@@ -1,0 +1,112 @@
+"""PATCH /auth/profile (spec 04 §1)."""
+
+import hashlib
+import json
+
+import pytest
+
+from app.users.models import UserProfile
+from tests.support.factories import audit_rows, configure, count
+
+NO_AVATAR = {"source": "none", "url_512": None, "url_1024": None, "version": 0}
+
+
+def patch(client, **body):
+    return client.patch("/auth/profile", body)
+
+
+def test_a_name_is_stored_trimmed_and_shown(signed_in):
+    shown = patch(signed_in, display_name="  Ada Lovelace\u2003").ok()
+    assert shown == {"display_name": "Ada Lovelace", "avatar": NO_AVATAR}
+    assert signed_in.me().ok()["profile"] == shown
+
+
+def test_absent_and_null_change_nothing(signed_in):
+    patch(signed_in, display_name="Ada").ok()
+    assert patch(signed_in).ok()["display_name"] == "Ada"
+    assert patch(signed_in, display_name=None).ok()["display_name"] == "Ada"
+    assert patch(signed_in, unknown="member").ok()["display_name"] == "Ada"
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "\t\u2003"])
+def test_an_empty_name_clears(signed_in, empty):
+    patch(signed_in, display_name="Ada").ok()
+    assert patch(signed_in, display_name=empty).ok()["display_name"] is None
+    assert signed_in.me().ok()["profile"]["display_name"] is None
+
+
+def test_the_row_is_made_with_the_first_name(rt, signed_in):
+    patch(signed_in, display_name="").ok()
+    patch(signed_in).ok()
+    assert count(rt, UserProfile) == 0
+    patch(signed_in, display_name="Ada").ok()
+    assert count(rt, UserProfile) == 1
+
+
+def test_64_characters_fit_however_many_bytes_they_are(signed_in):
+    assert patch(signed_in, display_name="😀" * 64).ok()["display_name"] == "😀" * 64
+    assert patch(signed_in, display_name=f" {'ä' * 64} ").ok()["display_name"] == "ä" * 64
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 65, "😀" * 65, "two\nlines", "bell\x07", "nul\x00", "\ud800"]
+)
+def test_a_name_that_cannot_be_one_is_refused_and_changes_nothing(signed_in, name):
+    patch(signed_in, display_name="Ada").ok()
+    patch(signed_in, display_name=name).fails(400, "bad_request")
+    assert signed_in.me().ok()["profile"]["display_name"] == "Ada"
+
+
+@pytest.mark.parametrize("value", [1, True, [], {}, 1.5])
+def test_a_name_is_a_text(signed_in, value):
+    patch(signed_in, display_name=value).fails(400, "bad_request")
+
+
+def test_every_success_is_audited(rt, signed_in, user):
+    patch(signed_in, display_name=" Ada ").ok()
+    patch(signed_in).ok()
+    patch(signed_in, display_name="x" * 65).fails(400, "bad_request")
+    rows = audit_rows(rt, "user_update_profile")
+    assert [json.loads(row.details) for row in rows] == [{"display_name": "Ada"}, {}]
+    assert {(row.user_id, row.entity_type, row.entity_id) for row in rows} == {
+        (user.id, "user", user.id)
+    }
+
+
+def test_the_avatar_is_not_touched(signed_in):
+    signed_in.put("/auth/profile/avatar/source", {"source": "gravatar"}).ok()
+    before = signed_in.me().ok()["profile"]["avatar"]
+    assert patch(signed_in, display_name="Ada").ok()["avatar"] == before
+
+
+def test_a_browser_needs_its_csrf_token(signed_in):
+    page = signed_in.browser()
+    page.patch("/auth/profile", {"display_name": "Ada"}).ok()
+    headers = {"X-CSRF-Token": None}
+    answer = page.patch("/auth/profile", {"display_name": "Eve"}, headers=headers)
+    answer.fails(403, "auth.csrf_header_missing")
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("https://www.gravatar.com/avatar", "https://www.gravatar.com/avatar"),
+        ("https://faces.example.com/a///", "https://faces.example.com/a"),
+        ("", "https://www.gravatar.com/avatar"),
+    ],
+)
+def test_a_gravatar_has_an_address_per_size(rt, signed_in, base, expected):
+    configure(rt, gravatar_base_url=base)
+    avatar = signed_in.put("/auth/profile/avatar/source", {"source": "gravatar"}).ok()["avatar"]
+    # The MD5 of this account's address, as Gravatar's documentation computes it.
+    name = gravatar_name(signed_in.me().ok()["email"])
+    assert avatar == {
+        "source": "gravatar",
+        "url_512": f"{expected}/{name}?d=identicon&s=512&r=g",
+        "url_1024": f"{expected}/{name}?d=identicon&s=1024&r=g",
+        "version": 1,
+    }
+
+
+def gravatar_name(email):
+    return hashlib.md5(email.strip().lower().encode()).hexdigest()

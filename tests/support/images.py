@@ -1,0 +1,142 @@
+"""Pictures to upload, made on the spot, and bodies to carry them."""
+
+import io
+import random
+import struct
+import zlib
+from typing import Any
+
+from PIL import Image
+
+BOUNDARY = "----x7MA4YWxkTrZu0gW"
+RED, GREEN, BLUE, YELLOW = (220, 20, 30), (10, 200, 40), (20, 30, 230), (240, 220, 10)
+
+
+def encoded(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    """Return an image as a file of a format."""
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def plain(color: Any = RED, size: tuple[int, int] = (64, 64), kind: str = "PNG") -> bytes:
+    """Return a file of one colour."""
+    return encoded(Image.new("RGB" if len(color) == 3 else "RGBA", size, color), kind)
+
+
+def quarters(size: tuple[int, int] = (64, 64)) -> Image.Image:
+    """Return red, green / blue, yellow: an image whose every turn can be told."""
+    image = Image.new("RGB", size, RED)
+    x, y = size[0] // 2, size[1] // 2
+    image.paste(GREEN, (x, 0, size[0], y))
+    image.paste(BLUE, (0, y, x, size[1]))
+    image.paste(YELLOW, (x, y, size[0], size[1]))
+    return image
+
+
+def photo(side: int = 1024, seed: int = 7) -> Image.Image:
+    """Return a square with the many colours of a photograph, the same for the same seed."""
+    bands = []
+    for number in range(3):
+        coarse = Image.frombytes("L", (64, 64), _noise(64 * 64, seed + number))
+        fine = Image.frombytes("L", (side, side), _noise(side * side, seed + number + 100))
+        smooth = coarse.resize((side, side), Image.Resampling.BICUBIC)
+        bands.append(Image.blend(smooth, fine, 0.06))
+    return Image.merge("RGB", bands)
+
+
+def _noise(count: int, seed: int) -> bytes:
+    return random.Random(seed).randbytes(count)
+
+
+def multipart(
+    content: bytes, *, filename: str | None = "me.png", name: str = "file", boundary: str = BOUNDARY
+) -> bytes:
+    """Return a body with one part."""
+    return joined(part(content, filename=filename, name=name), boundary=boundary)
+
+
+def part(content: bytes, *, filename: str | None = "me.png", name: str = "file") -> bytes:
+    """Return a part; without a file name it is an ordinary field."""
+    disposition = f'form-data; name="{name}"'
+    if filename is not None:
+        disposition += f'; filename="{filename}"'
+    head = f"Content-Disposition: {disposition}\r\nContent-Type: application/octet-stream\r\n\r\n"
+    return head.encode() + content
+
+
+def joined(*parts: bytes, boundary: str = BOUNDARY) -> bytes:
+    """Return a body of these parts."""
+    between = f"--{boundary}\r\n".encode()
+    end = f"--{boundary}--\r\n".encode()
+    return b"".join(between + each + b"\r\n" for each in parts) + end
+
+
+def headers(boundary: str = BOUNDARY) -> dict[str, str]:
+    return {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+
+
+def upload(client: Any, content: bytes, **options: Any) -> Any:
+    """Upload a file as a page would."""
+    body = multipart(content)
+    return client.post("/auth/profile/avatar/upload", body, headers=headers(), **options)
+
+
+def send(client: Any, body: bytes, content_type: str | None = None) -> Any:
+    """Send a body of one's own making to the upload route."""
+    sent = headers() if content_type is None else {"Content-Type": content_type}
+    return client.post("/auth/profile/avatar/upload", body, headers=sent)
+
+
+def shown(client: Any, size: int = 512) -> Image.Image:
+    """Return the avatar as its owner gets it."""
+    answer = client.get(f"/auth/profile/avatar/{size}")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "image/webp"), answer
+    image = Image.open(io.BytesIO(answer.body), formats=["WEBP"])
+    image.load()
+    return image
+
+
+def is_near(one: tuple[int, ...], other: tuple[int, ...], most: int = 12) -> bool:
+    """Tell whether two colours look the same."""
+    return len(one) == len(other) and all(
+        abs(a - b) <= most for a, b in zip(one, other, strict=True)
+    )
+
+
+# --- files no image program writes --------------------------------------------------------------
+
+
+def png_of(width: int, height: int, rows: bytes, *, depth: int = 8, kind: int = 2) -> bytes:
+    """Return a PNG that says what it is told to, with these bytes as its compressed rows."""
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + png_chunk(b"IHDR", header)
+        + png_chunk(b"IDAT", rows)
+        + png_chunk(b"IEND", b"")
+    )
+
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )
+
+
+def png_bomb(side: int = 20_000) -> bytes:
+    """Return a valid PNG of a few hundred kilobytes that would need gigabytes."""
+    packer = zlib.compressobj(9)
+    row = b"\0" + b"\0" * (3 * side)
+    packed = b"".join(packer.compress(row) for _ in range(side // 10)) + packer.flush()
+    return png_of(side, side // 10, packed)
+
+
+def forged_avif(told: int, real: int) -> bytes:
+    """Return an AVIF whose container tells one size and whose stream has another."""
+    content = encoded(Image.new("RGB", (real, real), RED), "AVIF", speed=10)
+    at = content.index(b"ispe") + 8
+    return content[:at] + struct.pack(">II", told, told) + content[at + 8 :]
