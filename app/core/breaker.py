@@ -31,6 +31,11 @@ class Breaker:
         self._is_broken = False
         self._next_try_at = -math.inf
 
+    @property
+    def is_broken(self) -> bool:
+        """Tell whether Redis did not answer when it was asked last."""
+        return self._is_broken
+
     def call(self, ask: Callable[[], T]) -> T:
         """Return what Redis answers.
 

@@ -3,7 +3,8 @@
 A request that arrived before the winning rotation was committed lost an honest race. The row's own
 time stamp is taken before the commit, so it cannot tell a request that arrived in between. So the
 time of the commit is told among all workers, through Redis; without Redis the row's stamp has to
-do. And a rotation gives simultaneous requests a moment to arrive before it starts.
+do, and whether the loser saw the token live. And a rotation gives simultaneous requests a moment to
+arrive before it starts.
 """
 
 from collections import Counter

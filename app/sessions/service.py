@@ -101,6 +101,8 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
 
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
+    # Evidence of an honest race that is needed where nobody can tell when a rotation was committed.
+    saw_it_live = rt.breaker.is_broken and _live_holder(rt, token) is not None
     now = rt.clock.now()
     successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)
     rotated = queries.rotate(
@@ -112,14 +114,14 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
         is_change_forced=rt.settings.get(keys.PASSWORD_LOGIN_ENABLED),
     )
     if rotated is None:
-        raise _why_not_rotated(rt, token, client, arrived_at)
+        raise _why_not_rotated(rt, token, client, arrived_at, saw_it_live=saw_it_live)
     session_id, user_id = rotated
     rotations.remember(rt, token.digest)
     return _pair(rt, session_id, user_id, successor, now)
 
 
 def _why_not_rotated(
-    rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime
+    rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime, *, saw_it_live: bool
 ) -> Exception:
     holder = queries.find_holder(rt.database, token)
     if holder is None:
@@ -128,13 +130,13 @@ def _why_not_rotated(
         return AccountDisabled()
     if holder.revoked_at is not None:
         return TokenInvalid()
-    if not token.is_stored_as(holder.refresh_digest):
+    if not token.is_stored_as(holder.refresh_digest) and not saw_it_live:
         return replay.judge_spent(rt, token, holder, client, arrived_at)
     if holder.expires_at <= rt.clock.now():
         return TokenExpired()
     if holder.is_limited or is_change_forced(rt, holder):
         return PasswordChangeRequired()
-    # What stood in the way is gone since: the token is still good for the next try.
+    # It was exchanged this moment, or what stood in the way is gone since.
     return RefreshTokenStale()
 
 
@@ -153,7 +155,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
-    current = _live_holder(rt, presented)
+    current = _presented_holder(rt, presented)
     if current is None or current.revoked_at is not None or current.expires_at <= now:
         raise TokenInvalid
     if current.user_id != user_id:
@@ -186,7 +188,7 @@ def revoke(
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
-    holder = _live_holder(rt, presented)
+    holder = _presented_holder(rt, presented)
     with rt.transaction() as session:
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
@@ -262,7 +264,7 @@ def canonical_id(session_id: str) -> str:
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
-    holder = _live_holder(rt, presented)
+    holder = _presented_holder(rt, presented)
     if holder is not None:
         return holder.session_id
     try:
@@ -272,13 +274,16 @@ def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> st
         return None
 
 
-def _live_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
+def _presented_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
     """Return the session whose live refresh token is presented; spent ones name none."""
     token = refresh_token.parse(rt.keyring, presented) if presented else None
-    holder = queries.find_holder(rt.database, token) if token else None
-    if token is None or holder is None or not token.is_stored_as(holder.refresh_digest):
-        return None
-    return holder
+    return _live_holder(rt, token) if token else None
+
+
+def _live_holder(rt: Runtime, token: RefreshToken) -> queries.Holder | None:
+    """Return the session of a token that is not spent, whether or not it has ended."""
+    holder = queries.find_holder(rt.database, token)
+    return holder if holder and token.is_stored_as(holder.refresh_digest) else None
 
 
 def _new_session(

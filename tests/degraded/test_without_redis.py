@@ -5,6 +5,7 @@ import pytest
 from app.core import redis as redis_client
 from app.core.config import Bucket
 from app.login import challenge
+from app.sessions import queries
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify
@@ -39,6 +40,24 @@ def test_sessions_live_on(api, user):
     api.delete("/auth/sessions/others").ok()
     api.post("/auth/logout").ok()
     api.me().fails(401, "auth.token_missing")
+
+
+def test_who_saw_the_token_live_lost_an_honest_race(rt, api, user, monkeypatch):
+    """Nobody can tell when the winner committed, and its own stamp is from before (A6, A29)."""
+    api.login(user).ok()
+    late, exchange = api.twin(), queries.rotate
+
+    def overtaken(*arguments, **named):
+        monkeypatch.setattr(queries, "rotate", exchange)
+        api.refresh().ok()
+        return exchange(*arguments, **named)
+
+    monkeypatch.setattr(queries, "rotate", overtaken)
+    assert late.refresh().fails(401, "auth.refresh_token_stale").set_cookies == {}
+    api.me().ok()
+    late.refresh().fails(401, "auth.refresh_token_reuse_detected")
+    api.me().fails(401, "auth.token_invalid")
+    assert len(audit_rows(rt, "user_refresh_token_reuse_detected")) == 1
 
 
 def test_set_up_works(api):
