@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from statistics import median
 
-from bench import accounts
+from bench import accounts, procs
 from bench.lab import Lab, Scenario
 from bench.load import Job, Request, Run, render
 from bench.report import Row, Target
@@ -57,6 +58,23 @@ def _verify(
             yield replace(row, figures=[*row.figures, cost])
 
 
+def _check(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
+    """Measure the check alone, in a process of its own, with one stored code and with ten."""
+    with lab.fresh(database) as service:
+        accounts.fill(service, range(1, 2))
+        for codes in (1, CODES):
+            service.python("-m", "bench.waiting", str(codes))
+            found = [_cpu_of_check(lab, service, codes) for _ in range(lab.options.repeats)]
+            figure = scenario.figure("CPU per check", median(found), "ms")
+            yield Row(f"{scenario.name}, {codes} stored", database, figures=[figure])
+
+
+def _cpu_of_check(lab: Lab, service: Service, codes: int) -> float:
+    procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
+    milliseconds: float = json.loads(service.python("-m", "bench.checking", str(codes)))["cpu_ms"]
+    return milliseconds
+
+
 SCENARIOS = (
     Scenario(
         "totp",
@@ -68,6 +86,11 @@ SCENARIOS = (
         "recovery-code",
         "the same with one of ten recovery codes",
         partial(_verify, method="recovery_code", per_second=RECOVERY_LOGINS_PER_SECOND),
-        {"per request": Target(at_most=3)},
+    ),
+    Scenario(
+        "recovery-code-check",
+        "the check of a recovery code alone, its read included, with 1 and with 10 stored",
+        _check,
+        {"CPU per check": Target(at_most=3)},
     ),
 )

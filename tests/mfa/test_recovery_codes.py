@@ -1,7 +1,6 @@
 """Recovery codes as a rule, and how they are kept (spec 02 §0, §1.2; decision A27)."""
 
 import re
-import time
 
 import pytest
 
@@ -57,12 +56,3 @@ def test_a_stored_code_names_its_key_and_older_keys_still_verify(make_app):
 @pytest.mark.parametrize("stored", ["", ":", "gone:" + "0" * 64, "x" * 64])
 def test_what_no_key_made_matches_nothing(rt, stored):
     assert not recovery_codes.is_stored_as(rt.secret_box, 7, "ABCD-EFGH-2345", stored)
-
-
-def test_checking_ten_codes_takes_less_than_three_milliseconds(rt):
-    stored = [recovery_codes.stored(rt.secret_box, 7, c) for c in recovery_codes.new_codes()]
-    began = time.process_time()
-    for _ in range(20):
-        for code_hash in stored:
-            recovery_codes.is_stored_as(rt.secret_box, 7, "ABCD-EFGH-2345", code_hash)
-    assert (time.process_time() - began) / 20 < 0.003

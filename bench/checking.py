@@ -1,0 +1,50 @@
+"""Measures the check of a recovery code by itself: `python -m bench.checking CODES`.
+
+Run in the service's environment, with accounts that `bench.waiting` has equipped with so many
+codes. Answers a line of JSON: milliseconds of this process's CPU per check, the read of the stored
+codes included, for a code that matches none of them.
+"""
+
+import json
+import os
+import sys
+import time
+from contextlib import suppress
+
+from app.core.config import Config
+from app.core.runtime import Runtime
+from app.factory import create_app
+from app.mfa import queries, service
+from app.mfa.errors import MfaCodeInvalid
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.web.runtime import EXTENSION
+from bench.accounts import username
+
+CHECKS = 2000
+WARMUP_CHECKS = 200
+WRONG = "AAAA-BBBB-CCCC"
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    code_count = int(sys.argv[1])
+    rt: Runtime = create_app(Config.from_env(os.environ)).extensions[EXTENSION]
+    account = users_queries.find_called(rt.database, identifiers.identifier(username(1)))
+    if account is None or len(queries.list_codes(rt.database, account.id)) != code_count:
+        raise SystemExit(f"no account with {code_count} recovery codes")
+    _check(rt, account.id, WARMUP_CHECKS)
+    began = time.process_time()
+    _check(rt, account.id, CHECKS)
+    print(json.dumps({"cpu_ms": (time.process_time() - began) * 1000 / CHECKS}))
+    rt.close()
+
+
+def _check(rt: Runtime, user_id: int, times: int) -> None:
+    for _ in range(times):
+        with suppress(MfaCodeInvalid):
+            service.check_recovery_code(rt, user_id, WRONG)
+
+
+if __name__ == "__main__":
+    main()
