@@ -28,7 +28,7 @@ from tests.support.external import (
     told,
 )
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
-from tests.support.fake_provider import PERSON, SUBJECT
+from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
 
 REFUSED = "auth.credentials_failed"
@@ -445,6 +445,16 @@ def test_another_providers_callback_is_a_mix_up(rt, api, jane, fake, path, code)
     fails(come_back(api, parameters, path), code)
     assert fake.seen("/token") == []
     fails(come_back(api, parameters), REFUSED)
+
+
+def test_a_lured_code_does_not_reach_the_provider_that_lured_it(rt, api, admin, fake, clock):
+    """Mix-up: one provider sends the browser on to another, whose callback names itself."""
+    add_provider(rt, fake)
+    with FakeProvider(clock) as evil:
+        add_provider(rt, evil, kind="generic_oauth2", key="evil")
+        parameters = fake.sign_in(start(api, "generic_oauth2", "evil").url)
+        fails(come_back(api, parameters | {"iss": fake.issuer}), REFUSED)
+        assert evil.seen("/token") == []
 
 
 def test_the_legacy_route_says_so_when_it_refuses(make_app, corp):
