@@ -129,7 +129,7 @@ def _check_callback(callback: Callback, provider: ProviderConfig, endpoints: End
         return
     try:
         is_ours = (
-            named.rstrip("/") == provider.issuer_url
+            named.removesuffix("/") == provider.issuer_url
             if provider.issuer_url
             else origin(named) == origin(endpoints.authorization)
         )
