@@ -98,7 +98,7 @@ class Mailer(flask_mail.Mail):
     def tls(self) -> ssl.SSLContext:
         """Return what checks a server's certificate; made once, since reading them all is slow."""
         if self._tls is None:
-            self._tls = ssl.create_default_context()
+            self._tls = reaching.verifying_tls()
         return self._tls
 
 

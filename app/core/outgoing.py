@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-import certifi
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
@@ -87,12 +86,7 @@ class Outgoing:
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """Return what checks a server's certificate; made once, since reading them all is slow."""
-        if self._tls is not None:
-            return self._tls
-        known = ssl.get_default_verify_paths()
-        # A machine with nothing but Python may have no list of its own.
-        file = None if known.cafile or known.capath else certifi.where()
-        return ssl.create_default_context(cafile=file)
+        return self._tls or reaching.verifying_tls()
 
     def allows(self, url: str) -> bool:
         """Tell whether the URL may be asked, as far as its text says; its address is seen later."""

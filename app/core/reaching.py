@@ -2,12 +2,15 @@
 
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
+
+import certifi
 
 T = TypeVar("T")
 
@@ -74,6 +77,16 @@ class Handle:
     def close(self) -> None:
         """Let go; the connection lives on."""
         self._socket.close()
+
+
+def verifying_tls() -> ssl.SSLContext:
+    """Return what checks a server's certificate and name; slow, since it reads all authorities.
+
+    A machine with nothing but Python may have no list of its own, or an empty folder for one.
+    """
+    known = ssl.get_default_verify_paths()
+    has_list = known.cafile or (known.capath and os.listdir(known.capath))
+    return ssl.create_default_context(cafile=None if has_list else certifi.where())
 
 
 def own_name(seconds: float) -> str:

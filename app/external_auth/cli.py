@@ -31,9 +31,10 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
         click.option(
             "--client-secret",
             "secret",
-            envvar=SECRET_VARIABLE,
+            # A variable left over from one provider must not become the secret of another.
+            envvar=SECRET_VARIABLE if is_new else None,
             help="Its secret for us; - reads it from standard input, or asks for it. "
-            f"Arguments show in process lists: prefer - or {SECRET_VARIABLE}.",
+            f"Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}.",
         ),
         click.option("--issuer-url", help="Where its discovery document is (oidc)."),
         click.option("--authorization-url", help="By hand (generic_oauth2)."),

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from app.core.outgoing import is_loopback_name
 from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.drivers.microsoft import ALIASES, DEFAULT_TENANT, is_tenant
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.kinds import TRAITS, Protocol
 
@@ -23,8 +24,6 @@ LONGEST_SCOPES = 2048
 LONGEST_DOMAIN = 253
 REDACTED = "***REDACTED***"
 OPENID = "openid"
-DEFAULT_TENANT = "common"
-SHARED_TENANTS = frozenset({DEFAULT_TENANT, "organizations", "consumers"})
 ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 CLAIMS = (
     "subject_claim",
@@ -43,7 +42,6 @@ FLAGS = (
 )
 
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MICROSOFT_ISSUER = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/v2\.0/?")
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
 
@@ -213,8 +211,8 @@ def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
     if issuer := _MICROSOFT_ISSUER.fullmatch(text):
         text = issuer[1]
     text = text or DEFAULT_TENANT
-    if text not in SHARED_TENANTS and not _UUID.fullmatch(text):
-        words = ", ".join(sorted(SHARED_TENANTS))
+    if not is_tenant(text):
+        words = ", ".join(sorted(ALIASES))
         raise ProviderInvalid(f"options.microsoft.tenant must be {words}, or a tenant's UUID")
     return {"microsoft": {"tenant": text}}
 

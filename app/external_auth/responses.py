@@ -12,10 +12,11 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
+from app.external_auth.drivers.microsoft import DEFAULT_TENANT
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
-from app.external_auth.provider_rules import CLAIMS, DEFAULT_TENANT, FLAGS, REDACTED
+from app.external_auth.provider_rules import CLAIMS, FLAGS, REDACTED
 from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies

@@ -3,11 +3,13 @@
 import logging
 
 import pytest
+import sqlalchemy as sa
 from redis.exceptions import ConnectionError as RedisGone
 
 from app.core.config import Bucket
 from app.core.outgoing import Outgoing
 from app.external_auth.models import ExternalAuthIdentity
+from app.external_auth.provider_queries import find_by_id
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -28,7 +30,7 @@ from tests.support.external import (
     told,
 )
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
-from tests.support.fake_provider import PERSON, SUBJECT
+from tests.support.fake_provider import DISCOVERY, PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
 
 REFUSED = "auth.credentials_failed"
@@ -293,6 +295,28 @@ def test_a_slow_answer_is_not_waited_for(rt, api, jane, fake, fault):
     assert count(rt, LoginSession) == 0
 
 
+def test_nothing_of_the_database_is_held_while_the_provider_is_asked(make_app, rt, jane, fake):
+    """A slow provider must cost its own users time, and nobody else."""
+    app = make_app(database_pool=1, outgoing=Outgoing(allow_loopback=True))
+    other = app.extensions["gatehouse"]
+    asked = []
+
+    def answer(request):
+        del fake.replies[request.path]
+        with other.transaction() as session:
+            session.execute(sa.text("SELECT 1"))
+        with other.reading() as connection:
+            connection.execute(sa.text("SELECT 1"))
+        assert find_by_id(other.database, 0) is None
+        asked.append(request.path)
+        return fake._answer(request)
+
+    for path in (DISCOVERY, "/jwks", "/token"):
+        fake.reply(path, answer)
+    signs_in(sign_in(ApiClient(app), fake))
+    assert asked == [DISCOVERY, "/jwks", "/token"]
+
+
 # --- the provider itself ------------------------------------------------------------------------
 
 
@@ -445,6 +469,16 @@ def test_another_providers_callback_is_a_mix_up(rt, api, jane, fake, path, code)
     fails(come_back(api, parameters, path), code)
     assert fake.seen("/token") == []
     fails(come_back(api, parameters), REFUSED)
+
+
+def test_a_lured_code_does_not_reach_the_provider_that_lured_it(rt, api, admin, fake, clock):
+    """Mix-up: one provider sends the browser on to another, whose callback names itself."""
+    add_provider(rt, fake)
+    with FakeProvider(clock) as evil:
+        add_provider(rt, evil, kind="generic_oauth2", key="evil")
+        parameters = fake.sign_in(start(api, "generic_oauth2", "evil").url)
+        fails(come_back(api, parameters | {"iss": fake.issuer}), REFUSED)
+        assert evil.seen("/token") == []
 
 
 def test_the_legacy_route_says_so_when_it_refuses(make_app, corp):

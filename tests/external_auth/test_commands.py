@@ -318,14 +318,21 @@ def test_wrong_usage_is_told_apart(line):
 # --- secrets ------------------------------------------------------------------------------------
 
 
-def test_a_secret_comes_from_standard_input_or_the_environment(rt, run, line, monkeypatch):
+def test_a_secret_comes_from_standard_input_or_the_environment(rt, run, monkeypatch):
+    def secret(key):
+        return rt.secret_box.open(
+            stored(rt, key, "client_secret"), f"external_auth_provider:github:{key}"
+        )
+
     run(*HUB, "--client-secret", "-", stdin=f"{SECRET}\n")
-    first = stored(rt, "hub", "client_secret")
-    assert rt.secret_box.open(first, "external_auth_provider:github:hub") == SECRET
+    assert secret("hub") == SECRET
     monkeypatch.setenv("GATEHOUSE_CLIENT_SECRET", "from the environment")
-    run("update", "hub")
-    second = stored(rt, "hub", "client_secret")
-    assert rt.secret_box.open(second, "external_auth_provider:github:hub") == "from the environment"
+    run("add", "github", "--key", "hub2", "--client-id", "x")
+    assert secret("hub2") == "from the environment"
+    run("update", "hub", "--name", "Hub")
+    assert secret("hub") == SECRET, "the secret of another provider"
+    run("update", "hub", "--client-secret", "-", stdin="new\n")
+    assert secret("hub") == "new"
 
 
 def test_a_secret_is_never_shown_kept_or_logged_in_clear(rt, line, caplog):

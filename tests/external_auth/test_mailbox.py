@@ -92,6 +92,14 @@ def test_a_mail_with_a_link_is_sent(rt, api, flow, mailbox, clock):
     assert "Corp <SSO>" not in html
 
 
+def test_the_mail_says_what_its_link_opens(api, flow, mailbox):
+    """Who confirms for somebody else lets them in, and must be able to know that."""
+    ask(api, flow).ok()
+    text = " ".join(text_of(mailbox.only()).split())
+    assert f"account at Corp <SSO> signs in to the account that {ADDRESS} has at" in text
+    assert "If that was not you, do not open the link" in text
+
+
 def test_a_whole_life_is_told_as_30_minutes(api, flow, mailbox):
     ask(api, flow).ok()
     assert "30 minutes" in text_of(mailbox.only())

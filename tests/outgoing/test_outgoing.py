@@ -412,6 +412,14 @@ def test_the_usual_authorities_are_trusted():
     assert Outgoing().tls.check_hostname is True
 
 
+@pytest.mark.parametrize("folder", ["empty", "missing"])
+def test_a_machine_without_authorities_uses_those_that_come_along(monkeypatch, tmp_path, folder):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / folder))
+    assert Outgoing().tls.cert_store_stats()["x509_ca"] > 50
+
+
 def test_plain_text_where_tls_was_expected(local: Outgoing, server: FakeProvider):
     with pytest.raises(Refused):
         local.get(server.issuer.replace("http:", "https:"))

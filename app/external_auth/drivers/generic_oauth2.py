@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from app.external_auth.drivers import answers, claims, oauth
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
-from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
-
-DEFAULT_PORTS = {"https": 443, "http": 80}
+from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver, origin
 
 
 class GenericOAuth2Driver(PlainOAuthDriver):
@@ -52,14 +49,6 @@ class GenericOAuth2Driver(PlainOAuthDriver):
             display_name=claims.name(_text(answer, names.display_name or "name")),
             preferred_username=claims.name(_text(answer, names.username or "preferred_username")),
         )
-
-
-def origin(url: str) -> str:
-    """Return scheme, host and port of a URL, the latter only where it is not the usual one."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
-    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
 
 
 def _subject(answer: Mapping[str, Any], name: str) -> str | None:

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from app.core import tokens
 from app.core.outgoing import Outgoing
 from app.external_auth.drivers import oauth
+from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import (
     Authorization,
     Callback,
@@ -14,6 +16,8 @@ from app.external_auth.drivers.interface import (
     ProviderConfig,
     TestResult,
 )
+
+DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class PlainOAuthDriver:
         Raises: ProviderRejected, ProviderMisconfigured, requests.RequestException.
         """
         endpoints = self.endpoints(provider)
+        _check_callback(callback, provider, endpoints)
         token = oauth.exchange(self.outgoing, provider, callback, self.question(endpoints))
         return self.profile(provider, endpoints, token["access_token"])
 
@@ -100,3 +105,35 @@ class PlainOAuthDriver:
             jwks_key_count=None,
             checks=self.checks,
         )
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of a URL, the latter only where it is not the usual one.
+
+    Raises: ValueError.
+    """
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
+
+
+def _check_callback(callback: Callback, provider: ProviderConfig, endpoints: Endpoints) -> None:
+    """Refuse a callback that names another provider, whose code this one must not get.
+
+    The issuer of these kinds is known only where an administrator named it; else it must be at the
+    place the browser was sent to. Source: RFC 9207 §2.4; RFC 9700 §4.4.
+    """
+    named = callback.issuer
+    if named is None:
+        return
+    try:
+        is_ours = (
+            named.removesuffix("/") == provider.issuer_url
+            if provider.issuer_url
+            else origin(named) == origin(endpoints.authorization)
+        )
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        raise ProviderRejected("the callback names another issuer")

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
-from app.external_auth.drivers.generic_oauth2 import origin
 from app.external_auth.drivers.interface import ClaimNames, ExternalProfile, ProviderKind
+from app.external_auth.drivers.plain_oauth import origin
 from tests.external_auth.drivers.conftest import IMPATIENT, Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
@@ -270,3 +270,37 @@ def test_a_test_asks_nobody(generic: Client):
     assert [check.name for check in result.checks] == ["manual_endpoints", "authorization_code"]
     assert result.token_endpoint == f"{generic.provider.issuer}/token"
     assert generic.provider.requests == []
+
+
+@pytest.mark.parametrize("kind", [ProviderKind.GENERIC_OAUTH2, ProviderKind.GITHUB])
+@pytest.mark.parametrize(
+    ("issuer_url", "named"),
+    [
+        (None, "https://honest.example"),
+        (None, "http://127.0.0.1"),
+        (None, "http://[::1"),
+        (None, "http://127.0.0.1:x"),
+        (None, ""),
+        (None, "\ud800"),
+        ("https://id.example.com/one", "https://id.example.com/two"),
+        ("https://id.example.com", "https://ID.example.com"),
+        ("https://id.example.com", "https://id.example.com.evil.example"),
+    ],
+)
+def test_a_callback_of_another_provider_brings_it_no_code(
+    generic, provider, kind, issuer_url, named
+):
+    """Mix-up (RFC 9700 §4.4): the honest provider's code must not go to the one that lured it."""
+    client = replace(generic, config=replace(generic.config, kind=kind, issuer_url=issuer_url))
+    with pytest.raises(ProviderRejected):
+        client.sign_in(issuer=named)
+    assert provider.seen("/token") == []
+
+
+@pytest.mark.parametrize(
+    ("issuer_url", "path"), [(None, ""), (None, "/realms/one"), ("/one", "/one"), ("/one", "/one/")]
+)
+def test_a_callback_may_name_this_provider(generic, provider, issuer_url, path):
+    config = replace(generic.config, issuer_url=issuer_url and provider.issuer + issuer_url)
+    client = replace(generic, config=config)
+    assert client.sign_in(issuer=provider.issuer + path).subject == SUBJECT
