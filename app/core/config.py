@@ -182,7 +182,7 @@ class _Reader:
         """Read the path of a proxy's location; empty when it is not given."""
 
         def parse(raw: str) -> str:
-            if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", raw):
+            if not re.fullmatch(r"(/[A-Za-z0-9_~-]+)+/?", raw):
                 raise ValueError("must be a path such as /internal/avatars")
             return raw.rstrip("/")
 

@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.avatars import service
+from app.core.config import Config, ConfigError
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support.api import ApiClient
@@ -183,3 +184,17 @@ def signed_in_client(app):
     client = ApiClient(app)
     client.login(user).ok()
     return client, user
+
+
+@pytest.mark.parametrize(
+    "path", ["internal", "http://host/x", "/", "//host", "/a b", "/a;b", "/a/../"]
+)
+def test_a_location_that_cannot_be_one_stops_the_start(path):
+    with pytest.raises(ConfigError, match="GATEHOUSE_AVATAR_ACCEL"):
+        Config.from_env({"GATEHOUSE_AVATAR_ACCEL": path})
+
+
+def test_a_location_may_end_with_a_slash():
+    for path in ("/internal/avatars", "/internal/avatars/"):
+        config = Config.from_env({"GATEHOUSE_AVATAR_ACCEL": path})
+        assert config.avatar_accel == "/internal/avatars"
