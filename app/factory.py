@@ -38,6 +38,7 @@ from app.sessions.views import bp as sessions
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup.views import bp as setup
+from app.storage_policies.views import bp as storage_policies
 from app.web import cors, errors, lifecycle, metrics, principal
 from app.web import runtime as web_runtime
 
@@ -53,6 +54,7 @@ BLUEPRINTS = (
     sessions,
     passwords,
     profile,
+    storage_policies,
 )
 
 

@@ -13,6 +13,6 @@ from app.web.runtime import runtime
 @click.command("cleanup", cls=Command)
 @with_appcontext
 def cleanup() -> Shown:
-    """Delete what has expired: sessions, mail links, old mails and audit entries."""
+    """Delete what has expired: sessions, mail links, old mails, archived teams, audit entries."""
     cleaned = service.cleanup(runtime())
     return Shown(asdict(cleaned), f"deleted {cleaned}")

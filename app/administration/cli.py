@@ -10,6 +10,7 @@ from app.administration.cleanup_cli import cleanup
 from app.administration.doctor_cli import doctor
 from app.administration.keys_cli import group as keys
 from app.administration.storage_cli import group as storage_group
+from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
@@ -41,6 +42,7 @@ COMMANDS = (
     config,
     mail,
     storage_group,
+    teams,
     keys,
     audit,
 )

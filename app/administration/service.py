@@ -23,6 +23,7 @@ from app.settings import upkeep as settings_upkeep
 from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.setup.state import SetupState
+from app.teams import upkeep as teams_upkeep
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import UserNotFound
@@ -52,12 +53,14 @@ class Cleaned:
     audit_entries: int
     mails: int
     mail_tokens: int
+    teams: int
 
     def __str__(self) -> str:
         """Say it in words, for the log and the terminal."""
         return (
             f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
-            f" {self.mails} finished mails, {self.audit_entries} outdated audit entries"
+            f" {self.mails} finished mails, {self.teams} archived teams,"
+            f" {self.audit_entries} outdated audit entries"
         )
 
 
@@ -88,6 +91,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         audit_entries=audit.delete_outdated(rt),
         mails=mail_upkeep.delete_finished(rt),
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
+        teams=teams_upkeep.delete_archived(rt),
     )
 
 

@@ -108,7 +108,7 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     clock.advance(minutes=20)
     assert line.json("cleanup")["sessions"] == 1
     assert count(rt, LoginSession) == 1
-    nothing = {"sessions": 0, "audit_entries": 0, "mails": 0, "mail_tokens": 0}
+    nothing = {"sessions": 0, "audit_entries": 0, "mails": 0, "mail_tokens": 0, "teams": 0}
     assert line.json("cleanup") == nothing
 
 
