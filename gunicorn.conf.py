@@ -72,7 +72,9 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Start what the application does besides answering, in the worker that does it."""
     os.umask(0o077)  # gunicorn set its own, which a listening unix socket needs
-    worker.wsgi.extensions["gatehouse"].start_background()
+    runtime = worker.wsgi.extensions["gatehouse"]
+    runtime.start_background()
+    worker.wind_down = runtime.wind_down
 
 
 def worker_exit(_server: Any, worker: Any) -> None:

@@ -24,6 +24,8 @@ from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.events import views as events
+from app.events.hub import Hub
 from app.invitations.views import bp as invitations
 from app.login.views import bp as login
 from app.mail import dispatcher
@@ -54,6 +56,7 @@ BLUEPRINTS = (
     sessions,
     passwords,
     profile,
+    events.bp,
     storage_policies,
 )
 
@@ -92,6 +95,9 @@ def create_app(
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     administration.install(app)
+    hub = Hub(rt)
+    events.install(app, hub)
+    rt.endless.append(hub.wind_down)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
     rt.background.extend(
         [
@@ -99,6 +105,7 @@ def create_app(
             lambda: housekeeping.start(rt),
             lambda: dispatcher.start(rt),
             rt.deferred_writes.start,
+            hub.start,
         ]
     )
     return app

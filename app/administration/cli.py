@@ -12,6 +12,7 @@ from app.administration.keys_cli import group as keys
 from app.administration.storage_cli import group as storage_group
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
+from app.events.cli import group as events
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
@@ -43,6 +44,7 @@ COMMANDS = (
     mail,
     storage_group,
     teams,
+    events,
     keys,
     audit,
 )

@@ -6,7 +6,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.sessions import queries, rotations
+from app.sessions import endings, queries, rotations
 from app.sessions.errors import RefreshTokenReused, RefreshTokenStale, TokenExpired
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
@@ -45,6 +45,7 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> None:
     """End everything the user has, in a transaction of its own that the error cannot undo."""
     with rt.transaction() as session:
         removed = queries.revoke_all(session, holder.user_id, rt.clock.now())
+        endings.announce(rt, session, holder.user_id)
         audit.record(
             rt,
             session,

@@ -92,6 +92,8 @@ def responses(operation: Operation, refusals: Iterable[type[AppError]], data: An
     if operation.access and (operation.is_enveloped or operation.is_redirect):
         by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
     described: Answer = {str(operation.status): _success(operation, data)}
+    if operation.may_be_empty:
+        described["204"] = _answer("There is nothing to answer now; do not ask again by yourself.")
     if operation.is_conditional:
         described["304"] = _answer("The version named by If-None-Match is still current.", ["ETag"])
     for status, errors in sorted(by_status.items()):
