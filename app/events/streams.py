@@ -1,8 +1,7 @@
 """One open stream: a bounded queue that the hub fills and the request empties."""
 
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from app.events.messages import KEEP_ALIVE
 from app.web.peer import Line
@@ -47,7 +46,7 @@ class Stream:
         self.slot = 0
         self._lock = lock
         self._leave = leave
-        self._queue: deque[bytes] = deque((KEEP_ALIVE,))
+        self._queue = [KEEP_ALIVE]
         self._queued_bytes = len(KEEP_ALIVE)
         self._is_waiting = False
         self._ended = False
@@ -66,7 +65,7 @@ class Stream:
                 return True
             fits = self._queued_bytes + len(frames) <= MOST_QUEUED_BYTES
             if not fits:
-                self._queue.clear()
+                self._queue = []
                 self._queued_bytes = 0
                 frames = instead
             self._queue.append(frames)
@@ -86,7 +85,7 @@ class Stream:
         """Send nothing more; the answer ends as soon as what is just being sent is out."""
         with self._lock:
             self._ended = True
-            self._queue.clear()
+            self._queue = []
             self._wake_up()
 
     def _wake_up(self) -> None:
@@ -106,9 +105,7 @@ class Stream:
                 if self._ended:
                     raise StopIteration
                 if self._queue:
-                    frames: Sequence[bytes] = tuple(self._queue)
-                    self._queue.clear()
-                    self._queued_bytes = 0
+                    frames, self._queue, self._queued_bytes = self._queue, [], 0
                     return frames[0] if len(frames) == 1 else b"".join(frames)
                 self._is_waiting = True
             self._wake.acquire()

@@ -10,7 +10,11 @@ from app.web.operation import answers_raw
 from app.web.peer import line
 from app.web.principal import Principal, login_required
 
-bp = Blueprint("events", __name__, url_prefix="/api/v1/auth/events")
+PREFIX = "/api/v1/auth/events"
+ROUTE = "/storage"
+PATH = PREFIX + ROUTE
+
+bp = Blueprint("events", __name__, url_prefix=PREFIX)
 
 HUB = "gatehouse_event_hub"
 MEDIA_TYPE = "text/event-stream"
@@ -27,7 +31,7 @@ def install(app: Flask, hub: Hub) -> None:
     app.extensions[HUB] = hub
 
 
-@bp.get("/storage")
+@bp.get(ROUTE)
 @login_required()
 @answers_raw(
     MEDIA_TYPE, may_be_empty=True, errors=(TooManyStreams, WorkerFull, DatabaseUnavailable)

@@ -1,7 +1,7 @@
 """All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
 
 from bench.lab import Scenario
-from bench.scenarios import logins, mails, memory, requests, scale
+from bench.scenarios import logins, mails, memory, requests, scale, streams
 
 SCENARIOS: tuple[Scenario, ...] = (
     *requests.SCENARIOS,
@@ -9,4 +9,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,
+    *streams.SCENARIOS,
 )
