@@ -7,6 +7,8 @@ from gevent import monkey
 # Nobody asks which greenlet was started where, and every connection would keep a kilobyte of it.
 gevent.config.track_greenlet_tree = False
 monkey.patch_all()
+# Streams that become ready by the thousand let requests in between every so many seconds.
+gevent.setswitchinterval(0.001)
 
 from psycogreen.gevent import patch_psycopg
 

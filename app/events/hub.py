@@ -81,7 +81,7 @@ class Hub:
     # --- life ----------------------------------------------------------------------------------
 
     def start(self) -> Callable[[], None]:
-        """Take streams from now on; return how to stop."""
+        """Listen, and take streams from now on; return how to stop."""
         listener = Listener(
             self._rt.redis,
             self._rt.clock,
@@ -92,7 +92,7 @@ class Hub:
             ],
         )
         ticker = threading.Thread(target=self._run, name="event streams", daemon=True)
-        self._is_open = True
+        self.take_streams()
         listener.start()
         ticker.start()
 
@@ -104,6 +104,11 @@ class Hub:
             self._seats.leave()
 
         return stop
+
+    def take_streams(self) -> None:
+        """Take streams from now on."""
+        with self._lock:
+            self._is_open = True
 
     def wind_down(self) -> None:
         """End every stream and take no more."""

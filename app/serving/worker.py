@@ -246,8 +246,8 @@ class EvenWorker(GeventWorker):
         self._wake_up = gevent.get_hub().loop.async_()
         stop = Event()
         self._wake_up.start(stop.set)
-        answer, self.wsgi = self.wsgi, self._frugally
-        self._answer = answer
+        self._answer: Any = self.wsgi
+        self.wsgi = self._frugally  # type: ignore[assignment]  # the stubs spell WSGI otherwise
         servers = [self._listen(listener) for listener in self.sockets]
         self.share.join()
         while self.alive:
@@ -290,9 +290,11 @@ class EvenWorker(GeventWorker):
         So the request is dealt with in a greenlet that ends, and the environment is forgotten, but
         for what gunicorn still looks at.
         """
+        body: Iterable[bytes]
         if environ["PATH_INFO"] not in self.long_answers:
-            return self._answer(environ, start_response)
-        body: Iterable[bytes] = gevent.spawn(self._answer, environ, start_response).get()
+            body = self._answer(environ, start_response)
+            return body
+        body = gevent.spawn(self._answer, environ, start_response).get()
         kept = environ["wsgi.file_wrapper"]
         environ.clear()
         environ["wsgi.file_wrapper"] = kept
