@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -106,17 +106,15 @@ class Listener:
 
 def _arrived(subscription: Any) -> list[dict[str, Any]]:
     """Wait a moment for a message; return it with those that are here already."""
-    return list(_until_none(subscription))
-
-
-def _until_none(subscription: Any) -> Iterator[dict[str, Any]]:
-    characters, patience = 0, POLL_SECONDS
-    for _ in range(MOST_MESSAGES):
-        message = subscription.get_message(timeout=patience)
-        if message is None:
-            return
-        yield message
-        characters += len(message["data"]) if message["type"] == "message" else 0
-        if characters > MOST_CHARACTERS:
-            return
-        patience = 0.0
+    messages: list[dict[str, Any]] = []
+    characters = 0
+    while len(messages) < MOST_MESSAGES and characters < MOST_CHARACTERS:
+        # Never with a shorter time-out: a message of which only a part is here would be given up,
+        # and the connection with it.
+        message = subscription.get_message(timeout=POLL_SECONDS)
+        if message is not None:
+            messages.append(message)
+            characters += len(message["data"]) if message["type"] == "message" else 0
+        if not subscription.connection.can_read(timeout=0):
+            break
+    return messages

@@ -106,7 +106,8 @@ class Hub:
         return stop
 
     def take_streams(self) -> None:
-        """Take streams from now on."""
+        """Take streams from now on; called after the fork."""
+        self._seats.join()
         with self._lock:
             self._is_open = True
 

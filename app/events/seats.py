@@ -52,11 +52,15 @@ class Seats:
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
-        self._name = random_hex()
-        self._key = COUNTS + self._name
+        self._name = self._key = ""
         self._own: Counter[int] = Counter()
         self._lock = threading.Lock()
         self._is_told = True
+
+    def join(self) -> None:
+        """Become a worker of one's own; after the fork, or all would have one name."""
+        self._name = random_hex()
+        self._key = COUNTS + self._name
 
     def take(self, user_id: int) -> bool:
         """Take a seat; False when the account has as many as it may have."""
