@@ -1,9 +1,14 @@
 """How gunicorn runs the service: `gunicorn wsgi:app`, under bin/serve or on its own."""
 
 # ruff: noqa: E402, I001 - the standard library must be patched before anything holds on to it
+import gevent
 from gevent import monkey
 
+# Nobody asks which greenlet was started where, and every connection would keep a kilobyte of it.
+gevent.config.track_greenlet_tree = False
 monkey.patch_all()
+# Streams that become ready by the thousand let requests in between every so many seconds.
+gevent.setswitchinterval(0.001)
 
 from psycogreen.gevent import patch_psycopg
 
@@ -72,13 +77,18 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Start what the application does besides answering, in the worker that does it."""
     os.umask(0o077)  # gunicorn set its own, which a listening unix socket needs
-    worker.wsgi.extensions["gatehouse"].start_background()
+    from app.events.views import PATH
+
+    runtime = worker.app.wsgi().extensions["gatehouse"]
+    runtime.start_background()
+    worker.wind_down = runtime.wind_down
+    worker.long_answers = frozenset({PATH})
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Close the worker's connections to the database and Redis."""
     if worker.booted:
-        worker.wsgi.extensions["gatehouse"].close()
+        worker.app.wsgi().extensions["gatehouse"].close()
 
 
 def on_exit(server: Any) -> None:

@@ -30,6 +30,8 @@ from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.events import views as events
+from app.events.hub import Hub
 from app.external_auth import links as external_links
 from app.external_auth import provider_queries
 from app.external_auth.views import bp as external_auth
@@ -50,6 +52,7 @@ from app.sessions.views import bp as sessions
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup.views import bp as setup
+from app.storage_policies.views import bp as storage_policies
 from app.web import cors, errors, lifecycle, metrics, principal
 from app.web import runtime as web_runtime
 
@@ -68,6 +71,8 @@ BLUEPRINTS = (
     external_auth,
     profile,
     avatars,
+    events.bp,
+    storage_policies,
 )
 DISK_THREADS = 4
 # Uploads wait for their turn, they are not turned away (spec 04 §3.1).
@@ -110,6 +115,9 @@ def create_app(
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     administration.install(app)
+    hub = Hub(rt)
+    events.install(app, hub)
+    rt.endless.append(hub.wind_down)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
     rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
     rt.other_login_methods.append(provider_queries.is_any_enabled)
@@ -120,6 +128,7 @@ def create_app(
             lambda: dispatcher.start(rt),
             lambda: avatars_upkeep.start(rt),
             rt.deferred_writes.start,
+            hub.start,
         ]
     )
     return app

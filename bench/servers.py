@@ -195,7 +195,9 @@ class Service(Gunicorn):
     def __init__(self, stack: ExitStack, postgres: Postgres | None, name: str, **env: str) -> None:
         folder = temporary_folder(stack)
         self.postgres, self.database = postgres, name
+        self.folder = folder
         socket_path = folder / "valkey.sock"
+        self.redis_url = f"unix://{socket_path}"
         store = valkey.start(folder, socket_path)
         stack.callback(valkey.stop, store)
         valkey.wait_until_ready(store, socket_path)
@@ -204,7 +206,7 @@ class Service(Gunicorn):
         settings = {
             "GATEHOUSE_INSTANCE": str(folder),
             "GATEHOUSE_DATABASE_URL": url,
-            "GATEHOUSE_REDIS_URL": f"unix://{socket_path}",
+            "GATEHOUSE_REDIS_URL": self.redis_url,
             "GATEHOUSE_STORAGE_BOOTSTRAP": "local",
             "GATEHOUSE_RATE_LIMITS": "off",
             **env,

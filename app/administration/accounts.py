@@ -25,6 +25,8 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
+from app.teams import queries as teams_queries
+from app.teams.errors import TeamCreatorKept
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
@@ -209,13 +211,16 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
 def delete(rt: Runtime, who: str) -> Account:
     """Delete an account with everything it owns; return what it was.
 
-    Raises: UserNotFound, AdministratorKept.
+    Raises: UserNotFound, AdministratorKept, TeamCreatorKept.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
         account = _held(session, who)
         if account.role == Role.ADMIN:
             raise AdministratorKept
+        if teams_queries.has_created_any(session, account.id):
+            raise TeamCreatorKept
+        sessions.revoke_all(rt, session, account.id)  # which tells those who watch a session
         users_queries.remove(session, account.id)
         users.record(
             rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
@@ -244,9 +249,7 @@ def _require_open_for(session: Session, role: Role) -> None:
 
 def _held(session: Session, who: str) -> Account:
     """Return an account that nobody else changes until this transaction ends."""
-    user_id = users.named(session, who).id
-    users_queries.lock(session, user_id)
-    return users.get(session, user_id)
+    return users.hold_named(session, who)
 
 
 def _require_other_admin(session: Session, account: Account) -> None:

@@ -13,7 +13,7 @@ from app.web.runtime import runtime
 @click.command("cleanup", cls=Command)
 @with_appcontext
 def cleanup() -> Shown:
-    """Delete what has expired: sessions, links, old mails and audit entries.
+    """Delete what has expired: sessions, links, old mails, archived teams and audit entries.
 
     Files that killed uploads of avatars left go, too.
     """

@@ -10,7 +10,9 @@ from app.administration.cleanup_cli import cleanup
 from app.administration.doctor_cli import doctor
 from app.administration.keys_cli import group as keys
 from app.administration.storage_cli import group as storage_group
+from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
+from app.events.cli import group as events
 from app.external_auth.cli import group as external_auth
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
@@ -43,6 +45,8 @@ COMMANDS = (
     config,
     mail,
     storage_group,
+    teams,
+    events,
     keys,
     audit,
 )

@@ -25,6 +25,7 @@ from app.settings import upkeep as settings_upkeep
 from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.setup.state import SetupState
+from app.teams import upkeep as teams_upkeep
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import UserNotFound
@@ -57,6 +58,7 @@ class Cleaned:
     mail_tokens: int
     pending_identities: int
     avatar_leftovers: int
+    teams: int
 
     def __str__(self) -> str:
         """Say it in words, for the log and the terminal."""
@@ -64,6 +66,7 @@ class Cleaned:
             f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
             f" {self.pending_identities} expired external identities,"
             f" {self.mails} finished mails, {self.avatar_leftovers} leftovers of avatars,"
+            f" {self.teams} archived teams,"
             f" {self.audit_entries} outdated audit entries"
         )
 
@@ -97,6 +100,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
         avatar_leftovers=avatars_upkeep.cleanup(rt),
         pending_identities=external_auth_upkeep.delete_expired(rt),
+        teams=teams_upkeep.delete_archived(rt),
     )
 
 

@@ -1,4 +1,4 @@
-"""Redis writes that no request waits for, sent a few at a time."""
+"""Redis commands that no request waits for, sent a few at a time."""
 
 import threading
 from collections.abc import Callable
@@ -14,32 +14,31 @@ STOP_SECONDS = 1.0
 # More than this waits only while Redis hangs; what is lost then is what an outage loses anyway.
 MOST_WAITING = 10_000
 
-Write = tuple[str, str, int]
+Command = tuple[str | int, ...]
 
 
 class DeferredWrites:
-    """Expiring keys by name, text and seconds.
+    """Expiring keys and messages to channels, in the order they came.
 
-    Until `start` was called, as on the command line, each is written at once.
+    Until `start` was called, as on the command line, each is sent at once.
     """
 
     def __init__(self, redis: Redis, breaker: Breaker, clock: Clock) -> None:
         self._redis = redis
         self._breaker = breaker
         self._clock = clock
-        self._waiting: list[Write] = []
+        self._waiting: list[Command] = []
         self._has_work = threading.Event()
         self._stopped = False
         self._is_running = False
 
     def put(self, name: str, text: str, seconds: int) -> None:
         """Have a key written within some milliseconds; without Redis it is not."""
-        if not self._is_running:
-            self._send([(name, text, seconds)])
-        elif len(self._waiting) < MOST_WAITING:
-            self._waiting.append((name, text, seconds))
-            if not self._has_work.is_set():
-                self._has_work.set()
+        self._add(("SET", name, text, "EX", seconds))
+
+    def publish(self, channel: str, text: str) -> None:
+        """Have a message published within some milliseconds; without Redis it is not."""
+        self._add(("PUBLISH", channel, text))
 
     def start(self) -> Callable[[], None]:
         """Write in the background from now on; return how to stop, which writes what waits."""
@@ -54,20 +53,28 @@ class DeferredWrites:
 
         return stop
 
+    def _add(self, command: Command) -> None:
+        if not self._is_running:
+            self._send([command])
+        elif len(self._waiting) < MOST_WAITING:
+            self._waiting.append(command)
+            if not self._has_work.is_set():
+                self._has_work.set()
+
     def _run(self) -> None:
         while not self._stopped or self._waiting:
             self._has_work.wait()
             self._clock.sleep(GATHERING_SECONDS)
             self._has_work.clear()
-            writes, self._waiting = self._waiting, []
-            if writes:
-                self._send(writes)
+            commands, self._waiting = self._waiting, []
+            if commands:
+                self._send(commands)
 
-    def _send(self, writes: list[Write]) -> None:
+    def _send(self, commands: list[Command]) -> None:
         def send() -> None:
             with self._redis.pipeline(transaction=False) as pipeline:
-                for name, text, seconds in writes:
-                    pipeline.set(name, text, ex=seconds)
+                for command in commands:
+                    pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
                 pipeline.execute()
 
         try:

@@ -2,42 +2,57 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from app.core.clock import Clock
+from app.core.redis import for_listening
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 0.3
+# What arrived together is handed on together, up to so much.
+MOST_MESSAGES = 256
+MOST_CHARACTERS = 64 * 1024
+# A Redis that hangs keeps its connections; so it is asked, and believed to be gone after this many
+# questions, about five seconds, without an answer.
+MOST_UNANSWERED = 3
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What to do with one channel's messages, in their order, and when some may have been missed.
+
+    While a call takes its time, further messages wait in Redis.
+    """
+
+    name: str
+    on_messages: Callable[[list[str]], None]
+    on_gap: Callable[[], None]
 
 
 class Listener:
-    """Calls `on_message(text)` for every message, and `on_gap()` when some may have been missed.
+    """One subscription to some channels, made again whenever it is lost.
 
-    The Redis client repairs a broken subscription silently, so each confirmation of a
-    subscription, the first included, is taken as the end of a gap.
+    `on_gap` is called when it is lost and when it is there, the first time included. The Redis
+    client repairs a broken subscription silently, so each confirmation ends a gap.
     """
 
-    def __init__(
-        self,
-        redis: Redis,
-        channel: str,
-        clock: Clock,
-        *,
-        on_message: Callable[[str], None],
-        on_gap: Callable[[], None],
-    ) -> None:
+    def __init__(self, redis: Redis, clock: Clock, channels: Sequence[Channel]) -> None:
         self._redis = redis
-        self._channel = channel
         self._clock = clock
-        self._on_message = on_message
-        self._on_gap = on_gap
+        self._channels = {channel.name: channel for channel in channels}
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"listen {channel}", daemon=True)
+        self._is_lost = True
+        self._name = " and ".join(self._channels)
+        self._thread = threading.Thread(target=self._run, name=f"listen {self._name}", daemon=True)
 
     def start(self) -> None:
         """Begin to listen in the background."""
@@ -50,22 +65,56 @@ class Listener:
             self._thread.join(timeout=2 * POLL_SECONDS)
 
     def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self._listen()
-            except (RedisError, OSError) as error:
-                log.warning("subscription to %s was lost: %s", self._channel, error)
-                self._on_gap()
-                self._clock.sleep(RETRY_SECONDS)
-
-    def _listen(self) -> None:
-        with self._redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
-            subscription.subscribe(self._channel)
+        with for_listening(self._redis) as redis:
             while not self._closed.is_set():
-                message = subscription.get_message(timeout=POLL_SECONDS)
-                if message is None:
-                    continue
-                if message["type"] == "subscribe":
-                    self._on_gap()
-                elif message["type"] == "message":
-                    self._on_message(message["data"])
+                try:
+                    self._listen(redis)
+                except (RedisError, OSError) as error:
+                    self._note_loss(error)
+                    self._clock.sleep(RETRY_SECONDS)
+
+    def _note_loss(self, error: Exception) -> None:
+        """Tell once that messages are missed from now on, however long it takes."""
+        if self._is_lost:
+            return
+        log.warning("the subscription to %s was lost: %s", self._name, error)
+        self._is_lost = True
+        for channel in self._channels.values():
+            channel.on_gap()
+
+    def _listen(self, redis: Redis) -> None:
+        with redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
+            subscription.subscribe(*self._channels)
+            while not self._closed.is_set():
+                self._hand_on(_arrived(subscription))
+                if subscription.health_check_response_counter >= MOST_UNANSWERED:
+                    raise RedisConnectionError("Redis hangs")
+
+    def _hand_on(self, messages: list[dict[str, Any]]) -> None:
+        for (kind, name), group in groupby(messages, key=lambda m: (m["type"], m["channel"])):
+            channel = self._channels[name]
+            try:
+                if kind == "subscribe":
+                    self._is_lost = False
+                    channel.on_gap()
+                elif kind == "message":
+                    channel.on_messages([message["data"] for message in group])
+            except Exception:
+                # This thread is never started again.
+                log.exception("messages of %s were not dealt with", name)
+
+
+def _arrived(subscription: Any) -> list[dict[str, Any]]:
+    """Wait a moment for a message; return it with those that are here already."""
+    messages: list[dict[str, Any]] = []
+    characters = 0
+    while len(messages) < MOST_MESSAGES and characters < MOST_CHARACTERS:
+        # Never with a shorter time-out: a message of which only a part is here would be given up,
+        # and the connection with it.
+        message = subscription.get_message(timeout=POLL_SECONDS)
+        if message is not None:
+            messages.append(message)
+            characters += len(message["data"]) if message["type"] == "message" else 0
+        if not subscription.connection.can_read(timeout=0):
+            break
+    return messages

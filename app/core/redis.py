@@ -1,14 +1,18 @@
 """The connection to Redis, and the channel names this service uses."""
 
-from redis import BlockingConnectionPool, Redis
+from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
 SETTINGS_CHANNEL = "gatehouse:settings"
+SESSIONS_CHANNEL = "gatehouse:sessions"
+# Known to the file side of the product as well (decision A22).
+EVENTS_CHANNEL = "gatehouse:storage_events"
 
 PATIENCE_SECONDS = 2.0
 IMPATIENCE_SECONDS = 0.25
 CONNECTIONS = 64
+ASK_SECONDS = 2
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:
@@ -28,3 +32,18 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
 def connect_impatiently(url: str) -> Redis:
     """Return a client for what a request can do without: counting, and telling of a rotation."""
     return connect(url, patience=IMPATIENCE_SECONDS, retries=0)
+
+
+def for_listening(redis: Redis) -> Redis:
+    """Return a client of the same server, with a connection of its own, to subscribe with.
+
+    Its connection is asked whether it still lives, and reads whatever bytes somebody published.
+    """
+    pool = redis.connection_pool
+    options = {
+        **pool.connection_kwargs,
+        "health_check_interval": ASK_SECONDS,
+        "encoding_errors": "replace",
+    }
+    own = ConnectionPool(connection_class=pool.connection_class, max_connections=1, **options)
+    return Redis(connection_pool=own)

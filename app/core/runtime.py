@@ -58,6 +58,7 @@ class Runtime:
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
+    endless: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 
     def transaction(self) -> AbstractContextManager[Session]:
@@ -73,6 +74,11 @@ class Runtime:
         """Start what a serving process runs besides answering; called once after the fork."""
         self.database.forget_inherited_connections()
         self._closers.extend(start() for start in self.background)
+
+    def wind_down(self) -> None:
+        """End what would last as long as the process; called when its stop begins."""
+        for end in self.endless:
+            end()
 
     def close(self) -> None:
         """Stop the background work and close all connections."""

@@ -6,11 +6,11 @@ keep-alive pool, event streams) one worker then ends up doing nearly all the wor
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from errno import ETIMEDOUT
 from functools import partial
-from socket import IPPROTO_TCP, SHUT_RD, TCP_INFO
+from socket import IPPROTO_TCP, MSG_PEEK, SHUT_RD, SHUT_RDWR, TCP_INFO
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from app.serving.parent_death import die_with_parent
 PAUSES = 20
 PAUSE = 0.001
 HEARTBEAT = 1.0
+READABLE = 1  # libev's EV_READ
 # A client that connected just before the stop may still send its first request this long.
 FIRST_REQUEST_GRACE = 0.5
 BODY_SECONDS = 30.0
@@ -100,6 +101,7 @@ class Connection:
     client: Any
     reads: int = 0
     waiting: bool = False
+    _watcher: Any = None
 
     def silent_seconds(self) -> float:
         """Return for how long at least nothing has arrived; 0 for what is no TCP connection.
@@ -123,6 +125,41 @@ class Connection:
             self.client._sock.shutdown(SHUT_RD)
         except OSError:
             return  # the client was faster
+
+    def watch(self, left: Callable[[], None]) -> None:
+        """Call `left` when the client hangs up, though nobody reads from it.
+
+        A client that sends more instead is not watched any longer.
+        """
+
+        def look() -> None:
+            self.unwatch()
+            if self._has_left():
+                gevent.spawn(left)
+
+        self._watcher = gevent.get_hub().loop.io(self.client.fileno(), READABLE)
+        self._watcher.start(look)
+
+    def unwatch(self) -> None:
+        """Watch no longer."""
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+
+    def cut(self) -> None:
+        """Hang up on a client that does not read what is being sent to it."""
+        try:
+            self.client._sock.shutdown(SHUT_RDWR)
+        except OSError:
+            return  # the client was faster
+
+    def _has_left(self) -> bool:
+        try:
+            return not self.client._sock.recv(1, MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
 
 class Wait(gevent.Timeout):
@@ -158,14 +195,14 @@ class TimedBody:
     """
 
     def __init__(self, body: Any, connection: Connection) -> None:
+        self.line = connection
         self._body = body
         self._ends_at = time.monotonic() + BODY_SECONDS
-        self._connection = connection
         self.is_first_of_connection = connection.reads == 1
 
     def waited_seconds(self) -> float:
         """Return how long the request has been here at least; a busy worker takes it late."""
-        return self._connection.silent_seconds()
+        return self.line.silent_seconds()
 
     def read(self, *size: int) -> bytes:
         """Return the next bytes."""
@@ -191,6 +228,10 @@ class EvenWorker(GeventWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.share = table.take()
+        # Called when the stop begins: ends the answers that would outlast it.
+        self.wind_down: Callable[[], None] = lambda: None
+        # The paths of such answers.
+        self.long_answers: frozenset[str] = frozenset()
         self._connections: dict[Any, Connection] = {}
 
     def init_process(self) -> None:
@@ -205,6 +246,8 @@ class EvenWorker(GeventWorker):
         self._wake_up = gevent.get_hub().loop.async_()
         stop = Event()
         self._wake_up.start(stop.set)
+        self._answer: Any = self.wsgi
+        self.wsgi = self._frugally  # type: ignore[assignment]  # the stubs spell WSGI otherwise
         servers = [self._listen(listener) for listener in self.sockets]
         self.share.join()
         while self.alive:
@@ -240,6 +283,23 @@ class EvenWorker(GeventWorker):
         req.body = TimedBody(req.body, self._connections[gevent.getcurrent()])
         return super().handle_request(listener_name, req, sock, addr)
 
+    def _frugally(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Run the application so that an answer which lasts for hours keeps next to nothing.
+
+        Its greenlet would keep the stack that the request once needed: 5 KiB for each of thousands.
+        So the request is dealt with in a greenlet that ends, and the environment is forgotten, but
+        for what gunicorn still looks at.
+        """
+        body: Iterable[bytes]
+        if environ["PATH_INFO"] not in self.long_answers:
+            body = self._answer(environ, start_response)
+            return body
+        body = gevent.spawn(self._answer, environ, start_response).get()
+        kept = environ["wsgi.file_wrapper"]
+        environ.clear()
+        environ["wsgi.file_wrapper"] = kept
+        return body
+
     def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
         """Return the context in which gunicorn waits for the next request of a connection."""
         # A client that sends its next request at once would otherwise be served again and again
@@ -250,6 +310,7 @@ class EvenWorker(GeventWorker):
     def _drain(self, servers: list[EvenServer]) -> None:
         """Take no new connection, hang up idle ones, let the others finish their request."""
         self.share.leave()
+        self.wind_down()
         for server in servers:
             server.accept_backlog()
             server.close()

@@ -1,6 +1,6 @@
 """Statements on sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -26,6 +26,7 @@ from app.core import bulk
 from app.core.client import Client
 from app.core.db import Base, Database, UTCDateTime
 from app.core.lookups import Lookup
+from app.core.many_keys import among
 from app.core.prepared import Prepared, Row
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
@@ -110,6 +111,21 @@ _ROTATE = Prepared(
     ),
 )
 
+
+_OPEN_AMONG = Prepared(
+    select(LoginSession.id)
+    .join(User, User.id == LoginSession.user_id)
+    .where(
+        among(LoginSession.id, "session_ids"),
+        LoginSession.revoked_at.is_(None),
+        LoginSession.expires_at > bindparam("now"),
+        LoginSession.is_limited.is_(False),
+        User.status == bindparam("active"),
+        User.must_change_password.is_(False)
+        | bindparam("is_change_forced", type_=Boolean()).is_(False),
+    ),
+    ("session_ids", "now", "active", "is_change_forced"),
+)
 
 _COLUMNS = (
     "id",
@@ -292,6 +308,17 @@ def find_owner(reader: Reader, session_id: str) -> int | None:
     """Return whose session this is; None if there is no such session."""
     statement = select(LoginSession.user_id).where(LoginSession.id == session_id)
     return reader.execute(statement).scalar()
+
+
+def list_open_among(
+    database: Database, session_ids: Collection[str], now: datetime, *, is_change_forced: bool
+) -> set[str]:
+    """Return those of these sessions that may use the service.
+
+    `is_change_forced` says whether accounts that must change their password are held back.
+    """
+    values = list(session_ids), now, Status.ACTIVE, is_change_forced
+    return {row[0] for row in database.rows(_OPEN_AMONG, *values)}
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:

@@ -6,7 +6,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.sessions import queries, rotations
+from app.sessions import endings, queries, rotations
 from app.sessions.errors import (
     RefreshTokenReused,
     RefreshTokenStale,
@@ -58,6 +58,7 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
         if not queries.is_live(session, holder.session_id, now):
             return False
         removed = queries.revoke_all(session, holder.user_id, now)
+        endings.announce(rt, session, holder.user_id)
         audit.record(
             rt,
             session,

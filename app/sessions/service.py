@@ -2,7 +2,7 @@
 
 import hmac
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest, random_uuid
-from app.sessions import access_token, queries, refresh_token, replay, rotations
+from app.sessions import access_token, endings, queries, refresh_token, replay, rotations
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
@@ -163,6 +163,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
     with rt.transaction() as session:
         users_queries.lock_version(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
+        endings.announce(rt, session, user_id)
         audit.record(
             rt,
             session,
@@ -194,6 +195,7 @@ def revoke(
             raise SessionNotFound
         is_current = session_id in {current_id, holder.session_id if holder else None}
         if queries.revoke(session, session_id, now):
+            endings.announce(rt, session, user_id)
             audit.record(
                 rt,
                 session,
@@ -217,6 +219,7 @@ def log_out(
     with rt.transaction() as session:
         user_id = queries.find_owner(session, session_id) or 0
         if queries.revoke(session, session_id, now):
+            endings.announce(rt, session, user_id)
             audit.record(
                 rt,
                 session,
@@ -249,7 +252,19 @@ def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
 
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     """End every session of a user within a larger change; return how many."""
+    endings.announce(rt, session, user_id)
     return queries.revoke_all(session, user_id, rt.clock.now())
+
+
+def still_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
+    """Return those of these sessions that may go on: what `authenticate` checks, of many at once.
+
+    Sessions that may only change the password are not among them. Raises: DatabaseUnavailable.
+    """
+    is_change_forced = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
+    return queries.list_open_among(
+        rt.database, session_ids, rt.clock.now(), is_change_forced=is_change_forced
+    )
 
 
 def canonical_id(session_id: str) -> str:

@@ -4,7 +4,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import bulk
 from app.core.runtime import Runtime
-from app.sessions import queries, service
+from app.sessions import endings, queries, service
 from app.sessions.errors import SessionNotFound
 
 
@@ -20,6 +20,7 @@ def revoke(rt: Runtime, session_id: str) -> int:
             raise SessionNotFound
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
+        endings.announce(rt, session, owner)
         audit.record(
             rt,
             session,

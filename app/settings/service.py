@@ -13,7 +13,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
 from app.core.live_settings import Key
-from app.core.pubsub import Listener
+from app.core.pubsub import Channel, Listener
 from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
@@ -40,13 +40,12 @@ def announce(rt: Runtime) -> None:
 
 def listen(rt: Runtime) -> Callable[[], None]:
     """Follow announcements in the background; return how to stop."""
-    listener = Listener(
-        rt.redis,
+    channel = Channel(
         SETTINGS_CHANNEL,
-        rt.clock,
-        on_message=lambda _text: rt.settings.forget(),
+        on_messages=lambda _texts: rt.settings.forget(),
         on_gap=rt.settings.forget,
     )
+    listener = Listener(rt.redis, rt.clock, [channel])
     listener.start()
     return listener.close
 

@@ -1,7 +1,14 @@
-"""`flask storage`: the listings; what needs other areas is added by `administration`."""
+"""`flask storage`: policies and groups; `bootstrap`, which tells the set-up state, is added above.
 
-from app.storage_policies import responses, service
-from app.web.cli import Commands, Shown, table
+POLICY and GROUP are an id or a name everywhere.
+"""
+
+import click
+
+from app.storage_policies import groups as operations
+from app.storage_policies import migration, responses, service
+from app.storage_policies.service import GroupWithItems
+from app.web.cli import Commands, Shown, printable, table
 from app.web.runtime import runtime
 
 group = Commands("storage", help="Storage policies and the groups accounts are assigned to.")
@@ -21,6 +28,72 @@ def groups() -> Shown:
     data = [responses.group(row) for row in service.list_groups(runtime())]
     rows = [[g["id"], g["name"], g["is_enabled"], g["is_default"], _policies_of(g)] for g in data]
     return Shown(data, table(["ID", "NAME", "ENABLED", "DEFAULT", "POLICIES"], rows))
+
+
+@group.command("create-policy")
+@click.argument("name")
+def create_policy(name: str) -> Shown:
+    """Create the storage policy NAME for files on this machine."""
+    made = operations.create_policy(runtime(), name)
+    return Shown(responses.policy(made), printable(f"{made.name} (id {made.id}) was created"))
+
+
+@group.command("create-group")
+@click.argument("name")
+@click.option(
+    "--policy", "policies", multiple=True, required=True, help="A policy; the first is tried first."
+)
+@click.option("--default", "is_default", is_flag=True, help="New accounts get this group.")
+def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Shown:
+    """Create the policy group NAME of one or more policies."""
+    made = operations.create_group(runtime(), name, policies, is_default=is_default)
+    return _shown(made, "was created")
+
+
+@group.command("set-default")
+@click.argument("policy_group", metavar="GROUP")
+def set_default(policy_group: str) -> Shown:
+    """Make GROUP the one new accounts get."""
+    return _shown(operations.set_default(runtime(), policy_group), "is the default")
+
+
+@group.command("enable-group")
+@click.argument("policy_group", metavar="GROUP")
+def enable_group(policy_group: str) -> Shown:
+    """Let accounts and teams be assigned to GROUP."""
+    return _shown(operations.enable_group(runtime(), policy_group), "is enabled")
+
+
+@group.command("disable-group")
+@click.argument("policy_group", metavar="GROUP")
+def disable_group(policy_group: str) -> Shown:
+    """Let nobody be assigned to GROUP any more; refused while somebody is."""
+    return _shown(operations.disable_group(runtime(), policy_group), "is disabled")
+
+
+@group.command("delete-group")
+@click.argument("policy_group", metavar="GROUP")
+def delete_group(policy_group: str) -> Shown:
+    """Delete GROUP; refused while somebody is assigned to it."""
+    return _shown(operations.delete_group(runtime(), policy_group), "was deleted")
+
+
+@group.command("migrate-assignments")
+@click.argument("source")
+@click.argument("target")
+def migrate_assignments(source: str, target: str) -> Shown:
+    """Assign all users and teams of the group SOURCE to the group TARGET."""
+    done = migration.migrate_named(runtime(), source, target)
+    text = (
+        f"{done.affected_users} users and {done.affected_teams} teams were moved"
+        f" from policy group {done.source_group_id} to {done.target_group_id}"
+    )
+    return Shown(responses.migrated(done), text)
+
+
+def _shown(found: GroupWithItems, what: str) -> Shown:
+    text = printable(f"{found.group.name} (id {found.group.id}) {what}")
+    return Shown(responses.group(found), text)
 
 
 def _policies_of(group: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:

@@ -1,5 +1,6 @@
 """Refusals about policy groups."""
 
+from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Conflict, NotFound
 
 
@@ -19,3 +20,64 @@ class GroupUnusable(BadRequest):
     """The group is switched off or has no policy."""
 
     message = "The policy group is disabled or has no policy."
+
+
+class PolicyNotFound(NotFound):
+    """No policy has this id or name."""
+
+    code = ErrorCode.STORAGE_POLICY_NOT_FOUND
+    message = "There is no such storage policy."
+
+
+class PolicyAmbiguous(Conflict):
+    """Several policies have this name."""
+
+    message = "Several storage policies have this name; give the id."
+
+
+class PolicyRepeated(BadRequest):
+    """A group has each policy once."""
+
+    message = "A policy is named twice."
+
+
+class NameInvalid(BadRequest):
+    """The name is empty or too long."""
+
+    message = "A name has 1 to 128 characters."
+
+
+class DefaultGroupKept(BadRequest):
+    """New accounts need a group that is switched on."""
+
+    message = "The default policy group cannot be disabled; make another one the default first."
+
+
+class GroupAssigned(BadRequest):
+    """Accounts or teams are still assigned to the group."""
+
+    message = "The policy group is still assigned."
+
+
+class TargetNotPositive(BadRequest):
+    """The target is no id at all."""
+
+    message = "target_group_id must be greater than 0"
+
+
+class SameGroup(BadRequest):
+    """Source and target are one group."""
+
+    message = "The source and the target are the same policy group."
+
+
+class TargetDisabled(BadRequest):
+    """The target takes no accounts."""
+
+    message = "The target policy group is disabled."
+
+
+class TargetEmpty(BadRequest):
+    """The target has no policy."""
+
+    message = "The target policy group has no policy."

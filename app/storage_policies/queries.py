@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, exists, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
+from app.core import bulk
 from app.core.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
@@ -84,6 +85,56 @@ def find_groups(session: Session, *, group_id: int | None, name: str) -> list[St
         return [group]
     statement = select(StoragePolicyGroup).where(StoragePolicyGroup.name == name)
     return list(session.scalars(statement.order_by(StoragePolicyGroup.id)))
+
+
+def find_policies(session: Session, *, policy_id: int | None, name: str) -> list[StoragePolicy]:
+    """Return the policy of this id, or else every policy of this name; names are not unique."""
+    if policy_id is not None and (policy := session.get(StoragePolicy, policy_id)):
+        return [policy]
+    statement = select(StoragePolicy).where(StoragePolicy.name == name)
+    return list(session.scalars(statement.order_by(StoragePolicy.id)))
+
+
+def find_group(session: Session, group_id: int) -> StoragePolicyGroup | None:
+    """Return the group; None if there is none."""
+    return session.get(StoragePolicyGroup, group_id)
+
+
+def set_default(session: Session, group_id: int, now: datetime) -> None:
+    """Make one group the only default; groups that already are as they should be stay untouched."""
+    is_it = StoragePolicyGroup.id == group_id
+    session.execute(
+        update(StoragePolicyGroup)
+        .where(StoragePolicyGroup.is_default != is_it)
+        .values(is_default=is_it, updated_at=now)
+    )
+
+
+def remove_group(session: Session, group_id: int) -> None:
+    """Delete a group with its items."""
+    session.execute(delete(StoragePolicyGroup).where(StoragePolicyGroup.id == group_id))
+
+
+def hold_group(session: Session, group_id: int) -> None:
+    """Wait for accounts that are just being assigned to this group, and let no further ones."""
+    statement = select(StoragePolicyGroup.id).where(StoragePolicyGroup.id == group_id)
+    session.execute(statement.with_for_update()).all()
+
+
+def count_assigned_users(session: Session, group_id: int) -> int:
+    """Return how many accounts are assigned to the group."""
+    statement = select(func.count()).select_from(User).where(User.policy_group_id == group_id)
+    return int(session.execute(statement).scalar_one())
+
+
+def move_users(session: Session, source_id: int, target_id: int, now: datetime) -> int:
+    """Assign every account of one group to another; return how many."""
+    return bulk.count_changed(
+        session,
+        update(User)
+        .where(User.policy_group_id == source_id)
+        .values(policy_group_id=target_id, updated_at=now),
+    )
 
 
 def assign_everybody_without_group(session: Session, group_id: int, now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.storage_policies.migration import Migrated
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroupItem
 from app.storage_policies.service import GroupWithItems
 from app.web.schema import timestamp
@@ -32,6 +33,17 @@ def group(row: GroupWithItems) -> dict[str, Any]:
         "created_at": timestamp(row.group.created_at),
         "updated_at": timestamp(row.group.updated_at),
         "items": [_item(item, policy) for item, policy in row.items],
+    }
+
+
+def migrated(done: Migrated) -> dict[str, int]:
+    """Return what a migration of assignments did."""
+    return {
+        "source_group_id": done.source_group_id,
+        "target_group_id": done.target_group_id,
+        "affected_users": done.affected_users,
+        "affected_teams": done.affected_teams,
+        "migrated_assignments": done.migrated_assignments,
     }
 
 

@@ -1,5 +1,6 @@
 """The default storage route (spec 04 §5.2; decision A23)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +10,13 @@ from app.core import locks
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.storage_policies import queries
-from app.storage_policies.errors import GroupAmbiguous, GroupNotFound, GroupUnusable
+from app.storage_policies.errors import (
+    GroupAmbiguous,
+    GroupNotFound,
+    GroupUnusable,
+    PolicyAmbiguous,
+    PolicyNotFound,
+)
 from app.storage_policies.models import (
     DEFAULT_CHUNK_BYTES,
     StoragePolicy,
@@ -43,8 +50,12 @@ def bootstrap(rt: Runtime) -> StorageRoute:
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)  # no administrator is made without a group meanwhile
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        policy = queries.find_default_policy(session) or _add_policy(session, now)
-        group = queries.find_default_group(session) or _add_group(session, now)
+        policy = queries.find_default_policy(session)
+        if policy is None:
+            policy = add_policy(session, DEFAULT_POLICY_NAME, now, is_default=True)
+        group = queries.find_default_group(session)
+        if group is None:
+            group = add_group(session, DEFAULT_GROUP_NAME, [policy], now, is_default=True)
         group.is_enabled = True
         if not queries.has_items(session, group.id):
             session.add(_item(group, policy, now))
@@ -63,6 +74,19 @@ def named_group(session: Session, typed: str) -> StoragePolicyGroup:
     if len(groups) > 1:
         raise GroupAmbiguous
     return groups[0]
+
+
+def named_policy(session: Session, typed: str) -> StoragePolicy:
+    """Return the policy an operator means, by id or name; digits are an id first.
+
+    Raises: PolicyNotFound; PolicyAmbiguous when several policies have this name.
+    """
+    policies = queries.find_policies(session, policy_id=typed_id(typed), name=typed.strip())
+    if not policies:
+        raise PolicyNotFound
+    if len(policies) > 1:
+        raise PolicyAmbiguous
+    return policies[0]
 
 
 def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
@@ -91,14 +115,22 @@ def list_groups(rt: Runtime) -> list[GroupWithItems]:
     ]
 
 
-def _add_policy(session: Session, now: datetime) -> StoragePolicy:
+def with_items(session: Session, group: StoragePolicyGroup) -> GroupWithItems:
+    """Return one group with its policies."""
+    return GroupWithItems(group, list(queries.list_items(session, [group.id])))
+
+
+def add_policy(
+    session: Session, name: str, now: datetime, *, is_default: bool = False
+) -> StoragePolicy:
+    """Insert a policy for files on this machine, without limits."""
     policy = StoragePolicy(
-        name=DEFAULT_POLICY_NAME,
+        name=name,
         connector_id="local",
         options="{}",
         max_file_size=0,
         allowed_types="[]",
-        is_default=True,
+        is_default=is_default,
         chunk_size=DEFAULT_CHUNK_BYTES,
         created_at=now,
         updated_at=now,
@@ -108,27 +140,37 @@ def _add_policy(session: Session, now: datetime) -> StoragePolicy:
     return policy
 
 
-def _add_group(session: Session, now: datetime) -> StoragePolicyGroup:
+def add_group(
+    session: Session,
+    name: str,
+    policies: Sequence[StoragePolicy],
+    now: datetime,
+    *,
+    is_default: bool = False,
+) -> StoragePolicyGroup:
+    """Insert a group that tries these policies in this order, for files of every size."""
     group = StoragePolicyGroup(
-        name=DEFAULT_GROUP_NAME,
+        name=name,
         description="",
         is_enabled=True,
-        is_default=True,
+        is_default=is_default,
         created_at=now,
         updated_at=now,
     )
     session.add(group)
     session.flush()
+    for priority, policy in enumerate(policies, start=1):
+        session.add(_item(group, policy, now, priority))
     return group
 
 
 def _item(
-    group: StoragePolicyGroup, policy: StoragePolicy, now: datetime
+    group: StoragePolicyGroup, policy: StoragePolicy, now: datetime, priority: int = 1
 ) -> StoragePolicyGroupItem:
     return StoragePolicyGroupItem(
         group_id=group.id,
         policy_id=policy.id,
-        priority=1,
+        priority=priority,
         min_file_size=0,
         max_file_size=0,
         created_at=now,

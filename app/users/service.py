@@ -182,6 +182,13 @@ def named(reader: queries.Reader, typed: str) -> Account:
     return account
 
 
+def hold_named(session: Session, typed: str) -> Account:
+    """Like `named`, for an account that nobody else changes until the transaction ends."""
+    user_id = named(session, typed).id
+    queries.lock(session, user_id)
+    return get(session, user_id)
+
+
 def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
     """Return the row of a new account; `username` and `email` are in the form that is stored."""
     return {

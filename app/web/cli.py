@@ -8,7 +8,7 @@ able to steer the terminal of whoever reads the audit log.
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -50,7 +50,7 @@ class LocalFailure(AppError):
 
 
 class Command(click.Command):
-    """A command whose callback returns a `Shown`."""
+    """A command whose callback returns a `Shown`, or yields one after the other while it runs."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,17 +60,17 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         """Run the callback and print what it returns, or why it refused."""
         as_json = ctx.params.pop("as_json")
+        exit_code = 0
         try:
-            shown: Shown = super().invoke(ctx)
+            outcome: Shown | Iterator[Shown] = super().invoke(ctx)
+            for shown in [outcome] if isinstance(outcome, Shown) else outcome:
+                _print(shown, as_json=as_json)
+                exit_code = shown.exit_code
         except FAILURES as error:
             log.debug("the command failed", exc_info=True)
             _print_refusal(_refusal(error), as_json=as_json)
             ctx.exit(REFUSED)
-        if as_json:
-            click.echo(json.dumps(shown.data))
-        elif shown.text:
-            click.echo(shown.text)
-        ctx.exit(shown.exit_code)
+        ctx.exit(exit_code)
 
 
 class Commands(AppGroup):
@@ -188,6 +188,13 @@ def _database_refusal(error: SQLAlchemyError) -> AppError:
 
 def _first_line(error: BaseException | None) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _print(shown: Shown, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(shown.data))
+    elif shown.text:
+        click.echo(shown.text)
 
 
 def _print_refusal(refusal: AppError, *, as_json: bool) -> None:

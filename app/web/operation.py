@@ -40,6 +40,7 @@ class Operation:
     media_type: str = "application/json"
     is_enveloped: bool = True
     is_conditional: bool = False
+    may_be_empty: bool = False
     is_redirect: bool = False
     is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
@@ -80,14 +81,19 @@ def answers_raw(
     *,
     status: int = 200,
     is_conditional: bool = False,
+    may_be_empty: bool = False,
     errors: tuple[type[AppError], ...] = (),
 ) -> Callable[[V], V]:
-    """Describe a view whose success is not an envelope; a conditional one has an ETag and 304."""
+    """Describe a view whose success is not an envelope.
+
+    A conditional one has an ETag and 304; one that may be empty also answers 204.
+    """
 
     def note(view: V) -> V:
         operation = operation_of(view)
         operation.media_type, operation.data, operation.status = media_type, data, status
         operation.is_enveloped, operation.is_conditional = False, is_conditional
+        operation.may_be_empty = may_be_empty
         operation.may_fail_with(*errors)
         return view
 

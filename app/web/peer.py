@@ -4,9 +4,10 @@ Invariant: a forwarding header counts only when the direct peer is a trusted pro
 """
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Protocol
 
 from flask import request
 
@@ -16,6 +17,25 @@ from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
 LONGEST_REQUEST_AGE_SECONDS = 60.0
+
+
+class Line(Protocol):
+    """The client's connection, for an answer that lasts; see `app/serving/worker.py`."""
+
+    def watch(self, left: Callable[[], None]) -> None:
+        """Call `left` once when the client hangs up, though nobody reads from it."""
+
+    def unwatch(self) -> None:
+        """Watch no longer."""
+
+    def cut(self) -> None:
+        """Hang up, so that what is just being sent fails."""
+
+
+def line() -> Line | None:
+    """Return the connection this request came over; None where the server does not show it."""
+    found: Line | None = getattr(request.environ["wsgi.input"], "line", None)
+    return found
 
 
 def client() -> Client:

@@ -11,6 +11,7 @@ from bench.scenarios import (
     requests,
     scale,
     second_factors,
+    streams,
 )
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -23,4 +24,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     *mails.SCENARIOS,
     *memory.SCENARIOS,
     *scale.SCENARIOS,
+    *streams.SCENARIOS,
 )

@@ -108,8 +108,8 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     clock.advance(minutes=20)
     assert line.json("cleanup")["sessions"] == 1
     assert count(rt, LoginSession) == 1
-    names = ("sessions", "audit_entries", "mails", "mail_tokens", "pending_identities")
-    nothing = dict.fromkeys((*names, "avatar_leftovers"), 0)
+    names = ("sessions", "audit_entries", "mails", "mail_tokens", "teams")
+    nothing = dict.fromkeys((*names, "pending_identities", "avatar_leftovers"), 0)
     assert line.json("cleanup") == nothing
 
 

@@ -26,6 +26,7 @@ SECURITY_HEADERS = {
 # What is answered with something else than an envelope (decision A1).
 NOT_ENVELOPED = ("/health", "/health/metrics", f"{BASE}/openapi.json", f"{BASE}/docs")
 CACHEABLE = (
+    f"{BASE}/auth/events/storage",
     f"{BASE}/public/frontend-config",
     f"{BASE}/auth/profile/avatar/",
     f"{BASE}/docs",

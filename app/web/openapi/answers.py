@@ -93,6 +93,8 @@ def responses(operation: Operation, refusals: Iterable[type[AppError]], data: An
         by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
     by_status.setdefault(HTTPStatus.INTERNAL_SERVER_ERROR, []).append(Unexpected)
     described: Answer = {str(operation.status): _success(operation, data)}
+    if operation.may_be_empty:
+        described["204"] = _answer("There is nothing to answer now; do not ask again by yourself.")
     if operation.is_conditional:
         described["304"] = _answer("The version named by If-None-Match is still current.", ["ETag"])
     for status, errors in sorted(by_status.items()):

@@ -1,0 +1,119 @@
+"""What an operator does with teams (spec 04 §5.5; decisions, section C).
+
+Locks are taken in the order: storage topology, account, team.
+"""
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.runtime import Runtime
+from app.settings import keys
+from app.storage_policies import queries as storage_queries
+from app.storage_policies import service as storage
+from app.teams import queries
+from app.teams import service as teams
+from app.teams.models import TeamRole
+from app.teams.queries import TeamInfo
+from app.users import service as users
+
+
+def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
+    """Make a team with its owner, in the default policy group if there is one.
+
+    Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled.
+    """
+    quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
+    with rt.transaction() as session:
+        account = users.hold_named(session, owner)
+        group_id = storage_queries.find_default_group_id(session)
+        team = teams.create(
+            session, name, account, policy_group_id=group_id, storage_quota=quota, now=now
+        )
+        _record(rt, session, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
+        return team
+
+
+def list_teams(rt: Runtime, *, archived: bool) -> list[TeamInfo]:
+    """Return the teams; those that are archived only if asked for."""
+    with rt.reading() as connection:
+        return queries.list_teams(connection, archived=archived)
+
+
+def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
+    """Add an account to a team.
+
+    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamMemberDisabled,
+    TeamMemberExists.
+    """
+    with rt.transaction() as session:
+        account = users.hold_named(session, who)
+        team = teams.hold(session, which)
+        teams.add_member(session, team, account, role, rt.clock.now())
+        told = {"added_user_id": account.id, "role": role}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        return teams.get(session, team.id)
+
+
+def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
+    """Take an account out of a team.
+
+    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    """
+    with rt.transaction() as session:
+        account = users.hold_named(session, who)
+        team = teams.hold(session, which)
+        teams.remove_member(session, team, account)
+        told = {"removed_user_id": account.id}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        return teams.get(session, team.id)
+
+
+def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
+    """Assign a team to a policy group.
+
+    Raises: TeamNotFound, TeamAmbiguous, TeamArchived, GroupNotFound, GroupAmbiguous, GroupUnusable.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        team = teams.hold(session, which)
+        target = storage.named_group(session, group)
+        storage.require_assignable(session, target)
+        if team.policy_group_id == target.id:
+            return team
+        queries.set_columns(session, team.id, rt.clock.now(), policy_group_id=target.id)
+        told = {"policy_group_id": target.id}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        return teams.get(session, team.id)
+
+
+def archive(rt: Runtime, which: str) -> TeamInfo:
+    """Take a team out of use; repeatable. It is deleted `team_archive_retention_days` later.
+
+    Raises: TeamNotFound, TeamAmbiguous.
+    """
+    with rt.transaction() as session:
+        team = teams.hold_any(session, which)
+        if team.archived_at is not None:
+            return team
+        now = rt.clock.now()
+        queries.set_columns(session, team.id, now, archived_at=now)
+        _record(rt, session, Action.ADMIN_ARCHIVE_TEAM, team, {})
+        return teams.get(session, team.id)
+
+
+def _record(
+    rt: Runtime, session: Session, action: Action, team: TeamInfo, told: dict[str, Any]
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.TEAM,
+        entity_id=team.id,
+        entity_name=team.name,
+        details=told,
+    )

@@ -1,0 +1,70 @@
+"""`flask teams`: TEAM is an id or a name, USER an id, a username or an e-mail address."""
+
+import click
+
+from app.administration import teams
+from app.teams import responses
+from app.teams.models import TeamRole
+from app.teams.queries import TeamInfo
+from app.web.cli import Commands, Shown, printable, table
+from app.web.runtime import runtime
+
+group = Commands("teams", help="Teams, whose members share a workspace.")
+role_choice = click.Choice([role.value for role in TeamRole])
+
+
+@group.command("create")
+@click.argument("name")
+@click.option("--owner", required=True, help="The account that owns it.")
+def create(name: str, owner: str) -> Shown:
+    """Create the team NAME."""
+    return _shown(teams.create(runtime(), name, owner), "was created")
+
+
+@group.command("list")
+@click.option("--archived", is_flag=True, help="Those that are archived, too.")
+def list_teams(archived: bool) -> Shown:
+    """List the teams by id."""
+    found = teams.list_teams(runtime(), archived=archived)
+    rows = [[t.id, t.name, t.owner_id, t.member_count, t.archived_at] for t in found]
+    text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
+    return Shown([responses.team(info) for info in found], text)
+
+
+@group.command("add-member")
+@click.argument("team")
+@click.argument("user")
+@click.option("--role", type=role_choice, default=TeamRole.MEMBER.value, show_default=True)
+def add_member(team: str, user: str, role: str) -> Shown:
+    """Add USER to TEAM."""
+    changed = teams.add_member(runtime(), team, user, TeamRole(role))
+    return _shown(changed, f"has {changed.member_count} members")
+
+
+@group.command("remove-member")
+@click.argument("team")
+@click.argument("user")
+def remove_member(team: str, user: str) -> Shown:
+    """Take USER out of TEAM; the last owner stays."""
+    changed = teams.remove_member(runtime(), team, user)
+    return _shown(changed, f"has {changed.member_count} members")
+
+
+@group.command("assign-group")
+@click.argument("team")
+@click.argument("policy_group", metavar="GROUP")
+def assign_group(team: str, policy_group: str) -> Shown:
+    """Assign TEAM to the policy group GROUP, an id or a name."""
+    changed = teams.assign_group(runtime(), team, policy_group)
+    return _shown(changed, f"is assigned to policy group {changed.policy_group_id}")
+
+
+@group.command("archive")
+@click.argument("team")
+def archive(team: str) -> Shown:
+    """Take TEAM out of use; it is deleted some days later."""
+    return _shown(teams.archive(runtime(), team), "is archived")
+
+
+def _shown(info: TeamInfo, what: str) -> Shown:
+    return Shown(responses.team(info), printable(f"{info.name} (id {info.id}) {what}"))

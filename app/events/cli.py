@@ -1,0 +1,136 @@
+"""`flask events`: publish a storage event, or watch those that are published."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import click
+
+from app.core.pubsub import Channel, Listener
+from app.core.redis import EVENTS_CHANNEL
+from app.core.runtime import Runtime
+from app.events import service
+from app.events.messages import (
+    EVERYBODY,
+    Audience,
+    Kind,
+    Message,
+    MessageMalformed,
+    StorageEvent,
+    parse,
+)
+from app.teams import service as teams
+from app.users import service as users
+from app.web.cli import Commands, Shown, printable
+from app.web.runtime import runtime
+
+MOST = 2**63 - 1
+
+group = Commands("events", help="Live storage events, as open pages receive them.")
+ids = click.IntRange(1, MOST)
+# What a line of text says by itself.
+UNTOLD = frozenset({"at", "kind", "workspace"})
+
+
+@group.command("publish")
+@click.option("--user", help="Tell this account: id, username or e-mail address.")
+@click.option("--team", help="Tell the members of this team: id or name.")
+@click.option("--any", "everybody", is_flag=True, help="Tell everybody.")
+@click.option("--kind", type=click.Choice([kind.value for kind in Kind]), required=True)
+@click.option("--file-id", "file_ids", type=ids, multiple=True)
+@click.option("--folder-id", "folder_ids", type=ids, multiple=True)
+@click.option("--parent-id", "parent_ids", type=ids, multiple=True, help="An affected folder.")
+@click.option("--root", is_flag=True, help="The root of the workspace is affected.")
+@click.option("--delta", type=click.IntRange(-MOST - 1, MOST), help="Bytes gained or freed.")
+def publish(
+    user: str | None,
+    team: str | None,
+    everybody: bool,
+    kind: str,
+    file_ids: tuple[int, ...],
+    folder_ids: tuple[int, ...],
+    parent_ids: tuple[int, ...],
+    root: bool,
+    delta: int | None,
+) -> Shown:
+    """Publish one event; give --user, --team or --any."""
+    if [user is not None, team is not None, everybody].count(True) != 1:
+        raise click.UsageError("Give one of --user, --team and --any.")
+    rt = runtime()
+    audience = _audience(rt, user, team)
+    is_sync = kind == Kind.SYNC_REQUIRED
+    event = StorageEvent(
+        kind=Kind(kind),
+        workspace=None if is_sync else _workspace(audience),
+        at=rt.clock.now(),
+        file_ids=file_ids,
+        folder_ids=folder_ids,
+        affected_parent_ids=parent_ids,
+        root_affected=root,
+        affects_quota=is_sync or bool(delta),
+        storage_delta=delta,
+    )
+    message = service.publish(rt, audience, event)
+    return Shown(json.loads(message.text()), f"published {_line(message)}")
+
+
+@group.command("tail")
+@click.option("--count", type=click.IntRange(min=1), help="Stop after so many.")
+def tail(count: int | None) -> Iterator[Shown]:
+    """Print what is published, until Ctrl-C; with --json one message a line."""
+    rt = runtime()
+    rt.redis.ping()
+    texts: SimpleQueue[str] = SimpleQueue()
+
+    def take(arrived: list[str]) -> None:
+        for text in arrived:
+            texts.put(text)
+
+    channel = Channel(EVENTS_CHANNEL, on_messages=take, on_gap=lambda: None)
+    listener = Listener(rt.redis, rt.clock, [channel])
+    listener.start()
+    try:
+        for _ in range(count) if count else itertools.count():
+            yield _told(texts.get())
+    except KeyboardInterrupt:
+        return
+    finally:
+        listener.close()
+
+
+def _audience(rt: Runtime, user: str | None, team: str | None) -> Audience:
+    with rt.transaction() as session:
+        if user is not None:
+            return Audience(user_id=users.named(session, user).id)
+        if team is not None:
+            return Audience(team_id=teams.named(session, team).id)
+    return EVERYBODY
+
+
+def _workspace(audience: Audience) -> dict[str, Any]:
+    if audience.team_id is None:
+        return {"kind": "personal"}
+    return {"kind": "team", "team_id": audience.team_id}
+
+
+def _told(text: str) -> Shown:
+    try:
+        message = parse(text)
+    except MessageMalformed as error:
+        return Shown({"malformed": text}, printable(f"malformed ({error}): {text}"))
+    return Shown(json.loads(message.text()), _line(message))
+
+
+def _line(message: Message) -> str:
+    wire = message.event.wire()
+    told = {name: value for name, value in wire.items() if value and name not in UNTOLD}
+    details = (f"{name}={value}" for name, value in told.items())
+    return " ".join([wire["at"], wire["kind"], f"to {_whom(message.audience)}", *details])
+
+
+def _whom(audience: Audience) -> str:
+    if audience.user_id is not None:
+        return f"user {audience.user_id}"
+    return "everybody" if audience.team_id is None else f"team {audience.team_id}"

@@ -1,0 +1,341 @@
+"""All open streams of one process: who is told what, who is still there, signs of life.
+
+One Redis subscription serves them all. Before a frame is sent, and with every sign of life, it is
+looked up whether the stream's session may go on; many streams share one query. Who belongs to a
+team is looked up with every event of the team.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from prometheus_client import Counter, Gauge
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.errors import DatabaseUnavailable
+from app.core.ids import typed_id
+from app.core.pubsub import Channel, Listener
+from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
+from app.core.runtime import Runtime
+from app.events.errors import TooManyStreams, WorkerFull
+from app.events.messages import (
+    LONGEST_MESSAGE,
+    Message,
+    MessageMalformed,
+    parse,
+    sync_required,
+)
+from app.events.seats import Seats
+from app.events.streams import Stream
+from app.sessions import service as sessions
+from app.teams import queries as teams_queries
+from app.web.peer import Line
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 15
+TICK_SECONDS = 1.0
+RENEW_TICKS = 15
+# As many streams are checked by one query, and then told before others may run.
+TOGETHER = 250
+STOP_SECONDS = 2.0
+# A browser comes back by itself after a while; so may who was refused.
+RETRY_SECONDS = 15
+DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
+
+STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mode="livesum")
+REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["reason"])
+MESSAGES = Counter("storage_events_total", "Storage events received.", ["outcome"])
+SYNCS = Counter(
+    "storage_event_syncs_total", "Times a stream was told to load everything anew.", ["reason"]
+)
+
+# What a stream is to be sent: frames in their order, joined, and shared by all that get the same.
+Delivery = tuple[Stream, bytes]
+
+
+class Hub:
+    """The streams of one process."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        self._lock = threading.Lock()
+        self._by_user: dict[int, list[Stream]] = {}
+        self._count = 0
+        # A stream is in one slot; each tick the streams of the next one get their sign of life.
+        self._wheel: tuple[set[Stream], ...] = tuple(set() for _ in range(HEARTBEAT_SECONDS))
+        self._ticks = 0
+        self._fresh: list[Stream] = []
+        # Streams that were ended since the last tick, and since the one before it.
+        self._ending: list[Stream] = []
+        self._overdue: list[Stream] = []
+        self._owes_sync = False
+        self._is_open = False
+        self._seats = Seats(rt)
+        self._stopped = threading.Event()
+
+    # --- life ----------------------------------------------------------------------------------
+
+    def start(self) -> Callable[[], None]:
+        """Listen, and take streams from now on; return how to stop."""
+        listener = Listener(
+            self._rt.redis,
+            self._rt.clock,
+            [
+                Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.tell_gap),
+                # A gap ends what has to end already, since it has everybody told.
+                Channel(SESSIONS_CHANNEL, self._sessions_ended, on_gap=lambda: None),
+            ],
+        )
+        ticker = threading.Thread(target=self._run, name="event streams", daemon=True)
+        self.take_streams()
+        listener.start()
+        ticker.start()
+
+        def stop() -> None:
+            self.wind_down()
+            self._stopped.set()
+            listener.close()
+            ticker.join(timeout=STOP_SECONDS)
+            self._seats.leave()
+
+        return stop
+
+    def take_streams(self) -> None:
+        """Take streams from now on; called after the fork."""
+        self._seats.join()
+        with self._lock:
+            self._is_open = True
+
+    def wind_down(self) -> None:
+        """End every stream and take no more."""
+        with self._lock:
+            self._is_open = False
+        for stream in self._everybody():
+            self._end(stream)
+
+    def open(self, user_id: int, session_id: str, line: Line | None) -> Stream | None:
+        """Return a new stream of a session that was just found good; None while none are taken.
+
+        `line` is the client's connection, None where it cannot be watched.
+        Raises: WorkerFull, TooManyStreams.
+        """
+        if not self._is_open:
+            return None
+        self._reserve(user_id)
+        stream = Stream(user_id, session_id, line=line, lock=self._lock, leave=self._leave)
+        with self._lock:
+            self._by_user.setdefault(user_id, []).append(stream)
+            # The slot just passed: its next turn is a whole round away.
+            stream.slot = self._ticks % HEARTBEAT_SECONDS
+            self._wheel[stream.slot].add(stream)
+            # The session may have ended while its stream was not known here yet.
+            self._fresh.append(stream)
+            has_closed = not self._is_open
+        if has_closed:
+            self._end(stream)
+        if line is not None:
+            line.watch(stream.end)
+        return stream
+
+    def _reserve(self, user_id: int) -> None:
+        with self._lock:
+            has_room = self._count < self._rt.config.sse_per_worker
+            self._count += has_room
+        if not has_room:
+            REFUSED.labels("worker").inc()
+            raise WorkerFull(retry_after=RETRY_SECONDS)
+        if not self._seats.take(user_id):
+            with self._lock:
+                self._count -= 1
+            REFUSED.labels("user").inc()
+            raise TooManyStreams(retry_after=RETRY_SECONDS)
+        STREAMS.inc()
+
+    def _leave(self, stream: Stream) -> None:
+        with self._lock:
+            if stream not in self._wheel[stream.slot]:
+                return
+            self._wheel[stream.slot].remove(stream)
+            others = self._by_user[stream.user_id]
+            others.remove(stream)
+            if not others:
+                del self._by_user[stream.user_id]
+            self._count -= 1
+        if stream.line is not None:
+            stream.line.unwatch()
+        STREAMS.dec()
+        self._seats.give_back(stream.user_id)
+
+    def _end(self, stream: Stream) -> None:
+        stream.end()
+        self._ending.append(stream)
+
+    # --- events --------------------------------------------------------------------------------
+
+    def deliver(self, texts: Sequence[str]) -> None:
+        """Send what was published, in its order, to the streams that may see it."""
+        messages = list(self._readable(texts))
+        try:
+            for part in _parts(self._plan(messages), TOGETHER):
+                self._send(part)
+        except DATABASE_AWAY as error:
+            # Nobody is told what they perhaps may no longer see; they will load it themselves.
+            log.warning("events are withheld: the database does not answer: %s", error)
+            self._owes_sync = True
+        except BaseException:
+            self._owes_sync = True
+            raise
+
+    def tell_gap(self) -> None:
+        """Have every page load everything anew: events were missed."""
+        self._sync_everybody("gap")
+
+    def _readable(self, texts: Iterable[str]) -> Iterator[Message]:
+        for text in texts:
+            if len(text) > LONGEST_MESSAGE:
+                log.warning("an event of %s characters was skipped: it is too long", len(text))
+                MESSAGES.labels("oversized").inc()
+                continue
+            try:
+                message = parse(text)
+            except MessageMalformed as error:
+                log.warning("an event was skipped: %s", error)
+                MESSAGES.labels("malformed").inc()
+                continue
+            MESSAGES.labels("taken").inc()
+            yield message
+
+    def _plan(self, messages: Sequence[Message]) -> list[Delivery]:
+        """Return what to send to whom; users with the same messages share the bytes."""
+        for_all = {n for n, m in enumerate(messages) if m.audience.wire() == "any"}
+        for_some = self._recipients(messages)
+        with self._lock:
+            users = list(self._by_user) if for_all else [u for u in for_some if u in self._by_user]
+            streams = [(user, tuple(self._by_user[user])) for user in users]
+        frames: dict[frozenset[int], bytes] = {}
+        plan = []
+        for user, theirs in streams:
+            wanted = frozenset(for_all | for_some.get(user, set()))
+            if wanted not in frames:
+                frames[wanted] = b"".join(messages[n].event.frame() for n in sorted(wanted))
+            plan += [(stream, frames[wanted]) for stream in theirs]
+        return plan
+
+    def _recipients(self, messages: Sequence[Message]) -> dict[int, set[int]]:
+        """Return the numbers of the messages for each user, those for everybody left out."""
+        found: dict[int, set[int]] = {}
+        of_team: dict[int, set[int]] = {}
+        for number, message in enumerate(messages):
+            audience = message.audience
+            if audience.user_id is not None:
+                found.setdefault(audience.user_id, set()).add(number)
+            elif audience.team_id is not None:
+                of_team.setdefault(audience.team_id, set()).add(number)
+        for team_id, user_id in self._members(of_team):
+            found.setdefault(user_id, set()).update(of_team[team_id])
+        return found
+
+    def _members(self, team_ids: Collection[int]) -> list[tuple[int, int]]:
+        with self._lock:
+            here = list(self._by_user)
+        if not team_ids or not here:
+            return []
+        return teams_queries.list_members_among(self._rt.database, team_ids, here)
+
+    def _send(self, deliveries: Sequence[Delivery]) -> None:
+        """Send to those whose session goes on, and end the other streams."""
+        open_ids = self._still_open([stream for stream, _ in deliveries])
+        instead = self._sync_frame()
+        for stream, frames in deliveries:
+            if stream.session_id not in open_ids:
+                self._end(stream)
+            elif not stream.push(frames, instead):
+                SYNCS.labels("slow_reader").inc()
+        self._rt.clock.sleep(0)
+
+    def _sync_everybody(self, reason: str) -> None:
+        self._owes_sync = False
+        frame = self._sync_frame()
+        plan = [(stream, frame) for stream in self._everybody()]
+        try:
+            for part in _parts(plan, TOGETHER):
+                self._send(part)
+                SYNCS.labels(reason).inc(len(part))
+        except DATABASE_AWAY:
+            self._owes_sync = True
+
+    def _sync_frame(self) -> bytes:
+        return sync_required(self._rt.clock.now()).frame()
+
+    # --- who may stay --------------------------------------------------------------------------
+
+    def _sessions_ended(self, texts: Sequence[str]) -> None:
+        """Look at the streams of those users again whose sessions ended somewhere."""
+        users = {typed_id(text) for text in texts} - {None}
+        with self._lock:
+            theirs = [stream for user in users for stream in self._by_user.get(user or 0, ())]
+        self._check(theirs)
+
+    def _check(self, streams: Sequence[Stream]) -> None:
+        """End the streams whose session may not go on; without the database, none."""
+        try:
+            for part in _parts(streams, TOGETHER):
+                open_ids = self._still_open(part)
+                for stream in part:
+                    if stream.session_id not in open_ids:
+                        self._end(stream)
+                self._rt.clock.sleep(0)
+        except DATABASE_AWAY as error:
+            log.warning("streams could not be checked: the database does not answer: %s", error)
+
+    def _still_open(self, streams: Collection[Stream]) -> set[str]:
+        return sessions.still_open(self._rt, {stream.session_id for stream in streams})
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Do what is due every second."""
+        self._cut_what_is_stuck()
+        self._ticks += 1
+        with self._lock:
+            due = list(self._wheel[self._ticks % HEARTBEAT_SECONDS])
+            fresh, self._fresh = self._fresh, []
+        if self._owes_sync:
+            self._sync_everybody("database")
+        self._check([*fresh, *due])
+        for part in _parts(due, TOGETHER):
+            for stream in part:
+                stream.beat()
+            self._rt.clock.sleep(0)
+        if self._ticks % RENEW_TICKS == 0:
+            self._seats.renew()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(TICK_SECONDS):
+            try:
+                self.tick()
+            except Exception:
+                # This thread is never started again.
+                log.exception("event streams were not looked after")
+
+    def _cut_what_is_stuck(self) -> None:
+        """Hang up on those whose stream ended while they did not read what it sent."""
+        overdue, self._overdue, self._ending = self._overdue, self._ending, []
+        for stream in overdue:
+            if stream.line is not None and stream in self._wheel[stream.slot]:
+                stream.line.cut()
+
+    def _everybody(self) -> list[Stream]:
+        with self._lock:
+            return [stream for theirs in self._by_user.values() for stream in theirs]
+
+
+def _parts(things: Sequence[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(things)
+    while part := list(islice(iterator, size)):
+        yield part

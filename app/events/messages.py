@@ -1,0 +1,217 @@
+"""Storage events: as the file side publishes them, and as a page receives them.
+
+Sources: decision A22 and docs/storage-event.schema.json for the message, spec 04 §4 for the event.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from app.web.schema import INT64, timestamp
+
+# A page that is told of more than this had better look for itself: `sync.required`.
+LONGEST_MESSAGE = 64 * 1024
+KEEP_ALIVE = b": keep-alive\n\n"
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+
+
+class Kind(StrEnum):
+    """What happened."""
+
+    FILE_CREATED = "file.created"
+    FILE_UPDATED = "file.updated"
+    FILE_TRASHED = "file.trashed"
+    FILE_RESTORED_FROM_TRASH = "file.restored_from_trash"
+    FILE_PURGED = "file.purged"
+    FILE_VERSION_RESTORED = "file.version_restored"
+    FILE_VERSION_DELETED = "file.version_deleted"
+    FOLDER_CREATED = "folder.created"
+    FOLDER_UPDATED = "folder.updated"
+    FOLDER_TRASHED = "folder.trashed"
+    FOLDER_RESTORED_FROM_TRASH = "folder.restored_from_trash"
+    FOLDER_PURGED = "folder.purged"
+    TAG_CREATED = "tag.created"
+    TAG_UPDATED = "tag.updated"
+    TAG_DELETED = "tag.deleted"
+    TAG_ASSIGNMENT_CHANGED = "tag.assignment_changed"
+    LOCK_CREATED = "lock.created"
+    LOCK_DELETED = "lock.deleted"
+    SYNC_REQUIRED = "sync.required"
+
+
+class MessageMalformed(ValueError):
+    """The text is no message of the documented form."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who is told: one user, the members of one team, or with neither everybody."""
+
+    user_id: int | None = None
+    team_id: int | None = None
+
+    def wire(self) -> Any:
+        """Return the `audience` of a message."""
+        if self.user_id is not None:
+            return {"user": self.user_id}
+        return "any" if self.team_id is None else {"team": self.team_id}
+
+
+EVERYBODY = Audience()
+
+
+@dataclass(frozen=True)
+class StorageEvent:
+    """One change. `storage_delta` is in bytes, None when it is not about quota.
+
+    `workspace` is None for `sync.required` only, which tells a page to load everything anew.
+    """
+
+    kind: Kind
+    workspace: dict[str, Any] | None
+    at: datetime
+    file_ids: tuple[int, ...] = ()
+    folder_ids: tuple[int, ...] = ()
+    affected_parent_ids: tuple[int, ...] = ()
+    root_affected: bool = False
+    affects_quota: bool = False
+    storage_delta: int | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """Return the payload of a frame; every key is always there."""
+        return {
+            "kind": self.kind.value,
+            "workspace": self.workspace,
+            "file_ids": sorted(set(self.file_ids)),
+            "folder_ids": sorted(set(self.folder_ids)),
+            "affected_parent_ids": sorted(set(self.affected_parent_ids)),
+            "root_affected": self.root_affected,
+            "affects_quota": self.affects_quota,
+            "storage_delta": self.storage_delta,
+            "at": timestamp(self.at),
+        }
+
+    def frame(self) -> bytes:
+        """Return the event as a stream carries it (WHATWG HTML, server-sent events)."""
+        return b"data: " + json.dumps(self.wire(), separators=(",", ":")).encode() + b"\n\n"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What travels over the channel."""
+
+    audience: Audience
+    event: StorageEvent
+
+    def text(self) -> str:
+        """Return the message as it is published."""
+        wire = {"audience": self.audience.wire(), "event": self.event.wire()}
+        return json.dumps(wire, separators=(",", ":"))
+
+
+def sync_required(at: datetime) -> StorageEvent:
+    """Return the event that says: something was missed, load everything anew."""
+    return StorageEvent(Kind.SYNC_REQUIRED, None, at, affects_quota=True)
+
+
+def parse(text: str) -> Message:
+    """Read a published message; members it does not know are left out.
+
+    Raises: MessageMalformed.
+    """
+    try:
+        wire = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise MessageMalformed("not JSON") from None
+    return Message(_audience(_member(wire, "audience")), _event(_member(wire, "event")))
+
+
+def _event(wire: Any) -> StorageEvent:
+    kind = _kind(_member(wire, "kind"))
+    return StorageEvent(
+        kind=kind,
+        workspace=_workspace(_member(wire, "workspace"), kind),
+        at=_moment(_member(wire, "at")),
+        file_ids=_ids(_member(wire, "file_ids")),
+        folder_ids=_ids(_member(wire, "folder_ids")),
+        affected_parent_ids=_ids(_member(wire, "affected_parent_ids")),
+        root_affected=_flag(_member(wire, "root_affected")),
+        affects_quota=_flag(_member(wire, "affects_quota")),
+        storage_delta=_optional(_number, _member(wire, "storage_delta")),
+    )
+
+
+def _member(wire: Any, name: str) -> Any:
+    if not isinstance(wire, dict) or name not in wire:
+        raise MessageMalformed(f"{name} is missing")
+    return wire[name]
+
+
+def _audience(wire: Any) -> Audience:
+    if wire == "any":
+        return EVERYBODY
+    if isinstance(wire, dict) and len(wire) == 1:
+        if "user" in wire:
+            return Audience(user_id=_number(wire["user"]))
+        if "team" in wire:
+            return Audience(team_id=_number(wire["team"]))
+    raise MessageMalformed("unknown audience")
+
+
+def _kind(wire: Any) -> Kind:
+    try:
+        return Kind(wire)
+    except ValueError:
+        raise MessageMalformed("unknown kind") from None
+
+
+def _workspace(wire: Any, kind: Kind) -> dict[str, Any] | None:
+    if wire is None and kind is Kind.SYNC_REQUIRED:
+        return None
+    match wire:
+        case {"kind": "personal"}:
+            return {"kind": "personal"}
+        case {"kind": "team", "team_id": team_id}:
+            return {"kind": "team", "team_id": _number(team_id)}
+    raise MessageMalformed("unknown workspace")
+
+
+def _ids(wire: Any) -> tuple[int, ...]:
+    if not isinstance(wire, list):
+        raise MessageMalformed("a list of ids is none")
+    return tuple(map(_number, wire))
+
+
+def _number(wire: Any) -> int:
+    if type(wire) is not int or not -INT64 <= wire < INT64:
+        raise MessageMalformed("a number is no int64")
+    return wire
+
+
+def _flag(wire: Any) -> bool:
+    if not isinstance(wire, bool):
+        raise MessageMalformed("a flag is neither true nor false")
+    return wire
+
+
+def _moment(wire: Any) -> datetime:
+    try:
+        if _MOMENT.fullmatch(wire):
+            return datetime.fromisoformat(wire.upper()).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise MessageMalformed("at is no RFC 3339 time")
+
+
+def _optional(read: Callable[[Any], int], wire: Any) -> int | None:
+    return None if wire is None else read(wire)
+
+
+def _refuse(_name: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are not JSON")

@@ -1,0 +1,152 @@
+"""How many streams each account has, over all workers of all instances (decisions A21, E14).
+
+Each worker keeps its own counts in memory and in a Redis hash, and its name in a list of workers
+with the time until which it is believed to live. So the counts of a worker that died are void a
+moment later, and a Redis that was emptied gets them again. Without Redis each worker counts alone
+(decision A29).
+"""
+
+import logging
+import threading
+from collections import Counter
+
+from redis.exceptions import RedisError
+
+from app.core.lua import Script
+from app.core.runtime import Runtime
+from app.core.tokens import random_hex
+
+log = logging.getLogger(__name__)
+
+WORKERS = "gatehouse:stream_workers"
+COUNTS = "gatehouse:streams:"
+BELIEVED_SECONDS = 45
+
+# Adds one to this worker's count unless all together reach the limit: 1, else 0. This worker's own
+# part is told by itself, since Redis may have lost it. The other workers' hashes are no declared
+# keys: which they are is found out here.
+_TAKE = Script("""
+local now, user, most, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local total = own
+for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
+  if worker ~= ARGV[5] then
+    total = total + (tonumber(redis.call('HGET', ARGV[6] .. worker, user)) or 0)
+  end
+end
+if total >= most then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[7], ARGV[5])
+redis.call('HINCRBY', KEYS[2], user, 1)
+redis.call('EXPIRE', KEYS[2], ARGV[8])
+return 1
+""")
+
+# Takes one from this worker's count, and the entry away with the last one.
+_GIVE_BACK = Script("""
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 1
+""")
+
+
+class Seats:
+    """The seats of one worker."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        self._name = self._key = ""
+        self._own: Counter[int] = Counter()
+        self._lock = threading.Lock()
+        self._is_told = True
+
+    def join(self) -> None:
+        """Become a worker of one's own; after the fork, or all would have one name."""
+        self._name = random_hex()
+        self._key = COUNTS + self._name
+
+    def take(self, user_id: int) -> bool:
+        """Take a seat; False when the account has as many as it may have."""
+        most = self._rt.config.sse_per_user
+        with self._lock:
+            own = self._own[user_id]
+            if own >= most:
+                return False
+            self._own[user_id] += 1
+        try:
+            is_free = self._take(user_id, own, most)
+        except RedisError:
+            self._is_told = False
+            return True
+        if not is_free:
+            self._forget(user_id)
+        return is_free
+
+    def give_back(self, user_id: int) -> None:
+        """Leave a seat."""
+        self._forget(user_id)
+        try:
+            redis = self._rt.impatient_redis
+            self._rt.breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
+        except RedisError:
+            self._is_told = False
+
+    def renew(self) -> None:
+        """Tell that this worker lives; called more often than every BELIEVED_SECONDS."""
+        try:
+            was_there = self._rt.breaker.call(self._prolong)
+            if not was_there or not self._is_told:
+                self._tell_all()
+        except RedisError as error:
+            log.debug("open streams are counted by each worker alone: %s", error)
+
+    def leave(self) -> None:
+        """Give every seat back at once: this worker ends."""
+        try:
+            with self._rt.impatient_redis.pipeline() as pipeline:
+                pipeline.zrem(WORKERS, self._name)
+                pipeline.delete(self._key)
+                pipeline.execute()
+        except RedisError:
+            log.debug("the counts of this worker are void in %s s", BELIEVED_SECONDS)
+
+    def _take(self, user_id: int, own: int, most: int) -> bool:
+        now = self._rt.clock.now().timestamp()
+        arguments = (
+            f"{now:.3f}",
+            user_id,
+            most,
+            own,
+            self._name,
+            COUNTS,
+            f"{now + BELIEVED_SECONDS:.3f}",
+            BELIEVED_SECONDS,
+        )
+        redis = self._rt.impatient_redis
+        return bool(
+            self._rt.breaker.call(lambda: _TAKE.run(redis, [WORKERS, self._key], *arguments))
+        )
+
+    def _forget(self, user_id: int) -> None:
+        with self._lock:
+            self._own[user_id] -= 1
+            if not self._own[user_id]:
+                del self._own[user_id]
+
+    def _prolong(self) -> bool:
+        """Prolong what Redis knows; False when it has lost it."""
+        now = self._rt.clock.now().timestamp()
+        with self._rt.impatient_redis.pipeline() as pipeline:
+            pipeline.zremrangebyscore(WORKERS, "-inf", now)
+            pipeline.zadd(WORKERS, {self._name: now + BELIEVED_SECONDS})
+            pipeline.expire(self._key, BELIEVED_SECONDS)
+            return bool(pipeline.execute()[-1]) or not self._own
+
+    def _tell_all(self) -> None:
+        """Write down all counts of this worker anew."""
+        self._is_told = True
+        with self._lock:
+            counts: dict[str, int] = {str(user): count for user, count in self._own.items()}
+        with self._rt.impatient_redis.pipeline() as pipeline:
+            pipeline.delete(self._key)
+            if counts:
+                pipeline.hset(self._key, mapping=counts)  # type: ignore[arg-type]
+                pipeline.expire(self._key, BELIEVED_SECONDS)
+            pipeline.execute()

@@ -1,0 +1,53 @@
+"""/auth/events/storage."""
+
+from flask import Blueprint, Flask, Response, current_app, request
+from flask.typing import ResponseReturnValue
+
+from app.core.errors import DatabaseUnavailable
+from app.events.errors import TooManyStreams, WorkerFull
+from app.events.hub import Hub
+from app.web.operation import answers_raw
+from app.web.peer import line
+from app.web.principal import Principal, login_required
+
+PREFIX = "/api/v1/auth/events"
+ROUTE = "/storage"
+PATH = PREFIX + ROUTE
+
+bp = Blueprint("events", __name__, url_prefix=PREFIX)
+
+HUB = "gatehouse_event_hub"
+MEDIA_TYPE = "text/event-stream"
+# Spec 04 §4. nginx would keep what it forwards until it has a page full of it.
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Encoding": "identity",
+    "X-Accel-Buffering": "no",
+}
+
+
+def install(app: Flask, hub: Hub) -> None:
+    """Give the route the streams of this process."""
+    app.extensions[HUB] = hub
+
+
+@bp.get(ROUTE)
+@login_required()
+@answers_raw(
+    MEDIA_TYPE, may_be_empty=True, errors=(TooManyStreams, WorkerFull, DatabaseUnavailable)
+)
+def storage(principal: Principal) -> ResponseReturnValue:
+    """Stream the changes in the workspaces the account can see, as server-sent events.
+
+    Each event is one `data:` line of JSON; a comment every 15 seconds shows that the stream lives.
+    `sync.required` says that events were missed and everything should be loaded anew. The stream
+    ends when the session does. 204 while the service stops.
+    """
+    if request.method == "HEAD":
+        return Response(headers=HEADERS, content_type=MEDIA_TYPE)
+    hub: Hub = current_app.extensions[HUB]
+    stream = hub.open(principal.user_id, principal.session_id, line())
+    if stream is None:
+        return Response(status=204, headers={"Cache-Control": "no-cache"})
+    # Passed through as it is: a wrapper would keep request and answer as long as the stream.
+    return Response(stream, headers=HEADERS, content_type=MEDIA_TYPE, direct_passthrough=True)

@@ -1,0 +1,165 @@
+"""What an operator does with policies and groups, and the rules of groups (spec 04 §5.4)."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core import locks
+from app.core.runtime import Runtime
+from app.storage_policies import queries, service
+from app.storage_policies.errors import (
+    DefaultGroupKept,
+    GroupAssigned,
+    NameInvalid,
+    PolicyRepeated,
+)
+from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
+from app.storage_policies.service import GroupWithItems
+from app.teams import queries as teams_queries
+
+LONGEST_NAME = 128
+
+
+def create_policy(rt: Runtime, name: str) -> StoragePolicy:
+    """Make a policy for files on this machine; it is in no group yet.
+
+    Raises: NameInvalid.
+    """
+    name, now = _checked(name), rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        policy = service.add_policy(session, name, now)
+        audit.record(
+            rt,
+            session,
+            Action.ADMIN_CREATE_STORAGE_POLICY,
+            EntityType.STORAGE_POLICY,
+            entity_id=policy.id,
+            entity_name=policy.name,
+        )
+        return policy
+
+
+def create_group(
+    rt: Runtime, name: str, policies: Sequence[str], *, is_default: bool = False
+) -> GroupWithItems:
+    """Make a group of policies, named in the order they are to be tried.
+
+    Raises: NameInvalid, PolicyNotFound, PolicyAmbiguous, PolicyRepeated.
+    """
+    name, now = _checked(name), rt.clock.now()
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        found = [service.named_policy(session, typed) for typed in policies]
+        if len({policy.id for policy in found}) < len(found):
+            raise PolicyRepeated
+        group = service.add_group(session, name, found, now)
+        if is_default:
+            queries.set_default(session, group.id, now)
+        told = {"policy_ids": [policy.id for policy in found], "is_default": is_default}
+        _record(rt, session, Action.ADMIN_CREATE_POLICY_GROUP, group, told)
+        return service.with_items(session, group)
+
+
+def set_default(rt: Runtime, typed: str) -> GroupWithItems:
+    """Make a group the one new accounts get.
+
+    Raises: GroupNotFound, GroupAmbiguous; GroupUnusable when it is disabled or empty.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        group = service.named_group(session, typed)
+        service.require_assignable(session, group)
+        if not group.is_default:
+            queries.set_default(session, group.id, rt.clock.now())
+            told = {"is_default": True}
+            _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, told)
+        return service.with_items(session, group)
+
+
+def enable_group(rt: Runtime, typed: str) -> GroupWithItems:
+    """Let accounts be assigned to a group again.
+
+    Raises: GroupNotFound, GroupAmbiguous.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        group = service.named_group(session, typed)
+        return _switch(rt, session, group, is_enabled=True)
+
+
+def disable_group(rt: Runtime, typed: str) -> GroupWithItems:
+    """Let nobody be assigned to a group any more.
+
+    Raises: GroupNotFound, GroupAmbiguous, DefaultGroupKept, GroupAssigned.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        group = service.named_group(session, typed)
+        if group.is_default:
+            raise DefaultGroupKept
+        _require_unassigned(session, group)
+        return _switch(rt, session, group, is_enabled=False)
+
+
+def delete_group(rt: Runtime, typed: str) -> GroupWithItems:
+    """Delete a group that nobody is assigned to; return what it was.
+
+    Without its default group the installation is back to `needs_storage`.
+    Raises: GroupNotFound, GroupAmbiguous, GroupAssigned.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        group = service.named_group(session, typed)
+        _require_unassigned(session, group)
+        was = service.with_items(session, group)
+        queries.remove_group(session, group.id)
+        _record(rt, session, Action.ADMIN_DELETE_POLICY_GROUP, group, {})
+        return was
+
+
+def _checked(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise NameInvalid
+    return name
+
+
+def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
+    queries.hold_group(session, group.id)
+    users = queries.count_assigned_users(session, group.id)
+    teams = teams_queries.count_assigned(session, group.id)
+    if users or teams:
+        raise GroupAssigned(
+            f"The policy group is still assigned to {users} users and {teams} teams."
+        )
+
+
+def _switch(
+    rt: Runtime, session: Session, group: StoragePolicyGroup, *, is_enabled: bool
+) -> GroupWithItems:
+    if group.is_enabled is not is_enabled:
+        group.is_enabled, group.updated_at = is_enabled, rt.clock.now()
+        told = {"is_enabled": is_enabled}
+        _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, told)
+    return service.with_items(session, group)
+
+
+def _record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    group: StoragePolicyGroup,
+    told: Mapping[str, object],
+) -> None:
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.POLICY_GROUP,
+        entity_id=group.id,
+        entity_name=group.name,
+        details=told,
+    )

@@ -1,0 +1,47 @@
+"""/admin/policy-groups/{id}/migrate-assignments."""
+
+from typing import Any
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from app.core.ids import typed_id
+from app.storage_policies import migration, responses
+from app.storage_policies.errors import (
+    GroupNotFound,
+    SameGroup,
+    TargetDisabled,
+    TargetEmpty,
+    TargetNotPositive,
+)
+from app.storage_policies.schemas import MigrateAssignmentsSchema, MigratedData
+from app.web.envelope import ok
+from app.web.operation import answers
+from app.web.peer import client
+from app.web.principal import Principal, admin_required
+from app.web.request import json_body
+from app.web.runtime import runtime
+
+bp = Blueprint("storage_policies", __name__, url_prefix="/api/v1/admin/policy-groups")
+
+NO_GROUP = 0
+
+
+@bp.post("/<id>/migrate-assignments")
+@admin_required()
+@json_body(MigrateAssignmentsSchema)
+@answers(
+    MigratedData(),
+    errors=(TargetNotPositive, GroupNotFound, SameGroup, TargetDisabled, TargetEmpty),
+)
+def migrate_assignments(principal: Principal, body: dict[str, Any], id: str) -> ResponseReturnValue:
+    """Move all user and team assignments of a policy group to another one."""
+    done = migration.migrate_assignments(
+        runtime(),
+        # What is no id names no group either, which is found out after the body (04 §5.3).
+        typed_id(id) or NO_GROUP,
+        body["target_group_id"],
+        user_id=principal.user_id,
+        client=client(),
+    )
+    return ok(responses.migrated(done))

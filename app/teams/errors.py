@@ -1,0 +1,60 @@
+"""Refusals about teams."""
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import BadRequest, Conflict, Forbidden, NotFound
+
+
+class TeamNotFound(NotFound):
+    """No team has this id or name."""
+
+    message = "There is no such team."
+
+
+class TeamAmbiguous(Conflict):
+    """Several teams have this name."""
+
+    message = "Several teams have this name; give the id."
+
+
+class TeamNameInvalid(BadRequest):
+    """The name is empty or too long."""
+
+    message = "A team's name has 1 to 128 characters."
+
+
+class TeamArchived(Conflict):
+    """The team is out of use."""
+
+    message = "The team is archived."
+
+
+class TeamMemberExists(BadRequest):
+    """The account is a member already."""
+
+    code = ErrorCode.TEAM_MEMBER_EXISTS
+    message = "The account is a member of the team already."
+
+
+class TeamMemberDisabled(BadRequest):
+    """A disabled account joins no team."""
+
+    message = "The account is disabled."
+
+
+class TeamNotMember(Forbidden):
+    """The account is not a member."""
+
+    code = ErrorCode.TEAM_NOT_MEMBER
+    message = "The account is not a member of the team."
+
+
+class LastTeamOwner(BadRequest):
+    """The team would be left without an owner."""
+
+    message = "This is the last owner of the team."
+
+
+class TeamCreatorKept(Conflict):
+    """A team remembers who created it (spec 04 §5.1)."""
+
+    message = "The account created a team that still exists; archive it and wait for its deletion."

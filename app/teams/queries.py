@@ -1,0 +1,180 @@
+"""Statements on teams and memberships."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.core import bulk
+from app.core.db import Database
+from app.core.many_keys import among
+from app.core.prepared import Prepared
+from app.teams.models import Team, TeamMember, TeamRole
+
+Reader = Connection | Session
+
+_MEMBERS_AMONG = Prepared(
+    select(TeamMember.team_id, TeamMember.user_id)
+    .join(Team, Team.id == TeamMember.team_id)
+    .where(
+        among(TeamMember.team_id, "team_ids"),
+        among(TeamMember.user_id, "user_ids"),
+        Team.archived_at.is_(None),
+    ),
+    ("team_ids", "user_ids"),
+)
+_OWNER_ID = (
+    select(func.min(TeamMember.user_id))
+    .where(TeamMember.team_id == Team.id, TeamMember.role == TeamRole.OWNER)
+    .scalar_subquery()
+)
+_MEMBER_COUNT = (
+    select(func.count()).where(TeamMember.team_id == Team.id).correlate(Team).scalar_subquery()
+)
+_INFO = select(
+    Team.id,
+    Team.name,
+    Team.description,
+    Team.created_by,
+    _OWNER_ID,
+    _MEMBER_COUNT,
+    Team.storage_used,
+    Team.storage_quota,
+    Team.policy_group_id,
+    Team.created_at,
+    Team.updated_at,
+    Team.archived_at,
+)
+
+
+class TeamInfo(NamedTuple):
+    """A team as it is shown; `owner_id` is its first owner, None when the last one is gone."""
+
+    id: int
+    name: str
+    description: str
+    created_by: int
+    owner_id: int | None
+    member_count: int
+    storage_used: int
+    storage_quota: int
+    policy_group_id: int | None
+    created_at: datetime
+    updated_at: datetime
+    archived_at: datetime | None
+
+
+def list_members_among(
+    database: Database, team_ids: Collection[int], user_ids: Collection[int]
+) -> list[tuple[int, int]]:
+    """Return (team, user) for those of the users who are members of these teams.
+
+    Archived teams have none. Raises: DatabaseUnavailable.
+    """
+    rows = database.rows(_MEMBERS_AMONG, list(team_ids), list(user_ids))
+    return [(row[0], row[1]) for row in rows]
+
+
+def find(session: Session, team_id: int) -> TeamInfo | None:
+    """Return the team; None if there is none."""
+    row = session.execute(_INFO.where(Team.id == team_id)).one_or_none()
+    return TeamInfo(*row) if row else None
+
+
+def find_by_name(session: Session, name: str) -> list[int]:
+    """Return the ids of every team of this name; names are not unique."""
+    return list(session.scalars(select(Team.id).where(Team.name == name).order_by(Team.id)))
+
+
+def list_teams(reader: Reader, *, archived: bool) -> list[TeamInfo]:
+    """Return the teams by id; those that are archived only if asked for."""
+    statement = _INFO.order_by(Team.id)
+    if not archived:
+        statement = statement.where(Team.archived_at.is_(None))
+    return [TeamInfo(*row) for row in reader.execute(statement)]
+
+
+def lock(session: Session, team_id: int) -> None:
+    """Keep everybody else from changing this team until the transaction ends."""
+    session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).all()
+
+
+def add(session: Session, **columns: Any) -> int:
+    """Insert a team and return its id."""
+    team_id: int = session.execute(insert(Team).returning(Team.id), columns).scalar_one()
+    return team_id
+
+
+def set_columns(session: Session, team_id: int, now: datetime, **values: Any) -> None:
+    """Change columns of a team."""
+    statement = update(Team).where(Team.id == team_id).values(updated_at=now, **values)
+    session.execute(statement.execution_options(synchronize_session=False))
+
+
+def find_role(session: Session, team_id: int, user_id: int) -> str | None:
+    """Return what the account may do in the team; None if it is no member."""
+    statement = select(TeamMember.role).where(
+        TeamMember.team_id == team_id, TeamMember.user_id == user_id
+    )
+    return session.execute(statement).scalar()
+
+
+def add_member(session: Session, team_id: int, user_id: int, role: TeamRole, now: datetime) -> None:
+    """Insert a membership."""
+    columns = {
+        "team_id": team_id,
+        "user_id": user_id,
+        "role": role,
+        "created_at": now,
+        "updated_at": now,
+    }
+    session.execute(insert(TeamMember), columns)
+
+
+def remove_member(session: Session, team_id: int, user_id: int) -> bool:
+    """Delete a membership; False if there was none."""
+    statement = delete(TeamMember).where(
+        TeamMember.team_id == team_id, TeamMember.user_id == user_id
+    )
+    return bulk.count_changed(session, statement) == 1
+
+
+def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
+    """Tell whether somebody besides this account owns the team."""
+    others = select(TeamMember.id).where(
+        TeamMember.team_id == team_id,
+        TeamMember.role == TeamRole.OWNER,
+        TeamMember.user_id != user_id,
+    )
+    return bool(session.execute(select(exists(others))).scalar())
+
+
+def has_created_any(session: Session, user_id: int) -> bool:
+    """Tell whether some team was created by this account."""
+    return bool(
+        session.execute(select(exists(select(Team.id).where(Team.created_by == user_id)))).scalar()
+    )
+
+
+def delete_archived(session: Session, before: datetime, most: int) -> int:
+    """Delete up to `most` teams that were archived before a moment; return how many."""
+    outdated = select(Team.id).where(Team.archived_at < before).limit(most)
+    return bulk.count_changed(session, delete(Team).where(Team.id.in_(outdated)))
+
+
+def move_assignments(session: Session, source_id: int, target_id: int, now: datetime) -> int:
+    """Assign the teams of one policy group to another, archived ones too; return how many."""
+    return bulk.count_changed(
+        session,
+        update(Team)
+        .where(Team.policy_group_id == source_id)
+        .values(policy_group_id=target_id, updated_at=now),
+    )
+
+
+def count_assigned(session: Session, group_id: int) -> int:
+    """Return how many teams are assigned to a policy group."""
+    statement = select(func.count()).select_from(Team).where(Team.policy_group_id == group_id)
+    return int(session.execute(statement).scalar_one())

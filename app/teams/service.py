@@ -1,0 +1,132 @@
+"""Steps on teams; whole operations, which need accounts and policy groups, are `administration`'s.
+
+A team that is being changed is held first (`queries.lock`), so that checks and changes of its
+members cannot overtake each other.
+"""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from app.core.ids import typed_id
+from app.teams import queries
+from app.teams.errors import (
+    LastTeamOwner,
+    TeamAmbiguous,
+    TeamArchived,
+    TeamMemberDisabled,
+    TeamMemberExists,
+    TeamNameInvalid,
+    TeamNotFound,
+    TeamNotMember,
+)
+from app.teams.models import LONGEST_NAME, TeamRole
+from app.teams.queries import TeamInfo
+from app.users.models import Account, Status
+
+
+def create(
+    session: Session,
+    name: str,
+    owner: Account,
+    *,
+    policy_group_id: int | None,
+    storage_quota: int,
+    now: datetime,
+) -> TeamInfo:
+    """Make a team whose owner is its first member.
+
+    Raises: TeamNameInvalid, TeamMemberDisabled.
+    """
+    name = name.strip()
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise TeamNameInvalid
+    _require_active(owner)
+    team_id = queries.add(
+        session,
+        name=name,
+        description="",
+        created_by=owner.id,
+        storage_used=0,
+        storage_quota=storage_quota,
+        policy_group_id=policy_group_id,
+        created_at=now,
+        updated_at=now,
+    )
+    queries.add_member(session, team_id, owner.id, TeamRole.OWNER, now)
+    return get(session, team_id)
+
+
+def get(session: Session, team_id: int) -> TeamInfo:
+    """Return a team.
+
+    Raises: TeamNotFound.
+    """
+    info = queries.find(session, team_id)
+    if info is None:
+        raise TeamNotFound
+    return info
+
+
+def named(session: Session, typed: str) -> TeamInfo:
+    """Return the team an operator means, by id or name; digits are an id first.
+
+    Raises: TeamNotFound; TeamAmbiguous when several teams have this name.
+    """
+    team_id = typed_id(typed)
+    info = None if team_id is None else queries.find(session, team_id)
+    if info is not None:
+        return info
+    ids = queries.find_by_name(session, typed.strip())
+    if len(ids) > 1:
+        raise TeamAmbiguous
+    return get(session, ids[0] if ids else 0)
+
+
+def hold(session: Session, typed: str) -> TeamInfo:
+    """Return a team in use that nobody else changes until the transaction ends.
+
+    Raises: TeamNotFound, TeamAmbiguous, TeamArchived.
+    """
+    info = hold_any(session, typed)
+    if info.archived_at is not None:
+        raise TeamArchived
+    return info
+
+
+def hold_any(session: Session, typed: str) -> TeamInfo:
+    """Like `hold`, for an archived team too."""
+    team_id = named(session, typed).id
+    queries.lock(session, team_id)
+    return get(session, team_id)
+
+
+def add_member(
+    session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
+) -> None:
+    """Add an account to a held team.
+
+    Raises: TeamMemberDisabled, TeamMemberExists.
+    """
+    _require_active(account)
+    if queries.find_role(session, team.id, account.id) is not None:
+        raise TeamMemberExists
+    queries.add_member(session, team.id, account.id, role, now)
+
+
+def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
+    """Take an account out of a held team; from the next event on it is told nothing of it.
+
+    Raises: TeamNotMember, LastTeamOwner.
+    """
+    role = queries.find_role(session, team.id, account.id)
+    if role is None:
+        raise TeamNotMember
+    if role == TeamRole.OWNER and not queries.has_other_owner(session, team.id, account.id):
+        raise LastTeamOwner
+    queries.remove_member(session, team.id, account.id)
+
+
+def _require_active(account: Account) -> None:
+    if account.status != Status.ACTIVE:
+        raise TeamMemberDisabled

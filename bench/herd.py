@@ -1,0 +1,115 @@
+"""Open pages in great number, as a process of its own: `python -m bench.herd < job.json`.
+
+Opens one event stream per token and notes when each event arrives, by the number it carries as its
+first file id. Standard library only.
+
+Protocol: one line of JSON with `port` and `tokens`; the answer `open N` once that many streams have
+sent their first sign of life. Then each line `report` is answered by one line of JSON with the
+arrivals since the last one: number to times of the machine's monotonic clock, in seconds.
+"""
+
+import gc
+import json
+import re
+import resource
+import select
+import socket
+import sys
+from time import monotonic
+from typing import Any
+
+PATH = "/api/v1/auth/events/storage"
+AT_ONCE = 64
+OPEN_SECONDS = 180
+RECEIVE_BYTES = 65_536
+EVENT = re.compile(rb'"file_ids":\[(\d+)')
+SIGN_OF_LIFE = b": keep-alive"
+END = b"\r\n0\r\n\r\n"
+
+
+class Herd:
+    """Open streams on one epoll."""
+
+    def __init__(self, port: int, tokens: list[str]) -> None:
+        self._port = port
+        self._waiting = list(reversed(tokens))
+        self._poll = select.epoll()
+        self._opening: set[int] = set()
+        self._sockets: dict[int, socket.socket] = {}
+        self.lost = 0
+        self.arrivals: dict[str, list[float]] = {}
+
+    def open(self) -> int:
+        """Open all, a few at a time; return how many there are."""
+        end = monotonic() + OPEN_SECONDS
+        while (self._waiting or self._opening) and monotonic() < end:
+            while self._waiting and len(self._opening) < AT_ONCE:
+                self._connect(self._waiting.pop())
+            self.read(0.1)
+        return len(self._sockets) - len(self._opening)
+
+    def read(self, seconds: float) -> bool:
+        """Take what arrives within this time; True when standard input has something."""
+        has_command = False
+        for fd, _ in self._poll.poll(seconds):
+            if fd == sys.stdin.fileno():
+                has_command = True
+            else:
+                self._receive(fd)
+        return has_command
+
+    def listen_to_commands(self) -> None:
+        """Let `read` notice standard input."""
+        self._poll.register(sys.stdin.fileno(), select.EPOLLIN)
+
+    def _connect(self, token: str) -> None:
+        sock = socket.create_connection(("127.0.0.1", self._port), timeout=30)
+        lines = [f"GET {PATH} HTTP/1.1", "Host: 127.0.0.1", "User-Agent: Mozilla/5.0 (bench)"]
+        lines += ["Accept: text/event-stream", f"Cookie: service_access={token}", "", ""]
+        sock.sendall("\r\n".join(lines).encode())
+        sock.setblocking(False)
+        self._sockets[sock.fileno()] = sock
+        self._opening.add(sock.fileno())
+        self._poll.register(sock.fileno(), select.EPOLLIN)
+
+    def _receive(self, fd: int) -> None:
+        try:
+            data = self._sockets[fd].recv(RECEIVE_BYTES)
+        except OSError:
+            data = b""
+        now = monotonic()
+        if not data or data.endswith(END):
+            self.lost += 1
+            self._opening.discard(fd)
+            self._sockets.pop(fd).close()
+            return
+        if SIGN_OF_LIFE in data:
+            self._opening.discard(fd)
+        for number in EVENT.findall(data):
+            self.arrivals.setdefault(number.decode(), []).append(now)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Read the job, open the streams, obey."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    job: dict[str, Any] = json.loads(sys.stdin.readline())
+    gc.disable()
+    herd = Herd(job["port"], job["tokens"])
+    _say(f"open {herd.open()}")
+    herd.listen_to_commands()
+    while True:
+        if herd.read(1.0):
+            if sys.stdin.readline().strip() != "report":
+                return
+            _say(json.dumps({"lost": herd.lost, "arrivals": herd.arrivals}))
+            herd.arrivals = {}
+
+
+if __name__ == "__main__":
+    main()

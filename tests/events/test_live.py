@@ -1,0 +1,490 @@
+"""The stream as several real processes serve it (issue 7, Must hold)."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import ExitStack
+
+import psutil
+import pytest
+from redis import Redis
+
+from app.administration import teams
+from app.core.redis import EVENTS_CHANNEL
+from app.events import service
+from app.events.messages import EVERYBODY, Audience, Kind, Message, StorageEvent
+from app.events.streams import MOST_QUEUED_BYTES
+from app.serving import valkey
+from app.teams.models import TeamRole
+from tests.support import servers
+from tests.support.factories import change_user, make_user
+from tests.support.live import LiveService, eventually
+from tests.support.streams import PATH, OpenStream
+
+BURST = 100_000
+
+
+def publish(rt, audience, number):
+    workspace = {"kind": "personal"}
+    if audience.team_id is not None:
+        workspace = {"kind": "team", "team_id": audience.team_id}
+    event = StorageEvent(Kind.FILE_UPDATED, workspace, rt.clock.now(), file_ids=(number,))
+    service.publish(rt, audience, event)
+
+
+def numbers(events):
+    return ["sync" if e["kind"] == "sync.required" else e["file_ids"][0] for e in events]
+
+
+@pytest.fixture
+def user(live, root):
+    return make_user(live.rt)
+
+
+@pytest.fixture
+def second(live, tmp_path):
+    """Another instance on the same database and the same Redis."""
+    config = live.rt.config
+    url = config.database_url
+    service = LiveService(tmp_path, url, config.redis_url)
+    service.wait()
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def four(live, second, user):
+    """A stream on each worker of both instances, all of one session; and its client."""
+    with ExitStack() as stack:
+        client = stack.enter_context(live.client())
+        client.login(user).ok()
+        found = []
+        for instance in (live, second):
+            of_worker = {}
+            while len(of_worker) < 2:
+                peer = stack.enter_context(instance.client())
+                peer.cookies = dict(client.cookies)
+                stream = stack.enter_context(OpenStream(peer)).opened()
+                of_worker.setdefault(worker_of(instance, stream), stream)
+            found += of_worker.values()
+        yield client, found
+
+
+def worker_of(instance, stream):
+    """Return the process that holds the other end."""
+    for pid in instance.workers():
+        for connection in psutil.Process(pid).net_connections("tcp"):
+            if connection.raddr and connection.raddr.port == stream.local_port:
+                return pid
+    raise AssertionError("no worker holds this stream")
+
+
+# --- two instances -------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_an_event_reaches_the_streams_of_every_worker_of_every_instance(live, four, user):
+    _, streams = four
+    publish(live.rt, Audience(user_id=user.id), 1)
+    publish(live.rt, EVERYBODY, 2)
+    for stream in streams:
+        assert numbers([stream.event(), stream.event()]) == [1, 2]
+
+
+def test_a_logout_on_one_instance_ends_the_streams_of_all(live, second, four):
+    client, streams = four
+    with second.client() as elsewhere:
+        elsewhere.cookies = dict(client.cookies)
+        began = time.monotonic()
+        elsewhere.post("/auth/logout").ok()
+    for stream in streams:
+        stream.wait_for_end(5)
+    # Long before the next sign of life.
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.postgres
+def test_a_member_removed_on_one_instance_hears_nothing_more_on_the_other(
+    live, second, four, user, root, sign_in, watch
+):
+    _, streams = four
+    team = teams.create(live.rt, "Crew", root.username)
+    audience = Audience(team_id=team.id)
+    owner = watch(sign_in(root))
+    teams.add_member(live.rt, "Crew", user.username, TeamRole.MEMBER)
+    publish(live.rt, audience, 1)
+    teams.remove_member(second.rt, "Crew", user.username)
+    # What is published before the removal may be looked at after it.
+    for stream in streams:
+        assert numbers(stream.events_for(0.5)) in ([1], [])
+    for number in (2, 3):
+        publish(live.rt, audience, number)
+    publish(live.rt, EVERYBODY, 4)
+    for stream in streams:
+        assert numbers([stream.event()]) == [4]
+    assert numbers([owner.event() for _ in range(4)]) == [1, 2, 3, 4]
+
+
+# --- one stream ----------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_the_answer_as_it_is_on_the_wire(live, user, sign_in, watch):
+    stream = watch(sign_in(user))
+    expected = {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "connection": "keep-alive",
+        "content-encoding": "identity",
+        "x-accel-buffering": "no",
+        "transfer-encoding": "chunked",
+    }
+    assert {name: stream.headers[name] for name in expected} == expected
+    assert stream.comments == 1
+
+
+@pytest.mark.postgres
+def test_a_sign_of_life_comes_every_fifteen_seconds(live, user, sign_in, watch):
+    stream = watch(sign_in(user))
+    began = time.monotonic()
+    stream.wait(lambda: stream.comments == 2, "the second comment", 20)
+    assert 12 < time.monotonic() - began < 19
+
+
+@pytest.mark.postgres
+def test_a_disabled_account_is_told_nothing_more(live, user, sign_in, watch):
+    """Even when no word of it came: the next event finds out."""
+    stream, other = watch(sign_in(user)), watch(sign_in(make_user(live.rt)))
+    change_user(live.rt, user, status="disabled")
+    publish(live.rt, EVERYBODY, 1)
+    assert numbers([other.event()]) == [1]
+    stream.wait_for_end(5)
+    assert stream.events_for(0) == []
+
+
+@pytest.mark.postgres
+def test_strangers_get_an_envelope(live):
+    with live.client() as client:
+        client.get(PATH).fails(401, "auth.token_missing")
+        client.get(PATH, headers={"Authorization": "Bearer x"}).fails(401, "auth.token_invalid")
+
+
+@pytest.mark.postgres
+def test_after_its_end_the_connection_serves_further_requests(live, user, sign_in):
+    client = sign_in(user)
+    with live.client() as other:
+        other.cookies = dict(client.cookies)
+        receive = other.send("GET", PATH)
+        eventually(lambda: open_streams(client) == 1, "the stream")
+        client.post("/auth/logout").ok()
+        answer = receive()
+        assert answer.body.startswith(b": keep-alive\n\n")
+        other.cookies = {}
+        other.get("/health")
+
+
+def open_streams(client):
+    return int(metric(client, "storage_event_streams"))
+
+
+def metric(client, name):
+    text = client.get("/health/metrics").text
+    lines = [line for line in text.splitlines() if line.startswith(f"{name} ")]
+    return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
+
+def test_whoever_hangs_up_is_noticed_at_once(live, user, sign_in, watch):
+    client = sign_in(user)
+    opened = [watch(client) for _ in range(5)]
+    eventually(lambda: open_streams(client) == 5, "five streams")
+    began = time.monotonic()
+    for stream in opened:
+        stream.close()
+    eventually(lambda: open_streams(client) == 0, "no stream", 10)
+    # Without a watch the kernel would tell only after the second sign of life.
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.postgres
+def test_an_account_has_twenty_streams_and_room_again_when_one_ends(live, user, sign_in, watch):
+    client = sign_in(user)
+    opened = [watch(client) for _ in range(20)]
+    with OpenStream(client) as refused:
+        assert refused.status == 429
+        assert refused.headers["retry-after"] == "15"
+    opened[0].close()
+
+    def is_free():
+        with OpenStream(client) as stream:
+            return stream.status == 200
+
+    eventually(is_free, "the seat")
+
+
+@pytest.mark.postgres
+def test_streams_of_a_killed_worker_count_no_more_after_a_while(live, user, sign_in, watch):
+    client = sign_in(user)
+    opened = [watch(client) for _ in range(20)]
+    worker = worker_of(live, opened[0])
+    os.kill(worker, signal.SIGKILL)
+    lost = []
+    for stream in opened:
+        with pytest.raises(AssertionError):
+            stream.wait(lambda: False, "nothing", 0.2)
+        lost.append(stream.has_ended)
+    assert any(lost)
+    assert not all(lost)
+    live.wait()
+    publish(live.rt, EVERYBODY, 1)
+    for stream, is_lost in zip(opened, lost, strict=True):
+        if not is_lost:
+            assert numbers([stream.event()]) == [1]
+
+
+# --- slow readers, nonsense, bursts --------------------------------------------------------------
+
+
+def pad(number):
+    """Return an event of a few kilobytes."""
+    return {"file_ids": (number, *range(10_000, 10_400))}
+
+
+@pytest.mark.postgres
+def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watch):
+    client = sign_in(user)
+    quick = watch(client)
+    with ExitStack() as stack:
+        slow = [stack.enter_context(OpenStream(client, buffer=4096)).opened() for _ in range(5)]
+        before = memory(live)
+        rt, audience = live.rt, Audience(user_id=user.id)
+        got = []
+        for number in range(8000):
+            event = StorageEvent(
+                Kind.FILE_UPDATED, {"kind": "personal"}, rt.clock.now(), **pad(number)
+            )
+            service.publish(rt, audience, event)
+            if number % 100 == 99:
+                quick.wait(lambda n=number: quick._events[-1:] and last(quick) == n, "the events")
+                got += numbers(quick._events)
+                quick._events.clear()
+        assert got == list(range(8000))
+        # 20 MB went by; each slow stream holds its queue at most.
+        assert memory(live) - before < 5 * 2 * MOST_QUEUED_BYTES / 2**20 + 12
+        for stream in slow:
+            late = stream.events_for(1)
+            publish(rt, audience, 8000)
+            late = numbers([*late, *read_until(stream, 8000)])
+            # In order, then one sync.required for what is lost, then in order again.
+            lost = late.index("sync")
+            assert late.count("sync") == 1
+            assert late[:lost] == list(range(lost))
+            assert sorted(late[lost + 1 :]) == late[lost + 1 :]
+
+
+def last(stream):
+    return numbers(stream._events[-1:])[0]
+
+
+def read_until(stream, number):
+    events = [stream.event()]
+    while numbers(events[-1:]) != [number]:
+        events.append(stream.event())
+    return events
+
+
+def memory(live):
+    return sum(psutil.Process(pid).memory_info().rss for pid in live.workers()) / 2**20
+
+
+def test_nonsense_on_the_channel_is_skipped_and_counted(live, user, sign_in, watch):
+    client = sign_in(user)
+    stream = watch(client)
+    name = 'storage_events_total{outcome="malformed"}'
+    before = metric(client, name)
+    with Redis.from_url(live.rt.config.redis_url) as redis:
+        for nonsense in (b"", b"\xff\xfe\x00", b"{", b"null", b"[" * 50_000):
+            redis.publish(EVENTS_CHANNEL, nonsense)
+        redis.publish(EVENTS_CHANNEL, b"x" * 5_000_000)
+    publish(live.rt, EVERYBODY, 1)
+    assert numbers([stream.event()]) == [1]
+    # Each of the two workers counts for itself.
+    assert metric(client, name) - before == 2 * 5
+    assert metric(client, 'storage_events_total{outcome="oversized"}') >= 2
+
+
+@pytest.mark.postgres
+def test_a_burst_loses_nothing_silently(live, user, sign_in, watch):
+    opened = [watch(sign_in(user)) for _ in range(4)]
+    is_over = threading.Event()
+    publisher = threading.Thread(target=burst, args=(live, user, is_over))
+    publisher.start()
+    try:
+        for stream in opened:
+            insist_on_no_silent_loss(numbers(read_until(stream, BURST)))
+    finally:
+        is_over.set()
+        publisher.join()
+
+
+def insist_on_no_silent_loss(told):
+    expected = 0
+    for number in told:
+        if number == "sync":
+            expected = None
+            continue
+        assert expected in (None, number), f"{expected} is missing"
+        expected = number + 1
+    assert told[-1] == BURST
+
+
+def burst(live, user, is_over):
+    """Publish them as fast as it goes; then one by one what proves that all have gone by."""
+    audience, now = Audience(user_id=user.id), live.rt.clock.now()
+    with Redis.from_url(live.rt.config.redis_url) as redis:
+        for first in range(0, BURST, 1000):
+            with redis.pipeline(transaction=False) as pipeline:
+                for number in range(first, first + 1000):
+                    event = StorageEvent(
+                        Kind.FILE_UPDATED, {"kind": "personal"}, now, file_ids=(number,)
+                    )
+                    pipeline.publish(EVENTS_CHANNEL, Message(audience, event).text())
+                pipeline.execute()
+    while not is_over.wait(1):
+        publish(live.rt, audience, BURST)
+
+
+# --- the stop ------------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_a_stop_ends_the_streams_at_once(second, user, root):
+    with second.client() as client, ExitStack() as stack:
+        client.login(user).ok()
+        opened = [stack.enter_context(OpenStream(client)).opened() for _ in range(10)]
+        stuck = stack.enter_context(OpenStream(client, buffer=4096)).opened()
+        for number in range(3000):
+            publish(second.rt, EVERYBODY, number)
+        opened[0].wait(lambda: opened[0]._events[-1:] and last(opened[0]) == 2999, "the events")
+        began = time.monotonic()
+        os.kill(second.pid, signal.SIGTERM)
+        for stream in opened:
+            stream.wait_for_end(3)
+        assert time.monotonic() - began < 3
+        second._process.wait(9)
+        # Well before gunicorn's graceful time-out of 10 s, who does not read included.
+        assert time.monotonic() - began < 7
+        assert stuck.local_port
+
+
+@pytest.mark.postgres
+def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
+    with second.client() as client, ExitStack() as stack:
+        client.login(user).ok()
+        stream = stack.enter_context(OpenStream(client)).opened()
+        old = set(second.workers())
+        os.kill(second.pid, signal.SIGHUP)
+        stream.wait_for_end(10)
+        eventually(lambda: not old & set(second.workers()), "new workers")
+        second.wait()
+        again = stack.enter_context(OpenStream(client)).opened()
+        publish(second.rt, EVERYBODY, 1)
+        assert numbers([again.event()]) == [1]
+
+
+# --- Redis comes and goes ------------------------------------------------------------------------
+
+
+class Store:
+    """A Valkey of its own, to be stopped and started on the same socket."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self.socket = folder / "s"
+        self.url = f"unix://{self.socket}"
+        self.process = None
+
+    def start(self):
+        self.process = valkey.start(self._folder, self.socket, persist=False)
+        valkey.wait_until_ready(self.process, self.socket)
+
+    def stop(self):
+        valkey.stop(self.process)
+
+
+@pytest.fixture
+def store():
+    with servers.short_folder() as folder:
+        store = Store(folder)
+        store.start()
+        yield store
+        store.process.send_signal(signal.SIGCONT)
+        store.stop()
+
+
+@pytest.fixture
+def alone(live, store, tmp_path, user):
+    """An instance whose Redis may be taken away, with one stream."""
+    service = LiveService(tmp_path, live.rt.config.database_url, store.url)
+    service.wait()
+    with service.client() as client:
+        client.login(user).ok()
+        with OpenStream(client) as stream:
+            yield service, stream.opened(), client
+    service.stop()
+
+
+def insist_on_recovery(service, stream, user):
+    """sync.required arrives, and then what is published anew."""
+    told = []
+
+    def publish_and_look():
+        publish(service.rt, Audience(user_id=user.id), 2)
+        told.extend(numbers(stream.events_for(0.5)))
+        return 2 in told
+
+    eventually(publish_and_look, "events to flow again")
+    assert "sync" in told[: told.index(2)]
+    assert not stream.has_ended
+
+
+@pytest.mark.postgres
+def test_a_restarted_redis_costs_one_look_at_everything(alone, store, user):
+    service, stream, _ = alone
+    publish(service.rt, EVERYBODY, 1)
+    assert numbers([stream.event()]) == [1]
+    store.stop()
+    store.start()
+    insist_on_recovery(service, stream, user)
+
+
+@pytest.mark.postgres
+def test_a_redis_that_is_away_for_a_while(alone, store, user):
+    service, stream, client = alone
+    store.stop()
+    began = time.monotonic()
+    told = numbers(stream.events_for(15))
+    # Told once that it is lost, not again and again.
+    assert told == ["sync"]
+    assert stream.comments >= 2
+    assert time.monotonic() - began >= 15
+    client.me().ok()
+    # A session's end is noticed without Redis, too.
+    with OpenStream(client) as other:
+        other.opened()
+        change_user(service.rt, user, must_change_password=True)
+        other.wait_for_end(20)
+        change_user(service.rt, user, must_change_password=False)
+    store.start()
+    with OpenStream(client) as again:
+        again.opened()
+        insist_on_recovery(service, again, user)
+
+
+@pytest.mark.postgres
+def test_a_redis_that_hangs_is_noticed(alone, store, user):
+    service, stream, _ = alone
+    store.process.send_signal(signal.SIGSTOP)
+    assert numbers([stream.event(15)]) == ["sync"]
+    store.process.send_signal(signal.SIGCONT)
+    insist_on_recovery(service, stream, user)

@@ -1,0 +1,156 @@
+"""`flask storage`: policies and groups, and the rules of groups (spec 04 §5.4)."""
+
+import json
+
+import pytest
+
+from tests.support.factories import audit_rows, column_of, make_user
+
+
+@pytest.fixture
+def default(line):
+    """The group that the migrated database has."""
+    [group] = line.json("storage", "groups")
+    return group
+
+
+def make_group(line, name="Fast", policy="Local storage", **options):
+    flags = ["--default"] if options.get("is_default") else []
+    return line.json("storage", "create-group", name, "--policy", policy, *flags)
+
+
+def setup_state(api):
+    return api.post("/auth/check").ok()["setup_state"]
+
+
+def test_a_policy_is_created_and_listed(line, rt):
+    made = line.json("storage", "create-policy", "  Archive  ")
+    assert made["name"] == "Archive"
+    assert made["connector_id"] == "local"
+    assert made["is_default"] is False
+    assert made["max_file_size"] == 0
+    assert line.json("storage", "policies")[-1] == made
+    [entry] = audit_rows(rt, "admin_create_storage_policy")
+    assert (entry.entity_type, entry.entity_id) == ("storage_policy", made["id"])
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 129])
+def test_names_have_bounds(line, name):
+    line.refuses("bad_request", "storage", "create-policy", name)
+    line.refuses("bad_request", "storage", "create-group", name, "--policy", "Local storage")
+
+
+def test_a_group_tries_its_policies_in_the_order_given(line, rt):
+    first = line.json("storage", "create-policy", "First")
+    [second, _] = line.json("storage", "policies")
+    arguments = ("--policy", str(first["id"]), "--policy", second["name"])
+    made = line.json("storage", "create-group", "Both", *arguments)
+    assert set(made) == {
+        "id",
+        "name",
+        "description",
+        "is_enabled",
+        "is_default",
+        "created_at",
+        "updated_at",
+        "items",
+    }
+    assert [(i["policy_id"], i["priority"]) for i in made["items"]] == [
+        (first["id"], 1),
+        (second["id"], 2),
+    ]
+    assert (made["is_enabled"], made["is_default"]) == (True, False)
+    assert line.json("storage", "groups")[-1] == made
+    [entry] = audit_rows(rt, "admin_create_policy_group")
+    assert json.loads(entry.details)["policy_ids"] == [first["id"], second["id"]]
+
+
+def test_a_group_needs_policies_that_exist_each_once(line):
+    create = ("storage", "create-group", "Group")
+    assert line(*create).exit_code == 2
+    line.refuses("storage.policy_not_found", *create, "--policy", "nonsense")
+    twice = ("--policy", "Local storage", "--policy", "1")
+    line.refuses("bad_request", *create, *twice)
+    assert len(line.json("storage", "groups")) == 1
+
+
+def test_ambiguous_names_are_refused(line):
+    line.json("storage", "create-policy", "Same")
+    line.json("storage", "create-policy", "Same")
+    create = ("storage", "create-group", "Group", "--policy", "Same")
+    line.refuses("conflict", *create)
+    make_group(line, "Twin")
+    make_group(line, "Twin")
+    line.refuses("conflict", "storage", "set-default", "Twin")
+
+
+def test_there_is_one_default(line, rt, default):
+    made = make_group(line, is_default=True)
+    assert made["is_default"] is True
+    assert [g["is_default"] for g in line.json("storage", "groups")] == [False, True]
+    assert line.json("storage", "set-default", str(default["id"]))["is_default"] is True
+    assert [g["is_default"] for g in line.json("storage", "groups")] == [True, False]
+    root = make_user(rt, username="root", role="admin")
+    assert column_of(rt, root, "policy_group_id") == default["id"]
+    assert line.json("storage", "set-default", str(default["id"]))["is_default"] is True
+    assert len(audit_rows(rt, "admin_update_policy_group")) == 1
+
+
+def test_a_disabled_group_cannot_be_the_default(line):
+    made = make_group(line)
+    line.json("storage", "disable-group", made["name"])
+    line.refuses("bad_request", "storage", "set-default", made["name"])
+    assert line.json("storage", "enable-group", made["name"])["is_enabled"] is True
+    assert line.json("storage", "set-default", made["name"])["is_default"] is True
+
+
+def test_the_default_is_not_disabled(line, default):
+    line.refuses("bad_request", "storage", "disable-group", default["name"])
+
+
+def test_a_group_somebody_is_assigned_to_stays(line, rt, user):
+    made = make_group(line)
+    line.json("users", "assign-group", user.username, made["name"])
+    line.json("teams", "create", "Crew", "--owner", user.username)
+    line.json("teams", "assign-group", "Crew", made["name"])
+    for command in ("disable-group", "delete-group"):
+        message = line.refuses("bad_request", "storage", command, made["name"])
+        assert "1 users" in message
+        assert "1 teams" in message
+    line.json("users", "assign-group", user.username, "1")
+    line.refuses("bad_request", "storage", "delete-group", made["name"])
+    line.json("teams", "assign-group", "Crew", "1")
+    assert line.json("storage", "disable-group", made["name"])["is_enabled"] is False
+    assert line.json("storage", "delete-group", made["name"])["id"] == made["id"]
+    assert len(line.json("storage", "groups")) == 1
+    [entry] = audit_rows(rt, "admin_delete_policy_group")
+    assert entry.entity_name == made["name"]
+
+
+def test_nobody_is_assigned_to_a_disabled_group(line, user):
+    made = make_group(line)
+    line.json("storage", "disable-group", made["name"])
+    line.refuses("bad_request", "users", "assign-group", user.username, made["name"])
+
+
+def test_without_its_default_group_the_installation_needs_storage(line, api, user, default):
+    other = make_group(line)
+    line.json("storage", "migrate-assignments", default["name"], other["name"])
+    assert setup_state(api) == "ready"
+    line.json("storage", "delete-group", default["name"])
+    assert setup_state(api) == "needs_storage"
+    line.json("storage", "set-default", other["name"])
+    assert setup_state(api) == "ready"
+
+
+@pytest.mark.parametrize(
+    "command", ["set-default", "enable-group", "disable-group", "delete-group"]
+)
+def test_an_unknown_group_is_not_found(line, command):
+    line.refuses("not_found", "storage", command, "nonsense")
+
+
+def test_human_text_names_the_group(line):
+    line("storage", "create-policy", "Cold\x1b[2J").text.isprintable()
+    made = make_group(line, "Cold")
+    assert line("storage", "disable-group", "Cold").text == f"Cold (id {made['id']}) is disabled"

@@ -1,0 +1,213 @@
+"""Migrations at the same moment, and one that is killed (issue 7, Must hold)."""
+
+import itertools
+import json
+import threading
+from collections import Counter
+
+import pytest
+import sqlalchemy as sa
+
+from app.core.tokens import random_fraction
+from app.storage_policies import groups, migration
+from app.teams import queries as teams_queries
+from app.teams.models import Team
+from app.users.models import User
+from tests.support.factories import audit_rows, make_user
+from tests.support.live import eventually
+from tests.support.races import at_once
+
+PARALLEL = 16
+MANY = 20_000
+
+
+def make_groups(rt, number):
+    [first, *_] = groups.service.list_groups(rt)
+    made = [groups.create_group(rt, f"G{n}", ["Local storage"]) for n in range(number - 1)]
+    return [first.group.id, *(one.group.id for one in made)]
+
+
+def distribution(rt, model):
+    """Return how many rows each group has."""
+    statement = sa.select(model.policy_group_id, sa.func.count()).group_by(model.policy_group_id)
+    with rt.reading() as connection:
+        return dict(connection.execute(statement).all())
+
+
+def assign_in_turn(rt, model, group_ids):
+    with rt.transaction() as session:
+        ids = session.scalars(sa.select(model.id).order_by(model.id)).all()
+        for row_id, group_id in zip(ids, itertools.cycle(group_ids), strict=False):
+            session.execute(
+                sa.update(model).where(model.id == row_id).values(policy_group_id=group_id)
+            )
+
+
+@pytest.fixture
+def people(rt):
+    """Thirty accounts and ten teams."""
+    users = [make_user(rt) for _ in range(30)]
+    with rt.transaction() as session:
+        for number, owner in enumerate(users[:10]):
+            now = rt.clock.now()
+            teams_queries.add(
+                session,
+                name=f"Team {number}",
+                description="",
+                created_by=owner.id,
+                storage_used=0,
+                storage_quota=0,
+                policy_group_id=1,
+                created_at=now,
+                updated_at=now,
+                archived_at=now if number % 2 else None,
+            )
+
+
+def test_of_the_same_migration_at_once_one_moves_everything(rt, people):
+    source, target = make_groups(rt, 2)
+    done = at_once(
+        [lambda: migration.migrate_assignments(rt, source, target) for _ in range(PARALLEL)]
+    )
+    assert sorted(one.migrated_assignments for one in done) == [0] * (PARALLEL - 1) + [40]
+    assert distribution(rt, User) == {target: 30}
+    assert distribution(rt, Team) == {target: 10}
+
+
+def test_crossing_migrations_keep_every_assignment_exactly_once(rt, people):
+    """What the audit log tells, replayed in its order, leads to what is stored."""
+    ids = make_groups(rt, 3)
+    assign_in_turn(rt, User, ids)
+    assign_in_turn(rt, Team, ids)
+    expected = {model: Counter(distribution(rt, model)) for model in (User, Team)}
+    pairs = list(itertools.permutations(ids, 2)) * 3
+    done = at_once(
+        [
+            lambda pair=pair: migration.migrate_assignments(rt, *pair)
+            for pair in sorted(pairs, key=lambda _: random_fraction())[:PARALLEL]
+        ]
+    )
+    told = [json.loads(e.details) for e in audit_rows(rt, "admin_migrate_policy_group_users")]
+    assert len(told) == len(done) == PARALLEL
+    for one in told:
+        for model, moved in ((User, one["affected_users"]), (Team, one["affected_teams"])):
+            assert moved == expected[model][one["source_group_id"]]
+            expected[model][one["target_group_id"]] += moved
+            expected[model][one["source_group_id"]] = 0
+    assert distribution(rt, User) == dict(+expected[User])
+    assert distribution(rt, Team) == dict(+expected[Team])
+
+
+def test_a_group_is_deleted_or_moved_into_but_not_both(rt, people):
+    source, target = make_groups(rt, 2)
+
+    def attempt(action):
+        try:
+            return action()
+        except Exception as error:
+            return error
+
+    moved, deleted = at_once(
+        [
+            lambda: attempt(lambda: migration.migrate_assignments(rt, source, target)),
+            lambda: attempt(lambda: groups.delete_group(rt, str(target))),
+        ]
+    )
+    assert isinstance(moved, Exception) != isinstance(deleted, Exception)
+    assert distribution(rt, User) == {source if isinstance(moved, Exception) else target: 30}
+
+
+# --- killed in the middle, on the running service ------------------------------------------------
+
+
+@pytest.fixture
+def groups_of_live(live):
+    """Two groups, which the next test does not find any more."""
+    ids = make_groups(live.rt, 2)
+    yield ids
+    with live.rt.transaction() as session:
+        session.execute(sa.update(User).values(policy_group_id=ids[0]))
+    groups.delete_group(live.rt, str(ids[1]))
+
+
+@pytest.fixture
+def crowd(live, groups_of_live):
+    """An administrator who may migrate, and many accounts to be moved."""
+    root = make_user(live.rt, username="root", role="admin")
+    columns = [column.name for column in User.__table__.columns if column.name != "id"]
+    numbers = sa.text(
+        "INSERT INTO users ({names})"
+        " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {many})"
+        " SELECT {values} FROM users, n WHERE username_key = 'root'".format(
+            names=", ".join(columns),
+            many=MANY,
+            values=", ".join(
+                f"'crowd' || i || '{name}'"
+                if name in {"username", "username_key", "email"}
+                else name
+                for name in columns
+            ),
+        )
+    )
+    with live.rt.transaction() as session:
+        session.execute(numbers)
+    return root
+
+
+def begin_migration(live, root, pair):
+    """Send the request and return; nobody waits for the answer."""
+    client = live.client()
+    client.login(root).ok()
+    source, target = pair
+    body = {"target_group_id": target}
+    client.send("POST", f"/admin/policy-groups/{source}/migrate-assignments", body)
+    return client
+
+
+def insist_on_all_or_nothing(live, root, pair):
+    source, target = pair
+    left = distribution(live.rt, User)
+    assert left in ({source: MANY + 1}, {target: MANY + 1})
+    entries = audit_rows(live.rt, "admin_migrate_policy_group_users")
+    assert len(entries) == (1 if target in left else 0)
+    live.restart()
+    with live.client() as client:
+        client.login(root).ok()
+        body = {"target_group_id": target}
+        answer = client.post(f"/admin/policy-groups/{source}/migrate-assignments", body).ok()
+    assert answer["affected_users"] == left.get(source, 0)
+    assert distribution(live.rt, User) == {target: MANY + 1}
+
+
+@pytest.mark.parametrize("milliseconds", [5, 40, 120])
+def test_a_killed_migration_changes_nothing_or_all(live, crowd, groups_of_live, milliseconds):
+    client = begin_migration(live, crowd, groups_of_live)
+    threading.Event().wait(milliseconds / 1000)
+    live.kill()
+    client.close()
+    insist_on_all_or_nothing(live, crowd, groups_of_live)
+
+
+@pytest.mark.postgres
+def test_one_killed_between_its_first_row_and_its_last_changes_nothing(live, crowd, groups_of_live):
+    source, _ = groups_of_live
+    with live.rt.transaction() as session:
+        # The last row of the table: all others are updated when the migration meets it.
+        last = session.scalar(sa.select(sa.func.max(User.id)))
+        session.execute(sa.select(User.id).where(User.id == last).with_for_update()).all()
+        client = begin_migration(live, crowd, groups_of_live)
+
+        def is_stuck():
+            with live.rt.reading() as connection:
+                waiting = (
+                    "SELECT count(*) FROM pg_stat_activity"
+                    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                )
+                return connection.exec_driver_sql(waiting).scalar()
+
+        eventually(is_stuck, "the migration to wait for the row")
+        live.kill()
+        client.close()
+    eventually(lambda: not is_stuck(), "PostgreSQL to notice")
+    assert distribution(live.rt, User) == {source: MANY + 1}
+    insist_on_all_or_nothing(live, crowd, groups_of_live)

@@ -1,0 +1,156 @@
+"""`flask teams` (spec 04 §5.5; decisions, section C)."""
+
+import json
+
+import pytest
+
+from app.teams.models import TeamMember
+from app.teams.upkeep import delete_archived
+from tests.support.factories import audit_rows, change_user, configure, count, make_user
+
+
+@pytest.fixture
+def team(line, user):
+    return line.json("teams", "create", "Crew", "--owner", user.username)
+
+
+def test_a_team_is_created_with_its_owner(line, rt, user):
+    configure(rt, default_storage_quota=1024)
+    made = line.json("teams", "create", "  Crew ", "--owner", user.email)
+    assert made == {
+        "id": made["id"],
+        "name": "Crew",
+        "description": "",
+        "created_by": user.id,
+        "owner_id": user.id,
+        "member_count": 1,
+        "storage_used": 0,
+        "storage_quota": 1024,
+        "policy_group_id": 1,
+        "created_at": "2026-03-02T09:30:00Z",
+        "updated_at": "2026-03-02T09:30:00Z",
+        "archived_at": None,
+    }
+    assert line.json("teams", "list") == [made]
+    [entry] = audit_rows(rt, "admin_create_team")
+    assert (entry.entity_type, entry.entity_id, entry.entity_name) == ("team", made["id"], "Crew")
+
+
+@pytest.mark.usefixtures("without_storage_route")
+def test_a_team_may_be_without_policy_group(line, user):
+    made = line.json("teams", "create", "Crew", "--owner", user.username)
+    assert made["policy_group_id"] is None
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 129])
+def test_names_have_bounds(line, user, name):
+    line.refuses("bad_request", "teams", "create", name, "--owner", user.username)
+
+
+def test_the_owner_exists_and_is_active(line, rt, user):
+    line.refuses("not_found", "teams", "create", "Crew", "--owner", "nobody")
+    change_user(rt, user, status="disabled")
+    line.refuses("bad_request", "teams", "create", "Crew", "--owner", user.username)
+    assert line.json("teams", "list") == []
+
+
+def test_members_come_and_go(line, rt, team):
+    other = make_user(rt)
+    added = line.json("teams", "add-member", "Crew", other.username, "--role", "admin")
+    assert added["member_count"] == 2
+    line.refuses("team.member_exists", "teams", "add-member", "Crew", str(other.id))
+    assert line("teams", "add-member", "Crew", other.email, "--role", "boss").exit_code == 2
+    removed = line.json("teams", "remove-member", str(team["id"]), other.email)
+    assert removed["member_count"] == 1
+    line.refuses("team.not_member", "teams", "remove-member", "Crew", other.username)
+    told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
+    assert told == [{"added_user_id": other.id, "role": "admin"}, {"removed_user_id": other.id}]
+
+
+def test_a_disabled_account_joins_no_team(line, rt, team):
+    other = make_user(rt, status="disabled")
+    line.refuses("bad_request", "teams", "add-member", "Crew", other.username)
+
+
+def test_the_last_owner_stays(line, rt, user, team):
+    line.refuses("bad_request", "teams", "remove-member", "Crew", user.username)
+    other = make_user(rt)
+    line.json("teams", "add-member", "Crew", other.username, "--role", "owner")
+    left = line.json("teams", "remove-member", "Crew", user.username)
+    assert left["owner_id"] == other.id
+    line.refuses("bad_request", "teams", "remove-member", "Crew", other.username)
+
+
+def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, team):
+    digits = line.json("teams", "create", str(team["id"]), "--owner", user.username)
+    line.json("teams", "archive", str(team["id"]))
+    shown = line.json("teams", "list", "--archived")
+    assert [(t["id"], t["archived_at"] is None) for t in shown] == [
+        (team["id"], False),
+        (digits["id"], True),
+    ]
+    line.json("teams", "create", "Twin", "--owner", user.username)
+    line.json("teams", "create", "Twin", "--owner", user.username)
+    line.refuses("conflict", "teams", "archive", "Twin")
+    line.refuses("not_found", "teams", "archive", "nonsense")
+
+
+def test_a_group_is_assigned(line, team):
+    line.json("storage", "create-group", "Fast", "--policy", "Local storage")
+    assert line.json("teams", "assign-group", "Crew", "Fast")["policy_group_id"] == 2
+    assert line.json("teams", "assign-group", "Crew", "Fast")["policy_group_id"] == 2
+    line.refuses("not_found", "teams", "assign-group", "Crew", "nonsense")
+    line.json("teams", "assign-group", "Crew", "1")
+    line.json("storage", "disable-group", "Fast")
+    line.refuses("bad_request", "teams", "assign-group", "Crew", "Fast")
+
+
+def test_an_archived_team_is_hidden_and_no_longer_changed(line, rt, user, team):
+    shown = line.json("teams", "archive", "Crew")
+    assert shown["archived_at"] == "2026-03-02T09:30:00Z"
+    assert line.json("teams", "archive", "Crew") == shown
+    assert len(audit_rows(rt, "admin_archive_team")) == 1
+    assert line.json("teams", "list") == []
+    other = make_user(rt)
+    line.refuses("conflict", "teams", "add-member", "Crew", other.username)
+    line.refuses("conflict", "teams", "remove-member", "Crew", user.username)
+    line.refuses("conflict", "teams", "assign-group", "Crew", "1")
+
+
+def test_archived_teams_are_deleted_when_their_time_is_over(line, rt, clock, team):
+    line.json("teams", "archive", "Crew")
+    clock.advance(days=7)
+    assert delete_archived(rt) == 0
+    clock.advance(seconds=1)
+    assert line.json("cleanup")["teams"] == 1
+    assert line.json("teams", "list", "--archived") == []
+    assert count(rt, TeamMember) == 0
+
+
+def test_teams_in_use_are_never_deleted(line, rt, clock, team):
+    configure(rt, team_archive_retention_days=0)
+    clock.advance(days=365)
+    assert delete_archived(rt) == 0
+
+
+def test_who_created_a_team_is_not_deleted_before_it(line, rt, user, clock, team):
+    other = make_user(rt)
+    line.json("teams", "add-member", "Crew", other.username)
+    line.json("users", "delete", other.username)
+    assert line.json("teams", "list")[0]["member_count"] == 1
+    line.refuses("conflict", "users", "delete", user.username)
+    line.json("teams", "archive", "Crew")
+    clock.advance(days=8)
+    line.json("cleanup")
+    line.json("users", "delete", user.username)
+
+
+def test_human_text(line, user, team):
+    assert line("teams", "list").text.splitlines()[1].split() == [
+        str(team["id"]),
+        "Crew",
+        str(user.id),
+        "1",
+        "-",
+    ]
+    assert line("teams", "archive", "Crew").text == f"Crew (id {team['id']}) is archived"
