@@ -81,11 +81,14 @@ def test_an_unknown_name_cannot_be_told_from_a_known_one(api, user, passkey):
     assert known == unknown == shape(user.email) == shape("no@body.example") == shape(None)
 
 
-def test_a_start_reads_no_account(api, user, passkey, monkeypatch):
+def test_a_start_reads_no_account(rt, api, user, passkey):
     """So its time cannot tell them apart either."""
-    monkeypatch.setattr("app.core.db.Database.lookup_all", None)
-    monkeypatch.setattr("app.core.db.Database.rows", None)
-    start_login(api, identifier=user.username)
+    start_login(api)
+    statements = []
+    rt.database.on_statement(lambda: statements.append(1))
+    for identifier in (user.username, user.email, "nobody"):
+        start_login(api, identifier=identifier)
+    assert statements == []
 
 
 # --- finish ------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ from functools import partial
 
 import pytest
 
+from app.external_auth.models import ExternalAuthIdentity
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
+from tests.support.external import add_provider, link
 from tests.support.factories import audit_rows, change_user, count, make_user
 from tests.support.passkeys import (
     Authenticator,
@@ -123,6 +125,20 @@ def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user, attempt
     ]
     insist_on_one(at_once(jobs), (409, "conflict"))
     assert count(rt, Passkey) == count(rt, PasskeyHandle) == 1
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(rt, signed_in, user, attempt):
+    """Decision E26."""
+    passkey = register(signed_in, Authenticator()).ok()
+    link_id = link(rt, user, add_provider(rt))
+    change_user(rt, user, password_hash=None)
+    jobs = [
+        partial(signed_in.twin().delete, f"/auth/passkeys/{passkey['id']}"),
+        partial(signed_in.twin().delete, f"/auth/external-auth/links/{link_id}"),
+    ]
+    insist_on_one(at_once(jobs), (409, "conflict"))
+    assert count(rt, Passkey) + count(rt, ExternalAuthIdentity) == 1
 
 
 def test_a_removal_and_logins_at_once_leave_no_session_behind_the_removal(
