@@ -114,8 +114,10 @@ def finish(
         _require_unchanged(account, flow)
         _require_new(session, new, flow)
         tidy = names.tidy(flow["name"] if name is None else name)
+        # The account's last passkey was removed since; or the account itself, whose id SQLite gives
+        # to the next one.
         if queries.find_handle(session, account.id) != flow["handle"]:
-            raise FlowInvalid  # the account's last passkey was removed since
+            raise FlowInvalid
         return _add(rt, session, account, new, made.transports, tidy, client)
 
 
@@ -129,15 +131,8 @@ def _handle(session: Session, account: Account) -> str:
 
 
 def _bound_to(account: Account) -> dict[str, Any]:
-    """Return what a flow is bound to: a changed password, among other things, voids it.
-
-    `created_at`, since SQLite gives the id of a deleted account to the next one.
-    """
-    return {
-        "user_id": account.id,
-        "created_at": account.created_at.isoformat(),
-        "session_version": account.session_version,
-    }
+    """Return what a flow is bound to: a changed password, among other things, voids it."""
+    return {"user_id": account.id, "session_version": account.session_version}
 
 
 def _require_unchanged(account: Account, flow: Mapping[str, Any]) -> None:

@@ -199,7 +199,6 @@ def test_broken_attestations_are_refused_or_harmless(rt, signed_in):
     options = signed_in.post("/auth/passkeys/register/start", {}).ok()["public_key"]
     bound = {
         "user_id": account.id,
-        "created_at": account.created_at.isoformat(),
         "session_version": account.session_version,
         "handle": options["publicKey"]["user"]["id"],
         "name": "Passkey",
