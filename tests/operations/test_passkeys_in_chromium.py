@@ -201,6 +201,25 @@ def test_a_form_that_waits_does_not_keep_the_button_from_working(
     autofill.says("Stopped.")
 
 
+def test_stopping_counts_while_the_service_is_asked(
+    page: Page, ann: str, authenticator: VirtualAuthenticator
+) -> None:
+    have_passkey(page, ann)
+    asked: list[Route] = []
+    page.route("**/passkeys/login/start", lambda route: asked.append(route))
+    for title, action, stop in (
+        ("Sign in with a passkey", "Sign in with a passkey", "Stop"),
+        ("Sign in from a field's suggestions", "Offer passkeys in the field", "Stop waiting"),
+    ):
+        login = Step(page, title)
+        login.open()
+        with page.expect_request("**/passkeys/login/start"):
+            login.press(action)
+        login.press(stop)
+        asked.pop().continue_()
+        login.says("Stopped.")
+
+
 def test_a_form_that_waits_for_long_gets_a_new_challenge(
     page: Page, ann: str, authenticator: VirtualAuthenticator
 ) -> None:

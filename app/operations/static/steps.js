@@ -45,7 +45,7 @@ export function stepsPanel({ id, title, lead, steps, notice, isOpen }) {
 
 class StepView {
   constructor(step, index, memory, views, refresh) {
-    Object.assign(this, { step, index, memory, views, refresh, isDone: false, isRunning: false, carried: {} });
+    Object.assign(this, { step, index, memory, views, refresh, isDone: false, isRunning: false, isStopped: false, carried: {} });
     this.said = el("p", { class: "said", role: "status" });
     this.extra = el("div", { class: "extra" });
     this.next = el("div", { class: "next" });
@@ -103,8 +103,8 @@ class StepView {
     const form = el("form", { novalidate: true, autocomplete: "on" }, fields, this.button);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.isRunning) this.step.stop?.();
-      else this.#submit();
+      if (!this.isRunning) this.#submit();
+      else if (this.step.stop) this.#stop();
     });
     form.addEventListener("input", () => this.isRunning || this.#preview());
     return form;
@@ -149,6 +149,12 @@ class StepView {
     return perform ? this.#attempt((trace) => perform(call, trace), explain) : this.run(call);
   }
 
+  // What is not begun yet cannot be ended by the step itself.
+  #stop() {
+    this.isStopped = true;
+    this.step.stop();
+  }
+
   // Sends a call, this step's own or one of its extra, and shows what came of it.
   run(call, explain = this.step.explain) {
     return this.#attempt((trace) => trace.send(call), explain);
@@ -156,6 +162,7 @@ class StepView {
 
   async #attempt(work, explain) {
     if (this.isRunning) return null;
+    this.isStopped = false;
     this.#busy(true);
     this.#say("", "");
     try {
@@ -186,7 +193,10 @@ class StepView {
     return {
       restart: () => parts.splice(0),
       say: (text) => this.#say(text, ""),
-      note: (title, note) => show({ title, note }),
+      note: (title, note) => {
+        if (this.isStopped) throw new Stopped("Stopped.");
+        show({ title, note });
+      },
       send: async (call, title) => {
         const exchange = await send(call);
         show({ title, ...exchange });

@@ -98,8 +98,8 @@ async function offerInField(call, trace) {
     trace.restart();
     const start = await trace.send(call, START);
     if (!start.answer.ok) return start;
-    trace.say("Waiting: click into the field and pick your passkey.");
     trace.note(BROWSER, "navigator.credentials.get() with mediation “conditional” waits until you pick a passkey.");
+    trace.say("Waiting: click into the field and pick your passkey.");
     const done = await finish("login", start, webauthn.suggestedPasskey, trace);
     if (done) return done;
   }
