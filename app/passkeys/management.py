@@ -11,7 +11,7 @@ from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.login import ways
-from app.passkeys import names, notices, queries
+from app.passkeys import names, notices, queries, relying_party
 from app.passkeys.errors import LastWayIn
 from app.passkeys.notices import Notice
 from app.passkeys.queries import Listed
@@ -62,7 +62,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
         account = sessions.hold(rt, session, principal)
         passkey = _own(session, account, passkey_id)
         queries.remove(session, account.id, passkey.id)
-        # While passkeys are switched off, those that are left are no way in, but remain one to be.
+        # While passkeys cannot be used, those that are left are no way in, but remain one to be.
         is_last = not queries.has_passkey(session, account.id)
         if is_last and not can_sign_in(session, account.id):
             raise LastWayIn
@@ -80,7 +80,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return what tells whether an account can sign in with a passkey."""
-    is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED)
+    is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and relying_party.is_usable(rt)
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
 
 

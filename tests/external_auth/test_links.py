@@ -162,9 +162,17 @@ def test_a_passkey_and_a_link_are_ways_in_for_each_other(rt, signed_in, user, pr
     signed_in.delete(f"{PATH}/{second}").fails(409, "conflict")
 
 
-def test_a_passkey_is_none_while_passkeys_are_switched_off(rt, signed_in, user, provider):
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"auth_passkey_login_enabled": False},
+        {"public_site_url": []},
+        {"public_site_url": ["https://192.0.2.7"]},
+    ],
+)
+def test_a_passkey_is_none_while_it_cannot_be_used(rt, signed_in, user, provider, values):
     register(signed_in, Authenticator()).ok()
     link_id = link(rt, user, provider)
     change_user(rt, user, password_hash=None)
-    configure(rt, auth_passkey_login_enabled=False)
+    configure(rt, **values)
     signed_in.delete(f"{PATH}/{link_id}").fails(409, "conflict")
