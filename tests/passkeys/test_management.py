@@ -224,3 +224,18 @@ def test_another_site_can_change_nothing(signed_in, passkey):
         answer = signed_in.call(method, path_of(passkey), {"name": "x"}, headers=elsewhere)
         answer.fails(403, "auth.request_origin_untrusted")
     assert list_passkeys(signed_in) == [passkey]
+
+
+def test_a_page_needs_the_csrf_token_for_every_change(browser, user, device):
+    browser.login(user).ok()
+    passkey = register(browser, device).ok()
+    without = {"X-CSRF-Token": None}
+    for method, path in (
+        ("POST", "/auth/passkeys/register/start"),
+        ("POST", "/auth/passkeys/register/finish"),
+        ("PATCH", path_of(passkey)),
+        ("DELETE", path_of(passkey)),
+    ):
+        answer = browser.call(method, path, {}, headers=without)
+        answer.fails(403, "auth.csrf_header_missing")
+    assert list_passkeys(browser) == [passkey]
