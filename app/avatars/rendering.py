@@ -9,6 +9,7 @@ Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
 
 import ctypes
 import io
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -45,6 +46,8 @@ METHOD = 2  # how long to look for a smaller file, from 0 to 6
 # What has no more colours than this is drawn, not photographed, and is kept exactly.
 MOST_DRAWN_COLORS = 4096
 MOST_JPEG_SCANS = 100
+# Of one thread's processor time, to find the header and the pixels; an honest file needs 0.1 s.
+MOST_READING_SECONDS = 2.0
 
 # Named, so that they are loaded once, before the workers are forked, and not in a thread.
 PLUGINS = (
@@ -85,6 +88,25 @@ PngImagePlugin.MAX_TEXT_MEMORY = 1024 * 1024
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
 
+class Source(io.BufferedReader):
+    """A file that is refused once its reader has worked on it for too long.
+
+    Pillow's parsers are loops in Python around `read`. Of empty chunks, segments, comments or runs
+    a file of 10 MiB can have millions, and what they say is copied again with each: minutes in
+    which other Python code of the process hardly runs, and hundreds of megabytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path))
+        self._until = time.thread_time() + MOST_READING_SECONDS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes. Raises: FileTypeNotAllowed when the time is up."""
+        if time.thread_time() > self._until:
+            raise FileTypeNotAllowed
+        return super().read(size)
+
+
 def render(source: Path, folder: Path) -> int:
     """Make `folder` with the avatar in both sizes, written through to the disk; return its bytes.
 
@@ -116,7 +138,7 @@ def _render(source: Path, folder: Path) -> int:
 
 def _decoded(source: Path) -> Image.Image:
     """Return the first frame, upright, as the largest square in its middle."""
-    with source.open("rb") as file:
+    with Source(source) as file:
         _require_processor(file.read(16))
         file.seek(0)
         try:
