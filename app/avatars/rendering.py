@@ -9,6 +9,7 @@ Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
 
 import ctypes
 import io
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -46,6 +47,7 @@ METHOD = 2  # how long to look for a smaller file, from 0 to 6
 # What has no more colours than this is drawn, not photographed, and is kept exactly.
 MOST_DRAWN_COLORS = 4096
 MOST_JPEG_SCANS = 100
+SCANS_OF_A_PIECE = 4  # of a TIFF: one for each colour
 # Of one thread's processor time, to find the header and the pixels; an honest file needs 0.1 s.
 MOST_READING_SECONDS = 2.0
 
@@ -78,6 +80,7 @@ TRANSPOSED = {
     8: Image.Transpose.ROTATE_90,
 }
 TILE_SIDES = (322, 323)  # TIFF TileWidth and TileLength
+ROWS_PER_STRIP = 278
 
 # Pillow's own guards, on top of ours: for a canvas that a plugin makes while it opens a file.
 Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
@@ -180,7 +183,7 @@ def _check(opened: Image.Image, source: Path) -> None:
     if isinstance(opened, AvifImagePlugin.AvifImageFile):
         _check_av1(source)
     if isinstance(opened, JpegImagePlugin.JpegImageFile) or "jpeg" in _compression(opened):
-        _check_scans(source)
+        _check_scans(source, max(MOST_JPEG_SCANS, SCANS_OF_A_PIECE * _pieces(opened)))
 
 
 def _check_tiles(opened: TiffImagePlugin.TiffImageFile) -> None:
@@ -200,11 +203,21 @@ def _check_av1(source: Path) -> None:
         raise ImageTooLarge
 
 
-def _check_scans(source: Path) -> None:
+def _check_scans(source: Path, most: int) -> None:
     """Refuse a JPEG of thousands of scans: each goes over all pixels, together for minutes."""
     # The marker of a scan; within a scan's own data these two bytes never follow one another.
-    if source.read_bytes().count(b"\xff\xda") > MOST_JPEG_SCANS:
+    if source.read_bytes().count(b"\xff\xda") > most:
         raise FileTypeNotAllowed
+
+
+def _pieces(opened: Image.Image) -> int:
+    """Return of how many strips or tiles an image is made; in a TIFF each is a JPEG of its own."""
+    if not isinstance(opened, TiffImagePlugin.TiffImageFile):
+        return 1
+    tags = opened.tag_v2
+    width: int = tags.get(TILE_SIDES[0], opened.width)
+    height: int = tags.get(TILE_SIDES[1]) or tags.get(ROWS_PER_STRIP, opened.height)
+    return math.ceil(opened.width / width) * math.ceil(opened.height / height)
 
 
 def _compression(opened: Image.Image) -> str:
