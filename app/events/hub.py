@@ -268,6 +268,9 @@ class Hub:
                 SYNCS.labels(reason).inc(len(part))
         except DATABASE_AWAY:
             self._owes_sync = True
+        except BaseException:
+            self._owes_sync = True
+            raise
 
     def _sync_frame(self) -> bytes:
         return sync_required(self._rt.clock.now()).frame()

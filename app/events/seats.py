@@ -95,6 +95,7 @@ class Seats:
             if not was_there or not self._is_told:
                 self._tell_all()
         except RedisError as error:
+            self._is_told = False
             log.debug("open streams are counted by each worker alone: %s", error)
 
     def leave(self) -> None:

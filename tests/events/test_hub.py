@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 from prometheus_client import REGISTRY
+from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app.administration import accounts, teams
@@ -464,6 +465,18 @@ def test_even_an_unexpected_failure_loses_nothing_silently(
     assert queued(stream) == ["sync"]
 
 
+def test_nor_does_one_while_everybody_is_told_of_a_gap(
+    rt, hub, watch, user, database_away, monkeypatch
+):
+    stream = watch(user)
+    database_away(ZeroDivisionError())
+    with suppress(ZeroDivisionError):
+        hub.tell_gap()
+    monkeypatch.undo()
+    hub.tick()
+    assert queued(stream) == ["sync"]
+
+
 # --- how many ------------------------------------------------------------------------------------
 
 
@@ -567,6 +580,24 @@ def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, wa
     finally:
         rt.redis.config_set("maxmemory", "0")
     clock.advance(seconds=2)
+    one._seats.renew()
+    with pytest.raises(TooManyStreams):
+        watch(user, on=two)
+
+
+def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, user, monkeypatch):
+    one, two = small(sse_per_user=1)
+    watch(user, on=one)
+    rt.redis.flushdb()
+
+    def fail():
+        rt.redis.hset(one._seats._key, "0", 1)  # so that the key is there the next time
+        rt.redis.expire(one._seats._key, 45)
+        raise RedisError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one._seats, "_tell_all", fail)
+        one._seats.renew()
     one._seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
