@@ -42,8 +42,8 @@ TICK_SECONDS = 1.0
 RENEW_TICKS = 15
 # So many streams are checked by one query.
 TOGETHER = 250
-# And so many are woken before requests that wait get their turn: about a millisecond.
-WOKEN_AT_ONCE = 20
+# And so many are told before requests that wait get their turn: about a millisecond.
+TOLD_AT_ONCE = 40
 STOP_SECONDS = 2.0
 # A browser comes back by itself after a while; so may who was refused.
 RETRY_SECONDS = 15
@@ -253,7 +253,7 @@ class Hub:
         """Send to those whose session goes on, and end the other streams."""
         open_ids = self._still_open([stream for stream, _ in deliveries])
         instead = self._sync_frame()
-        for few in _parts(deliveries, WOKEN_AT_ONCE):
+        for few in _parts(deliveries, TOLD_AT_ONCE):
             for stream, frames in few:
                 if stream.session_id not in open_ids:
                     self._end(stream)
@@ -314,7 +314,7 @@ class Hub:
         if self._owes_sync:
             self._sync_everybody("database")
         self._check([*fresh, *due])
-        for few in _parts(due, WOKEN_AT_ONCE):
+        for few in _parts(due, TOLD_AT_ONCE):
             for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
