@@ -162,7 +162,8 @@ def test_health_is_never_limited(client):
 
 
 def test_buckets_are_shared_by_all_applications_on_one_redis(make_app):
-    small = {"anonymous_bucket": Bucket(per_second=2, burst=4)}
+    # Refilled so slowly that a busy machine makes no difference.
+    small = {"anonymous_bucket": Bucket(per_second=0.01, burst=4)}
     first, second = ApiClient(make_app(**small)), ApiClient(make_app(**small))
     spend(lambda: check(first), 2)
     spend(lambda: check(second), 2)

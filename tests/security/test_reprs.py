@@ -63,6 +63,16 @@ HARMLESS = {
     "Account.avatar_key",
     "Held.has_recovery_code",
     "Listed.recovery_codes_remaining",
+    # Addresses of providers and of the site, and names: those of claims, keys and identities.
+    *(f"Provider.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
+    *(f"Provider.{name}" for name in ("icon_url", "issuer_url", "avatar_url_claim", "key")),
+    *(f"ProviderConfig.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
+    *("ProviderConfig.issuer_url", "ProviderConfig.key", "Provider.subject_claim"),
+    *("Callback.redirect_uri", "SignIn.redirect_uri", "Question.url", "ExactIssuer.url"),
+    *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
+    *("TestResult.token_endpoint", "TestResult.jwks_key_count", "ClaimNames.subject"),
+    *("Link.provider_icon_url", "Link.provider_key", "Link.subject", "Pending.subject"),
+    "ExternalProfile.subject",
     # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
     "Listed.refresh_digest",
     "Holder.refresh_digest",
@@ -72,6 +82,7 @@ HARMLESS = {
     "Leased.payload",
     "Sealed.payload",
     "Stored.text",
+    "Provider.client_secret",
 }
 
 

@@ -80,8 +80,10 @@ class Sink(BackgroundServer):
         started.set()
         await self._ended.wait()
         server.close()
-        for transport in self._open:
-            transport.abort()
+        for transport in list(self._open):
+            # asyncio's TLS transport cannot be aborted any more once its connection is lost.
+            with suppress(AttributeError):
+                transport.abort()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()

@@ -289,6 +289,7 @@ def test_a_code_works_once(oidc: Client):
 
 
 def test_no_failure_is_logged_with_a_secret(oidc: Client, caplog):
+    caplog.set_level("INFO")
     callback = oidc.callback(oidc.authorize())
     oidc.provider.reply("/token", {"error": "invalid\n_grant"}, status=200)
     with pytest.raises(ProviderRejected):
