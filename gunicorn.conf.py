@@ -21,7 +21,7 @@ from typing import Any
 
 from app.core import logs
 from app.core.config import Config, ConfigError
-from app.serving import metrics_folder, worker as serving_worker
+from app.serving import metrics_folder, open_files, worker as serving_worker
 from app.serving.logs import RootLogger
 
 try:
@@ -37,7 +37,9 @@ bind = _config.bind
 backlog = 4096
 workers = _config.workers
 worker_class = serving_worker.EvenWorker
-worker_connections = 10_000
+# Room for other requests beside as many streams as a worker may hold.
+worker_connections = max(10_000, _config.sse_per_worker + 2000)
+open_files.make_room(worker_connections)
 preload_app = True
 
 # Longer than the idle time-out of a proxy's pool (nginx: 60 s), which then is the one to hang up.

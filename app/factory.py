@@ -34,6 +34,7 @@ from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
 from app.external_auth import provider_queries
+from app.external_auth import queries as external_queries
 from app.external_auth.views import bp as external_auth
 from app.invitations.views import bp as invitations
 from app.login import ways
@@ -43,6 +44,7 @@ from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.passkeys import management as passkeys_management
+from app.passkeys import queries as passkeys_queries
 from app.passkeys.views import bp as passkeys
 from app.passwords.views import bp as passwords
 from app.profile.views import bp as profile
@@ -120,6 +122,7 @@ def create_app(
     rt.endless.append(hub.wind_down)
     Migrate(app, db.extension, directory=str(MIGRATIONS))
     rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
+    rt.closed_with_proof.extend([passkeys_queries.remove_all, external_queries.remove_links])
     rt.other_login_methods.append(provider_queries.is_any_enabled)
     rt.background.extend(
         [

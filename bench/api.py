@@ -37,7 +37,7 @@ class Api:
         self, method: str, path: str, body: Any = None, cookies: dict[str, str] | None = None
     ) -> Answer:
         """Send one request and return its answer, whatever it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=180)
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if cookies:
             headers["Cookie"] = cookie_header(cookies)

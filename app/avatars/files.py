@@ -93,7 +93,7 @@ def list_users(root: Path) -> Iterator[int]:
     """Yield the ids of the accounts that have a folder."""
     try:
         with os.scandir(root / "user") as entries:
-            yield from [int(entry.name) for entry in entries if entry.name.isdigit()]
+            yield from [int(entry.name) for entry in entries if entry.name.isdecimal()]
     except FileNotFoundError:
         return
 

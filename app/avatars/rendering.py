@@ -9,6 +9,8 @@ Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
 
 import ctypes
 import io
+import math
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -45,6 +47,9 @@ METHOD = 2  # how long to look for a smaller file, from 0 to 6
 # What has no more colours than this is drawn, not photographed, and is kept exactly.
 MOST_DRAWN_COLORS = 4096
 MOST_JPEG_SCANS = 100
+SCANS_OF_A_PIECE = 4  # of a TIFF: one for each colour
+# Of one thread's processor time, to find the header and the pixels; an honest file needs 0.1 s.
+MOST_READING_SECONDS = 2.0
 
 # Named, so that they are loaded once, before the workers are forked, and not in a thread.
 PLUGINS = (
@@ -75,6 +80,7 @@ TRANSPOSED = {
     8: Image.Transpose.ROTATE_90,
 }
 TILE_SIDES = (322, 323)  # TIFF TileWidth and TileLength
+ROWS_PER_STRIP = 278
 
 # Pillow's own guards, on top of ours: for a canvas that a plugin makes while it opens a file.
 Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
@@ -83,6 +89,25 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 PngImagePlugin.MAX_TEXT_CHUNK = 1024 * 1024
 PngImagePlugin.MAX_TEXT_MEMORY = 1024 * 1024
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+
+
+class Source(io.BufferedReader):
+    """A file that is refused once its reader has worked on it for too long.
+
+    Pillow's parsers are loops in Python around `read`. Of empty chunks, segments, comments or runs
+    a file of 10 MiB can have millions, and what they say is copied again with each: minutes in
+    which other Python code of the process hardly runs, and hundreds of megabytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path))
+        self._until = time.thread_time() + MOST_READING_SECONDS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes. Raises: FileTypeNotAllowed when the time is up."""
+        if time.thread_time() > self._until:
+            raise FileTypeNotAllowed
+        return super().read(size)
 
 
 def render(source: Path, folder: Path) -> int:
@@ -116,7 +141,7 @@ def _render(source: Path, folder: Path) -> int:
 
 def _decoded(source: Path) -> Image.Image:
     """Return the first frame, upright, as the largest square in its middle."""
-    with source.open("rb") as file:
+    with Source(source) as file:
         _require_processor(file.read(16))
         file.seek(0)
         try:
@@ -158,7 +183,7 @@ def _check(opened: Image.Image, source: Path) -> None:
     if isinstance(opened, AvifImagePlugin.AvifImageFile):
         _check_av1(source)
     if isinstance(opened, JpegImagePlugin.JpegImageFile) or "jpeg" in _compression(opened):
-        _check_scans(source)
+        _check_scans(source, max(MOST_JPEG_SCANS, SCANS_OF_A_PIECE * _pieces(opened)))
 
 
 def _check_tiles(opened: TiffImagePlugin.TiffImageFile) -> None:
@@ -178,11 +203,21 @@ def _check_av1(source: Path) -> None:
         raise ImageTooLarge
 
 
-def _check_scans(source: Path) -> None:
+def _check_scans(source: Path, most: int) -> None:
     """Refuse a JPEG of thousands of scans: each goes over all pixels, together for minutes."""
     # The marker of a scan; within a scan's own data these two bytes never follow one another.
-    if source.read_bytes().count(b"\xff\xda") > MOST_JPEG_SCANS:
+    if source.read_bytes().count(b"\xff\xda") > most:
         raise FileTypeNotAllowed
+
+
+def _pieces(opened: Image.Image) -> int:
+    """Return of how many strips or tiles an image is made; in a TIFF each is a JPEG of its own."""
+    if not isinstance(opened, TiffImagePlugin.TiffImageFile):
+        return 1
+    tags = opened.tag_v2
+    width: int = tags.get(TILE_SIDES[0], opened.width)
+    height: int = tags.get(TILE_SIDES[1]) or tags.get(ROWS_PER_STRIP, opened.height)
+    return math.ceil(opened.width / width) * math.ceil(opened.height / height)
 
 
 def _compression(opened: Image.Image) -> str:

@@ -81,14 +81,14 @@ def abandoned(root: Path) -> Iterator[Place]:
             # Its source goes last. Without one, nobody is left to claim the folder.
             if not source.with_name(name.removesuffix(RENDERED)).exists():
                 shutil.rmtree(source, ignore_errors=True)
-        elif name.partition("-")[0].isdigit() and (place := _taken_over(source)):
+        elif name.partition("-")[0].isdecimal() and (place := _taken_over(source)):
             yield place
 
 
 def _taken_over(source: Path) -> Place | None:
     try:
         descriptor = os.open(source, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.avatars import files, queries, service, staging
 from app.avatars.errors import StorageFailed
 from app.core.errors import DatabaseUnavailable
+from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ log = logging.getLogger(__name__)
 BATCH_USERS = 500
 STOP_SECONDS = 2.0
 # Files and rows agree again with the next cleanup; nothing is lost by waiting for it.
-FAILURES = (StorageFailed, SQLAlchemyError, DatabaseUnavailable)
+FAILURES = (StorageFailed, SQLAlchemyError, DatabaseUnavailable, Overloaded)
 
 
 def start(rt: Runtime) -> Callable[[], None]:
@@ -40,8 +41,11 @@ def sweep(rt: Runtime) -> int:
     Safe beside running uploads, of other instances too: theirs are locked. An account whose upload
     was killed may have files that its row does not name, so they are looked after, too.
     """
-    places = service.on_disk(rt, lambda: list(staging.abandoned(rt.config.avatar_dir)))
-    return sum([_clear_up(rt, place) for place in places])
+    places, cleared = staging.abandoned(rt.config.avatar_dir), 0
+    # One after the other: each is an open file and a lock, which nobody else can have meanwhile.
+    while place := service.on_disk(rt, next, places, None):
+        cleared += _clear_up(rt, place)
+    return cleared
 
 
 def cleanup(rt: Runtime) -> int:
@@ -63,15 +67,20 @@ def forget(rt: Runtime, user_id: int) -> None:
 
 
 def _clear_up(rt: Runtime, place: staging.Place) -> bool:
+    """Return whether nothing is left to do; the lock is given up in any case."""
+    is_done = False
     try:
         service.reconcile(rt, place.user_id)
+        is_done = True
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", error)
         place.keep()
-        return False
     finally:
-        service.on_disk(rt, place.clear)
-    return True
+        try:
+            service.on_disk(rt, place.clear)
+        except StorageFailed:
+            is_done = False  # it is in the log
+    return is_done
 
 
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Boolean, ColumnElement, String, bindparam
+from sqlalchemy import ARRAY, ColumnElement, String, bindparam
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 
 
 def among(key: InstrumentedAttribute[Any], parameter: str) -> ColumnElement[bool]:
@@ -45,7 +45,8 @@ class _Among(FunctionElement[bool]):
     """See `among`."""
 
     name = "among"
-    type = Boolean()
+    # As a Boolean it would be compared with 1 on SQLite, which then uses no index.
+    type: TypeEngine[Any] = NullType()
     inherit_cache = True
 
 

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -69,7 +70,10 @@ class Listener:
             while not self._closed.is_set():
                 try:
                     self._listen(redis)
-                except (RedisError, OSError) as error:
+                except Exception as error:
+                    # Whatever it is, this thread is never started again.
+                    if not isinstance(error, RedisError | OSError):
+                        log.exception("listening to %s failed", self._name)
                     self._note_loss(error)
                     self._clock.sleep(RETRY_SECONDS)
 
@@ -80,7 +84,7 @@ class Listener:
         log.warning("the subscription to %s was lost: %s", self._name, error)
         self._is_lost = True
         for channel in self._channels.values():
-            channel.on_gap()
+            self._call(channel.name, channel.on_gap)
 
     def _listen(self, redis: Redis) -> None:
         with redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
@@ -93,15 +97,19 @@ class Listener:
     def _hand_on(self, messages: list[dict[str, Any]]) -> None:
         for (kind, name), group in groupby(messages, key=lambda m: (m["type"], m["channel"])):
             channel = self._channels[name]
-            try:
-                if kind == "subscribe":
-                    self._is_lost = False
-                    channel.on_gap()
-                elif kind == "message":
-                    channel.on_messages([message["data"] for message in group])
-            except Exception:
-                # This thread is never started again.
-                log.exception("messages of %s were not dealt with", name)
+            if kind == "subscribe":
+                self._is_lost = False
+                self._call(name, channel.on_gap)
+            elif kind == "message":
+                texts = [message["data"] for message in group]
+                self._call(name, partial(channel.on_messages, texts))
+
+    def _call(self, name: str, deal: Callable[[], None]) -> None:
+        try:
+            deal()
+        except Exception:
+            # This thread is never started again.
+            log.exception("messages of %s were not dealt with", name)
 
 
 def _arrived(subscription: Any) -> list[dict[str, Any]]:

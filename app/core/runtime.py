@@ -57,6 +57,7 @@ class Runtime:
     remembered: Remembered
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
+    closed_with_proof: list[Callable[[Session, int], int]] = field(default_factory=list)
     background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     endless: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)

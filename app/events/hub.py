@@ -40,8 +40,10 @@ log = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 15
 TICK_SECONDS = 1.0
 RENEW_TICKS = 15
-# As many streams are checked by one query, and then told before others may run.
+# So many streams are checked by one query.
 TOGETHER = 250
+# And so many are told before requests that wait get their turn: about a millisecond.
+TOLD_AT_ONCE = 40
 STOP_SECONDS = 2.0
 # A browser comes back by itself after a while; so may who was refused.
 RETRY_SECONDS = 15
@@ -251,12 +253,13 @@ class Hub:
         """Send to those whose session goes on, and end the other streams."""
         open_ids = self._still_open([stream for stream, _ in deliveries])
         instead = self._sync_frame()
-        for stream, frames in deliveries:
-            if stream.session_id not in open_ids:
-                self._end(stream)
-            elif not stream.push(frames, instead):
-                SYNCS.labels("slow_reader").inc()
-        self._rt.clock.sleep(0)
+        for few in _parts(deliveries, TOLD_AT_ONCE):
+            for stream, frames in few:
+                if stream.session_id not in open_ids:
+                    self._end(stream)
+                elif not stream.push(frames, instead):
+                    SYNCS.labels("slow_reader").inc()
+            self._rt.clock.sleep(0)
 
     def _sync_everybody(self, reason: str) -> None:
         self._owes_sync = False
@@ -268,6 +271,9 @@ class Hub:
                 SYNCS.labels(reason).inc(len(part))
         except DATABASE_AWAY:
             self._owes_sync = True
+        except BaseException:
+            self._owes_sync = True
+            raise
 
     def _sync_frame(self) -> bytes:
         return sync_required(self._rt.clock.now()).frame()
@@ -308,8 +314,8 @@ class Hub:
         if self._owes_sync:
             self._sync_everybody("database")
         self._check([*fresh, *due])
-        for part in _parts(due, TOGETHER):
-            for stream in part:
+        for few in _parts(due, TOLD_AT_ONCE):
+            for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
         if self._ticks % RENEW_TICKS == 0:

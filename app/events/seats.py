@@ -22,12 +22,12 @@ WORKERS = "gatehouse:stream_workers"
 COUNTS = "gatehouse:streams:"
 BELIEVED_SECONDS = 45
 
-# Adds one to this worker's count unless all together reach the limit: 1, else 0. This worker's own
-# part is told by itself, since Redis may have lost it. The other workers' hashes are no declared
-# keys: which they are is found out here.
+# Adds one to this worker's count unless all together reach the limit: 1, else 0. What this worker
+# counted itself is told, too, since Redis may have lost it. The other workers' hashes are no
+# declared keys: which they are is found out here.
 _TAKE = Script("""
 local now, user, most, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local total = own
+local total = math.max(own, tonumber(redis.call('HGET', KEYS[2], user)) or 0)
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
   if worker ~= ARGV[5] then
     total = total + (tonumber(redis.call('HGET', ARGV[6] .. worker, user)) or 0)
@@ -95,6 +95,7 @@ class Seats:
             if not was_there or not self._is_told:
                 self._tell_all()
         except RedisError as error:
+            self._is_told = False
             log.debug("open streams are counted by each worker alone: %s", error)
 
     def leave(self) -> None:

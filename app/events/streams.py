@@ -13,6 +13,8 @@ MOST_QUEUED_BYTES = 256 * 1024
 class Stream:
     """The body of one answer, as WSGI iterates over it.
 
+    While its request sleeps, and the client reads, the hub sends by itself: waking a request costs
+    more than everything else about an event.
     Ten thousand of these are open at a time, so each holds next to nothing: no connection, no
     request, no application context. `lock` is the hub's; nothing waits while it is held.
     """
@@ -24,6 +26,7 @@ class Stream:
         "_lock",
         "_queue",
         "_queued_bytes",
+        "_rest",
         "_wake",
         "line",
         "session_id",
@@ -48,6 +51,7 @@ class Stream:
         self._leave = leave
         self._queue = [KEEP_ALIVE]
         self._queued_bytes = len(KEEP_ALIVE)
+        self._rest = b""
         self._is_waiting = False
         self._ended = False
         self._wake = threading.Lock()
@@ -56,12 +60,12 @@ class Stream:
     # --- the hub's side ------------------------------------------------------------------------
 
     def push(self, frames: bytes, instead: bytes) -> bool:
-        """Queue frames to be sent.
+        """Send frames, or queue them to be sent.
 
         When they do not fit, what is queued and they are dropped and `instead` is queued: False.
         """
         with self._lock:
-            if self._ended:
+            if self._ended or self._is_sent(frames):
                 return True
             fits = self._queued_bytes + len(frames) <= MOST_QUEUED_BYTES
             if not fits:
@@ -76,7 +80,7 @@ class Stream:
     def beat(self) -> None:
         """Send a sign of life, unless something else is about to be sent."""
         with self._lock:
-            if not self._queue and not self._ended:
+            if not self._queue and not self._ended and not self._is_sent(KEEP_ALIVE):
                 self._queue.append(KEEP_ALIVE)
                 self._queued_bytes += len(KEEP_ALIVE)
                 self._wake_up()
@@ -87,6 +91,16 @@ class Stream:
             self._ended = True
             self._queue = []
             self._wake_up()
+
+    def _is_sent(self, frames: bytes) -> bool:
+        """Send frames right away if the request sleeps, so that nothing else is being sent."""
+        if not self._is_waiting or self.line is None:
+            return False
+        rest = self.line.send_now(frames)
+        if rest:
+            self._rest = rest
+            self._wake_up()
+        return rest is not None
 
     def _wake_up(self) -> None:
         if self._is_waiting:
@@ -101,6 +115,7 @@ class Stream:
     def __next__(self) -> bytes:
         """Return everything that is queued, waiting until there is something."""
         while True:
+            self._send_rest()
             with self._lock:
                 if self._ended:
                     raise StopIteration
@@ -109,6 +124,11 @@ class Stream:
                     return frames[0] if len(frames) == 1 else b"".join(frames)
                 self._is_waiting = True
             self._wake.acquire()
+
+    def _send_rest(self) -> None:
+        if self._rest and self.line is not None:
+            rest, self._rest = self._rest, b""
+            self.line.send_rest(rest)
 
     def close(self) -> None:
         """Leave the hub; WSGI calls this whatever became of the answer."""

@@ -91,6 +91,12 @@ def remove_link(session: Session, user_id: int, link_id: int) -> None:
     bulk.count_changed(session, delete(ExternalAuthIdentity).where(*mine))
 
 
+def remove_links(session: Session, user_id: int) -> int:
+    """Delete all links of an account; return how many."""
+    mine = ExternalAuthIdentity.user_id == user_id
+    return bulk.count_changed(session, delete(ExternalAuthIdentity).where(mine))
+
+
 def has_usable_link(session: Session, user_id: int) -> bool:
     """Tell whether the account can sign in with some enabled provider (decision E26)."""
     usable = (

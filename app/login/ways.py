@@ -1,6 +1,8 @@
 """By which ways an account can sign in (decisions A26, E26).
 
-Each area that has a way hands in what tells whether an account can use it (`Runtime.ways_in`).
+Each area that has a way hands in what tells whether an account can use it (`Runtime.ways_in`), and
+what removes those that were opened before anybody had shown that the account's address is theirs
+(`Runtime.closed_with_proof`).
 """
 
 from collections.abc import Callable

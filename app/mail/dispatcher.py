@@ -102,6 +102,8 @@ def _drain(
     rt: Runtime, sender: "Sender", due: datetime | None, is_stopped: Callable[[], bool]
 ) -> Drained:
     drained = Drained()
+    if not _is_any_due(rt, due or rt.clock.now()):
+        return drained  # without having kept other writers waiting
     while not is_stopped():
         outcome = sender.send_next(due or rt.clock.now())
         if outcome is None:
@@ -132,8 +134,6 @@ class Sender:
 
     def send_next(self, due: datetime) -> Outcome | None:
         """Send one mail that was due at a moment; None when there is none."""
-        if not _is_any_due(self._rt, due):
-            return None  # without having kept other writers waiting
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
         row = queries.claim(self._rt.database, lease, due=due, until=until)
         if row is None:

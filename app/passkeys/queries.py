@@ -202,6 +202,13 @@ def remove(session: Session, user_id: int, passkey_id: int) -> None:
     bulk.count_changed(session, delete(PasskeyHandle).where(*without))
 
 
+def remove_all(session: Session, user_id: int) -> int:
+    """Delete an account's passkeys and its handle; return how many passkeys."""
+    removed = bulk.count_changed(session, delete(Passkey).where(Passkey.user_id == user_id))
+    bulk.count_changed(session, delete(PasskeyHandle).where(PasskeyHandle.user_id == user_id))
+    return removed
+
+
 def find_handle(session: Session, user_id: int) -> str | None:
     """Return the handle of an account; None before its first passkey is begun."""
     statement = select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id)

@@ -82,6 +82,8 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     """Set a new password, which may be the old one, and shut out whoever had the account.
 
     Every session ends and every other link is void; the address, being read, counts as verified.
+    If nobody had verified the address before, passkeys and links to external identities go, too:
+    whoever added them may have made the account to wait in it for the owner of the address.
     Second factors stay. The count of failed logins stays, too: to clear it would give whoever
     reads the mailbox endless guesses at the second factor.
     Raises: PasswordLoginDisabled, PasswordInvalid, ContactVerificationInvalid,
@@ -111,11 +113,21 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
             must_change_password=False,
             email_verified_at=account.email_verified_at or now,
         )
+        removed = 0
+        if account.email_verified_at is None:
+            removed = sum(close(session, account.id) for close in rt.closed_with_proof)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE
         mail.queue(rt, session, notice, account.email, username=account.username)
-        users.record(rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client)
+        users.record(
+            rt,
+            session,
+            Action.USER_CONFIRM_PASSWORD_RESET,
+            account,
+            client,
+            details={"removed_ways_in": removed} if removed else None,
+        )
 
 
 def _replace(

@@ -101,6 +101,7 @@ class Connection:
     client: Any
     reads: int = 0
     waiting: bool = False
+    is_chunked: bool = False
     _watcher: Any = None
 
     def silent_seconds(self) -> float:
@@ -152,6 +153,22 @@ class Connection:
             self.client._sock.shutdown(SHUT_RDWR)
         except OSError:
             return  # the client was faster
+
+    def send_now(self, data: bytes) -> bytes | None:
+        """Send a part of the answer as gunicorn would, without waiting and so without a greenlet.
+
+        Return what did not fit; None when nothing was sent: whoever tries again meets the reason.
+        """
+        framed = b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data
+        try:
+            sent = self.client._sock.send(framed)
+        except OSError:
+            return None
+        return framed[sent:]
+
+    def send_rest(self, rest: bytes) -> None:
+        """Send what did not fit, waiting for the client to read."""
+        self.client.sendall(rest)
 
     def _has_left(self) -> bool:
         try:
@@ -294,6 +311,8 @@ class EvenWorker(GeventWorker):
         if environ["PATH_INFO"] not in self.long_answers:
             body = self._answer(environ, start_response)
             return body
+        connection = self._connections[gevent.getcurrent()]
+        connection.is_chunked = environ["SERVER_PROTOCOL"] != "HTTP/1.0"
         body = gevent.spawn(self._answer, environ, start_response).get()
         kept = environ["wsgi.file_wrapper"]
         environ.clear()

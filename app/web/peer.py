@@ -31,6 +31,15 @@ class Line(Protocol):
     def cut(self) -> None:
         """Hang up, so that what is just being sent fails."""
 
+    def send_now(self, data: bytes) -> bytes | None:
+        """Send a further part of the answer, while nobody else does, without waiting.
+
+        Return what did not fit and goes to `send_rest`; None when nothing could be sent.
+        """
+
+    def send_rest(self, rest: bytes) -> None:
+        """Send what `send_now` left, waiting for the client to read."""
+
 
 def line() -> Line | None:
     """Return the connection this request came over; None where the server does not show it."""

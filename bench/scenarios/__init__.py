@@ -2,6 +2,7 @@
 
 from bench.lab import Scenario
 from bench.scenarios import (
+    assignments,
     avatars,
     external_auth,
     logins,
@@ -25,4 +26,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     *memory.SCENARIOS,
     *scale.SCENARIOS,
     *streams.SCENARIOS,
+    *assignments.SCENARIOS,
 )

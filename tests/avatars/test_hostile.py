@@ -4,6 +4,7 @@ import io
 import random
 import resource
 import struct
+import time
 import zlib
 
 import pytest
@@ -190,6 +191,55 @@ def test_a_tiff_of_one_huge_tile_is_refused(client):
     before = peak_bytes()
     refused(client, content, "avatar.render_failed")
     assert peak_bytes() - before < 16 * MEBIBYTE
+
+
+def many_chunks():
+    content = plain()
+    return content[:33] + png_chunk(b"abCd", b"") * (9 * MEBIBYTE // 12) + content[33:]
+
+
+def many_profiles():
+    content = plain()
+    profile = png_chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(MEBIBYTE - 10), 9))
+    return content[:33] + profile * 4000 + content[33:]
+
+
+def many_segments():
+    content = plain(kind="JPEG")
+    return content[:2] + b"\xff\xe5\0\2" * (9 * MEBIBYTE // 4) + content[2:]
+
+
+def growing_exif():
+    content = plain(kind="JPEG")
+    segment = b"\xff\xe1\0\x12Exif\0\0" + bytes(10)
+    return content[:2] + segment * (9 * MEBIBYTE // len(segment)) + content[2:]
+
+
+def growing_comment():
+    content = plain(kind="GIF")
+    start = 13 + 3 * (2 << (content[10] & 7))
+    return content[:start] + b"!\xfe" + b"\1x" * (4 * MEBIBYTE) + b"\0" + content[start:]
+
+
+def empty_runs():
+    """Every run after the first five stands behind the end of its row."""
+    header = struct.pack("<IiiHHIIiiII", 40, 1024, 1024, 1, 8, 1, 0, 0, 0, 256, 0) + bytes(1024)
+    start = struct.pack("<IHHI", 0, 0, 0, 14 + len(header))
+    return b"BM" + start + header + b"\xff\1" * 5 + b"\1\1" * (4 * MEBIBYTE)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [many_chunks, many_profiles, many_segments, growing_exif, growing_comment, empty_runs],
+)
+def test_a_file_of_millions_of_pieces_is_given_up(client, made, monkeypatch):
+    """Each of them would keep Pillow busy from ten seconds to hours, some with 300 MB."""
+    monkeypatch.setattr(rendering, "MOST_READING_SECONDS", 0.5)
+    content = made()
+    before, began = peak_bytes(), time.process_time()
+    refused(client, content, "file.type_not_allowed")
+    assert time.process_time() - began < 5
+    assert peak_bytes() - before < 64 * MEBIBYTE
 
 
 def test_a_jpeg_of_thousands_of_scans_is_refused_at_once(client):

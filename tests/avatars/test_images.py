@@ -250,3 +250,12 @@ def test_a_png_without_its_last_chunk_is_still_a_picture(signed_in):
     rows = zlib.compress(b"".join(b"\0" + bytes(RED) * 8 for _ in range(8)))
     upload(signed_in, png_of(8, 8, rows)[:-12]).ok()
     assert shown(signed_in).getpixel((256, 256)) == RED
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_tiff_whose_strips_are_a_jpeg_each_is_drawn(signed_in, mode):
+    """Strips of 8 KiB are what libtiff makes unless told otherwise: here 128 of them."""
+    image = quarters((1024, 1024)).convert(mode)
+    content = encoded(image, "TIFF", compression="jpeg", strip_size=8192)
+    assert content.count(b"\xff\xda") > 100
+    upload(signed_in, content).ok()

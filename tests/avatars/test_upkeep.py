@@ -1,10 +1,12 @@
 """What killed processes leave, and who clears it away."""
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +62,27 @@ def test_a_sweep_looks_after_the_account_of_the_killed_upload(rt, signed_in, use
     upkeep.sweep(rt)
     assert not left.exists()
     assert shown(signed_in).getpixel((256, 256)) == BLUE
+
+
+def test_a_place_that_cannot_be_cleared_keeps_the_sweep_from_no_other(
+    rt, folder, staged, user, monkeypatch
+):
+    """Nor does a sweep keep a lock: what it could not clear, the next one can."""
+    for _ in range(3):
+        killed_upload(folder, user.id, rendered=False)
+    stubborn, unlink = staged()[0], Path.unlink
+
+    def refuse(path, **options):
+        if path.name == stubborn:
+            raise OSError(errno.EIO, "broken")
+        unlink(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse)
+        assert upkeep.sweep(rt) == 2
+    assert staged() == [stubborn]
+    assert upkeep.sweep(rt) == 1
+    assert staged() == []
 
 
 def test_a_sweep_at_the_start_clears_up(rt, folder, staged, user, wait_for):
@@ -150,10 +173,12 @@ def test_doctor_looks_at_the_folder(rt, folder, staged):
     assert str(folder) in finding.message
 
 
-@pytest.mark.parametrize("name", ["", "x", "x-1", "1", ".hidden", "1-a.rendered"])
+@pytest.mark.parametrize(
+    "name", ["", "x", "x-1", "1", "²-1", ".hidden", "1-a.rendered", "1-folder/"]
+)
 def test_what_else_lies_in_staging_hurts_nobody(rt, folder, name):
     (folder / "staging").mkdir(parents=True)
-    if name.endswith(".rendered"):
+    if name.endswith((".rendered", "/")):
         (folder / "staging" / name).mkdir()
     elif name:
         (folder / "staging" / name).write_text("x")

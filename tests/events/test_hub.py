@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 from prometheus_client import REGISTRY
+from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app.administration import accounts, teams
@@ -41,9 +42,11 @@ PATH = "/auth/events/storage"
 class FakeLine:
     """A client's connection; only `watch` of the real one needs gevent."""
 
-    def __init__(self):
+    def __init__(self, room=0):
         self.left = None
         self.is_cut = self.is_watched = False
+        self.room = room
+        self.sent = b""
 
     def watch(self, left):
         self.left, self.is_watched = left, True
@@ -53,6 +56,17 @@ class FakeLine:
 
     def cut(self):
         self.is_cut = True
+
+    def send_now(self, data):
+        if not self.room:
+            return None
+        now, rest = data[: self.room], data[self.room :]
+        self.sent += now
+        self.room -= len(now)
+        return rest
+
+    def send_rest(self, rest):
+        self.sent += rest
 
 
 @pytest.fixture
@@ -385,6 +399,44 @@ def test_a_reader_that_waits_is_woken(rt, hub, watch, user, wait_for):
     assert len(got) == 1
 
 
+@pytest.mark.parametrize("room", [0, 1, 100, 10**6])
+def test_nothing_is_lost_or_sent_twice_however_much_the_client_takes(
+    rt, hub, watch, user, wait_for, room
+):
+    """The hub sends what fits while the request sleeps, and wakes it for the rest."""
+    line = FakeLine(room)
+    stream = watch(user, line=line)
+
+    def serve():
+        for data in stream:
+            line.sent += data
+
+    request = threading.Thread(target=serve, daemon=True)
+    request.start()
+    for number in range(20):
+        wait_for(lambda: stream._is_waiting)
+        hub.deliver([about(number, to(user), rt)])
+    wait_for(lambda: stream._is_waiting)
+    for _ in range(HEARTBEAT_SECONDS):
+        hub.tick()
+    wait_for(lambda: stream._is_waiting)
+    stream.end()
+    request.join(10)
+    *frames, end = line.sent.split(b"\n\n")
+    assert [json.loads(f.removeprefix(b"data: "))["file_ids"] for f in frames[:-1]] == [
+        [number] for number in range(20)
+    ]
+    assert (frames[-1] + b"\n\n", end) == (KEEP_ALIVE, b"")
+
+
+def test_what_comes_while_the_request_sends_waits_its_turn(rt, hub, watch, user):
+    line = FakeLine(room=10**6)
+    stream = watch(user, line=line)
+    hub.deliver([about(1, to(user), rt), about(2, to(user), rt)])
+    assert line.sent == b""
+    assert queued(stream) == [1, 2]
+
+
 def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user):
     stuck, prompt = FakeLine(), FakeLine()
     watch(user, line=stuck)
@@ -459,6 +511,18 @@ def test_even_an_unexpected_failure_loses_nothing_silently(
     database_away(ZeroDivisionError())
     with suppress(ZeroDivisionError):
         hub.deliver([about(1, to(user), rt)])
+    monkeypatch.undo()
+    hub.tick()
+    assert queued(stream) == ["sync"]
+
+
+def test_nor_does_one_while_everybody_is_told_of_a_gap(
+    rt, hub, watch, user, database_away, monkeypatch
+):
+    stream = watch(user)
+    database_away(ZeroDivisionError())
+    with suppress(ZeroDivisionError):
+        hub.tell_gap()
     monkeypatch.undo()
     hub.tick()
     assert queued(stream) == ["sync"]
@@ -567,6 +631,24 @@ def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, wa
     finally:
         rt.redis.config_set("maxmemory", "0")
     clock.advance(seconds=2)
+    one._seats.renew()
+    with pytest.raises(TooManyStreams):
+        watch(user, on=two)
+
+
+def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, user, monkeypatch):
+    one, two = small(sse_per_user=1)
+    watch(user, on=one)
+    rt.redis.flushdb()
+
+    def fail():
+        rt.redis.hset(one._seats._key, "0", 1)  # so that the key is there the next time
+        rt.redis.expire(one._seats._key, 45)
+        raise RedisError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one._seats, "_tell_all", fail)
+        one._seats.renew()
     one._seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)

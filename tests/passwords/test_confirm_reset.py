@@ -13,6 +13,8 @@ from app.sessions.errors import TokenInvalid
 from app.users.models import Status, User
 from tests.passwords.conftest import NEW, confirm
 from tests.passwords.test_change_password import change, change_late
+from tests.support.api import ORIGIN
+from tests.support.external import add_provider, link, links
 from tests.support.factories import (
     audit_rows,
     change_user,
@@ -24,6 +26,7 @@ from tests.support.factories import (
     make_user,
 )
 from tests.support.mailbox import text_of
+from tests.support.passkeys import Authenticator, log_in, register
 from tests.support.races import at_once
 
 INVALID = 400, "auth.contact_verification_invalid"
@@ -59,6 +62,34 @@ def test_every_session_ends_at_once_and_no_cookie_is_touched(api, signed_in, use
     stranger = api.stranger()
     stranger.login(user, NEW).ok()
     assert len(stranger.get("/auth/sessions").ok()) == 1
+
+
+def test_who_waited_in_an_account_for_the_owner_of_its_address_is_shut_out(
+    rt, api, signed_in, user, mailed, mailbox
+):
+    """Somebody made the account with an address that is not theirs, and opened more ways in."""
+    configure(rt, public_site_url=[ORIGIN])
+    squatter = Authenticator()
+    register(signed_in, squatter).ok()
+    mailbox.read()
+    link(rt, user, add_provider(rt))
+    change_user(rt, user, email_verified_at=None)
+    confirm(api, mailed(user)).ok()
+    log_in(api.stranger(), squatter).fails(401, "auth.credentials_failed")
+    assert links(rt) == []
+    [entry] = audit_rows(rt, "user_confirm_password_reset")
+    assert entry.details == '{"removed_ways_in": 2}'
+
+
+def test_passkeys_and_links_of_a_verified_account_stay(rt, api, signed_in, user, mailed, mailbox):
+    configure(rt, public_site_url=[ORIGIN])
+    own = Authenticator()
+    register(signed_in, own).ok()
+    mailbox.read()
+    link(rt, user, add_provider(rt))
+    confirm(api, mailed(user)).ok()
+    log_in(api.stranger(), own).ok()
+    assert len(links(rt)) == 1
 
 
 def test_nothing_else_about_the_account_changes(rt, api, user, mailed, clock):

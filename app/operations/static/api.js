@@ -3,6 +3,7 @@
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const CSRF_COOKIE = "service_csrf";
 const CSRF_HEADER = "X-CSRF-Token";
+const LONGEST_FOLLOWED = 10000;
 const SHOWN_HEADERS = ["content-type", "cache-control", "retry-after", "allow", "x-request-id"];
 
 // This page is …/docs; everything it speaks to is beside it.
@@ -39,30 +40,61 @@ export function announce() {
   document.dispatchEvent(new Event("exchange"));
 }
 
-async function exchange({ method, url, headers, body }) {
+// Like `send`, for an answer that goes on: `arrived(exchange, text)` is called with its head and then
+// with every piece. Aborting `signal` ends it.
+export async function follow(call, signal, arrived) {
+  const request = prepared(call);
+  let answer;
+  try {
+    const began = performance.now();
+    const response = await asked(request, signal);
+    answer = { ...head(response, began), text: "" };
+    arrived({ request, answer }, "");
+    const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
+      answer.text = (answer.text + piece.value).slice(-LONGEST_FOLLOWED);
+      arrived({ request, answer }, piece.value);
+    }
+    Object.assign(answer, parsed(answer.text));
+  } catch (error) {
+    answer = { ok: false, failure: String(error.message || error) };
+  }
+  announce();
+  return { request, answer };
+}
+
+async function exchange(request) {
   const began = performance.now();
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      credentials: "same-origin",
-    });
+    const response = await asked(request);
     const text = await response.text();
-    return {
-      ok: response.ok,
-      status: response.status,
-      statusText: response.statusText,
-      headers: SHOWN_HEADERS.filter((name) => response.headers.has(name)).map((name) => [
-        name,
-        response.headers.get(name),
-      ]),
-      milliseconds: Math.round(performance.now() - began),
-      ...parsed(text),
-    };
+    return { ...head(response, began), ...parsed(text) };
   } catch (error) {
     return { ok: false, failure: String(error.message || error) };
   }
+}
+
+function asked({ method, url, headers, body }, signal) {
+  return fetch(url, {
+    method,
+    headers,
+    signal,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    credentials: "same-origin",
+  });
+}
+
+function head(response, began) {
+  return {
+    ok: response.ok,
+    status: response.status,
+    statusText: response.statusText,
+    headers: SHOWN_HEADERS.filter((name) => response.headers.has(name)).map((name) => [
+      name,
+      response.headers.get(name),
+    ]),
+    milliseconds: Math.round(performance.now() - began),
+  };
 }
 
 function parsed(text) {

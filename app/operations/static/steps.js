@@ -4,11 +4,12 @@
 // extra(data, tools), isSettled(memory) }. `memory` is shared by a panel's steps. The body is what
 // the fields hold unless there is a body(values). A step that is more than one call also has
 // { route, perform(call, trace), stop, stopAction }: `perform` begins with `call`, sends by
-// `trace.send(call, title)`, tells by `trace.note(title, text)` and `trace.say(text)`, forgets both
-// by `trace.restart()`, returns the last exchange, and throws an Unfinished when the service is not
-// what ends it; `stop` ends it.
+// `trace.send(call, title)`, or by `trace.follow(call, signal, arrived)` what has an answer that goes
+// on, tells by `trace.note(title, text)` and `trace.say(text)`, forgets both by `trace.restart()`,
+// returns the last exchange, and throws an Unfinished when the service is not what ends it; `stop`
+// ends it.
 
-import { csrfToken, prepared, send } from "./api.js";
+import { csrfToken, follow, prepared, send } from "./api.js";
 import { el, replace } from "./dom.js";
 import { outcome, showExchange } from "./exchange.js";
 import { Stopped, Unfinished } from "./unfinished.js";
@@ -167,7 +168,7 @@ class StepView {
     this.#say("", "");
     try {
       const { request, answer } = await work(this.#trace());
-      const said = answer.ok ? explain(answer.json.data, this.memory, request) : refused(answer);
+      const said = answer.ok ? explain(answer.json?.data, this.memory, request) : refused(answer);
       this.#conclude(answer.ok, said, outcome(answer));
       if (explain === this.step.explain) this.#showExtra(answer);
       return answer;
@@ -202,6 +203,12 @@ class StepView {
         show({ title, ...exchange });
         return exchange;
       },
+      follow: (call, signal, arrived) =>
+        follow(call, signal, (exchange, text) => {
+          parts.splice(0);
+          show(exchange);
+          if (exchange.answer.ok) arrived(text);
+        }),
     };
   }
 

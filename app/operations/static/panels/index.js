@@ -3,6 +3,7 @@
 
 import { externalSignIn } from "./external_sign_in.js";
 import { firstSession } from "./first_session.js";
+import { liveEvents } from "./live_events.js";
 import { passkeys } from "./passkeys.js";
 
-export const panels = [firstSession, passkeys, externalSignIn];
+export const panels = [firstSession, passkeys, externalSignIn, liveEvents];

@@ -1,0 +1,30 @@
+"""Thousands of streams need more open files than a shell allows by default."""
+
+import subprocess
+import sys
+
+import pytest
+
+from app.core.config import MIGRATIONS
+
+PROGRAM = """
+import resource, sys
+from app.serving import open_files
+soft, hard, connections = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(open_files.make_room(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "connections", "then"),
+    [
+        (256, 4096, 1000, 2024),
+        (256, 1500, 1000, 1500),
+        (3000, 4096, 1000, 3000),
+    ],
+)
+def test_the_limit_is_raised_as_far_as_needed_and_allowed(soft, hard, connections, then):
+    command = [sys.executable, "-c", PROGRAM, *map(str, (soft, hard, connections))]
+    told = subprocess.check_output(command, text=True, cwd=MIGRATIONS.parent)
+    assert told.split() == [str(then), str(then), str(hard)]
