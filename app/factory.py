@@ -174,7 +174,7 @@ def _runtime(
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
-        disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING),
+        disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0),
         renders=NativePool(rendering.RENDERS_AT_ONCE, most_waiting=MOST_WAITING),
         outgoing=outgoing,
         remembered=Remembered(clock),

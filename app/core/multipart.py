@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
-# Between reads others are served. A body in chunks of one byte costs the server 2 µs a byte.
-READ_BYTES = 16 * 1024
 MOST_PARTS = 100
 MOST_FRAMING_BYTES = 1024 * 1024
 
@@ -21,13 +19,13 @@ class BodyTooLarge(Exception):
 
 @dataclass(frozen=True)
 class MultipartBody:
-    """A body on its way in: `read` waits for up to so many bytes, and returns none at the end.
+    """A body on its way in: `read` waits for its next piece, and returns none at the end.
 
     `boundary` is None where the request names none; `read` raises BodyUnreadable.
     """
 
     boundary: str | None
-    read: Callable[[int], bytes]
+    read: Callable[[], bytes]
 
 
 class FileTaker:
@@ -67,7 +65,7 @@ class FileTaker:
 
     def _next_chunk(self, pause: Callable[[], None]) -> bytes:
         pause()
-        chunk = self._body.read(READ_BYTES)
+        chunk = self._body.read()
         self._all_bytes += len(chunk)
         # What stands before, between and after the parts is thrown away, but not for ever.
         if self._all_bytes > 2 * self._most_bytes + MOST_FRAMING_BYTES:

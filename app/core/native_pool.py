@@ -28,10 +28,14 @@ class NativePool:
 
     Under a gevent worker the waiting greenlet yields; elsewhere the waiting thread blocks. The
     threads start with the first call, so a pool made before a fork is whole after it.
+
+    Calls that compute have a lower priority than the event loop, so that short requests are not
+    kept waiting. A niceness of 0 is for calls that wait for a disk and compute nothing.
     """
 
-    def __init__(self, size: int, most_waiting: int = 256) -> None:
+    def __init__(self, size: int, most_waiting: int = 256, niceness: int = NICENESS) -> None:
         self._size = size
+        self._niceness = niceness
         self._places = threading.BoundedSemaphore(size + most_waiting)
         self._polite: set[int] = set()
 
@@ -49,12 +53,11 @@ class NativePool:
             self._places.release()
 
     def _politely(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Compute below the event loop's priority, so that short requests are not kept waiting."""
         thread = threading.get_native_id()
-        if thread not in self._polite:
+        if self._niceness and thread not in self._polite:
             self._polite.add(thread)
             with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+                os.setpriority(os.PRIO_PROCESS, thread, self._niceness)
         return function(*arguments)
 
     @cached_property

@@ -24,7 +24,7 @@ def take(content, sizes, most_bytes=10_000, boundary=BOUNDARY):
     """Read a body in pieces of these sizes, again and again; return the size and the file."""
     stream, taken, turn = io.BytesIO(content), bytearray(), 0
 
-    def read(_size):
+    def read():
         nonlocal turn
         turn += 1
         return stream.read(sizes[turn % len(sizes)])

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from app.avatars import files
-from app.core.multipart import READ_BYTES
 from app.users import queries
+from app.web.request import PIECE_BYTES
 from tests.support import images
 from tests.support.factories import configure, make_user
 from tests.support.images import BLUE, GREEN, RED, encoded, multipart, photo, plain, upload
@@ -108,7 +108,7 @@ def test_the_boundary_may_be_cut_anywhere(client, cut):
 def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live, client, folder):
     body = multipart(plain(RED).ljust(3 * MEBIBYTE, b"\0"))
     cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
-    for sent in (100, READ_BYTES, MEBIBYTE, len(body) - 1):
+    for sent in (100, PIECE_BYTES, MEBIBYTE, len(body) - 1):
         with socket.create_connection(("127.0.0.1", live.port)) as leaver:
             head = (
                 f"POST /api/v1{UPLOAD} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n"
