@@ -6,6 +6,7 @@ team is looked up with every event of the team.
 """
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
@@ -40,7 +41,10 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15
 TICK_SECONDS = 1.0
-RENEW_TICKS = 15
+RENEW_SECONDS = 15.0
+# A database that does not answer is asked this often: an attempt can take seconds, and the signs of
+# life must go on.
+DATABASE_RETRY_SECONDS = 5.0
 # So many streams are checked by one query.
 TOGETHER = 100
 # And so many are told before requests that wait get their turn: half a millisecond.
@@ -77,6 +81,7 @@ class Hub:
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
         self._owes_sync = False
+        self._database_due_at = self._renew_at = -math.inf
         self._is_open = False
         self._seats = Seats(rt)
         self._stopped = threading.Event()
@@ -142,7 +147,7 @@ class Hub:
         if has_closed:
             self._end(stream)
         if line is not None:
-            line.watch(stream.end)
+            line.watch(stream.client_left)
         return stream
 
     def _reserve(self, user_id: int) -> None:
@@ -253,7 +258,8 @@ class Hub:
             here = list(self._by_user)
         if not team_ids or not here:
             return []
-        return teams_queries.list_members_among(self._rt.database, team_ids, here)
+        database = self._rt.database
+        return self._asked(lambda: teams_queries.list_members_among(database, team_ids, here))
 
     def _send(self, deliveries: Sequence[Delivery]) -> None:
         """Send to those whose session goes on, and end the other streams."""
@@ -306,7 +312,21 @@ class Hub:
             log.warning("streams could not be checked: the database does not answer: %s", error)
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
-        return sessions.still_open(self._rt, {stream.session_id for stream in streams})
+        ids = {stream.session_id for stream in streams}
+        return self._asked(lambda: sessions.still_open(self._rt, ids))
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        """Return what the database says.
+
+        Raises: DATABASE_AWAY, at once when it did not answer a moment ago.
+        """
+        if self._rt.clock.monotonic() < self._database_due_at:
+            raise DatabaseUnavailable
+        try:
+            return ask()
+        except DATABASE_AWAY:
+            self._database_due_at = self._rt.clock.monotonic() + DATABASE_RETRY_SECONDS
+            raise
 
     # --- time ----------------------------------------------------------------------------------
 
@@ -324,7 +344,8 @@ class Hub:
             for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
-        if self._ticks % RENEW_TICKS == 0:
+        if self._rt.clock.monotonic() >= self._renew_at:
+            self._renew_at = self._rt.clock.monotonic() + RENEW_SECONDS
             self._seats.renew()
 
     def _run(self) -> None:

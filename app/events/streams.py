@@ -92,6 +92,12 @@ class Stream:
             self._queue = []
             self._wake_up()
 
+    def client_left(self) -> None:
+        """End it, and whatever is just being sent: nobody reads that any more."""
+        self.end()
+        if self.line is not None:
+            self.line.cut()
+
     def _is_sent(self, frames: bytes) -> bool:
         """Send frames right away if the request sleeps, so that nothing else is being sent."""
         if not self._is_waiting or self.line is None:

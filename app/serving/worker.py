@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from errno import ETIMEDOUT
 from functools import partial
-from socket import IPPROTO_TCP, MSG_PEEK, SHUT_RD, SHUT_RDWR, TCP_INFO
+from socket import IPPROTO_TCP, MSG_PEEK, SHUT_RD, SHUT_RDWR, SO_SNDBUF, SOL_SOCKET, TCP_INFO
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from app.serving.parent_death import die_with_parent
 PAUSES = 20
 PAUSE = 0.001
 HEARTBEAT = 1.0
+SEND_BUFFER_BYTES = 128 * 1024
 READABLE = 1  # libev's EV_READ
 # A client that connected just before the stop may still send its first request this long.
 FIRST_REQUEST_GRACE = 0.5
@@ -126,6 +127,12 @@ class Connection:
             self.client._sock.shutdown(SHUT_RD)
         except OSError:
             return  # the client was faster
+
+    def expect_long_answer(self, *, is_chunked: bool) -> None:
+        """Prepare for an answer whose reader may be slow for hours."""
+        self.is_chunked = is_chunked
+        # The kernel would keep up to 4 MB for each.
+        self.client.setsockopt(SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES)
 
     def watch(self, left: Callable[[], None]) -> None:
         """Call `left` when the client hangs up, though nobody reads from it.
@@ -312,7 +319,7 @@ class EvenWorker(GeventWorker):
             body = self._answer(environ, start_response)
             return body
         connection = self._connections[gevent.getcurrent()]
-        connection.is_chunked = environ["SERVER_PROTOCOL"] != "HTTP/1.0"
+        connection.expect_long_answer(is_chunked=environ["SERVER_PROTOCOL"] != "HTTP/1.0")
         body = gevent.spawn(self._answer, environ, start_response).get()
         kept = environ["wsgi.file_wrapper"]
         environ.clear()

@@ -458,6 +458,7 @@ def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user):
     assert hub._count == 1
     line.left()
     assert has_ended(stream)
+    assert line.is_cut
     stream.close()
     stream.close()
     assert hub._count == 0
@@ -487,7 +488,7 @@ def database_away(rt, monkeypatch):
     "error", [DatabaseUnavailable(), OperationalError("SELECT", {}, Exception("gone"))]
 )
 def test_events_are_withheld_and_sync_required_follows(
-    rt, hub, watch, user, database_away, monkeypatch, error
+    rt, hub, watch, user, clock, database_away, monkeypatch, error
 ):
     stream = watch(user)
     database_away(error)
@@ -498,10 +499,30 @@ def test_events_are_withheld_and_sync_required_follows(
         hub.tick()
     assert next(stream) == KEEP_ALIVE
     monkeypatch.undo()
+    clock.advance(seconds=5)
     hub.tick()
     assert queued(stream) == ["sync"]
     hub.tick()
     assert queued(stream) == []
+
+
+def test_a_database_that_does_not_answer_is_asked_now_and_then(
+    rt, hub, watch, user, clock, monkeypatch
+):
+    """Each attempt may take seconds, in which no stream would get its sign of life."""
+    watch(user)
+    asked = []
+
+    def rows(*_):
+        asked.append(clock.monotonic())
+        raise DatabaseUnavailable
+
+    monkeypatch.setattr(rt.database, "rows", rows)
+    for _ in range(20):
+        hub.deliver([about(1, to(user), rt)])
+        hub.tick()
+        clock.advance(seconds=1)
+    assert len(asked) == 4
 
 
 def test_even_an_unexpected_failure_loses_nothing_silently(

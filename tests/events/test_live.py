@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from contextlib import ExitStack
@@ -142,6 +143,45 @@ def test_the_answer_as_it_is_on_the_wire(live, user, sign_in, watch):
     }
     assert {name: stream.headers[name] for name in expected} == expected
     assert stream.comments == 1
+
+
+@pytest.mark.postgres
+def test_a_proxy_that_speaks_http_1_0_gets_it_unframed(live, user, sign_in):
+    client = sign_in(user)
+    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as proxy:
+        cookie = f"Cookie: service_access={client.cookies['service_access']}"
+        proxy.sendall(f"GET {PATH} HTTP/1.0\r\n{cookie}\r\n\r\n".encode())
+        received = read_until_frame(proxy, b": keep-alive\n\n")
+        assert b"chunked" not in received
+        eventually(lambda: open_streams(client) == 1, "the stream")
+        for number in (1, 2):
+            publish(live.rt, EVERYBODY, number)
+            frame = read_until_frame(proxy, b"}\n\n")
+            assert frame.startswith(b'data: {"kind":"file.updated"')
+        client.post("/auth/logout").ok()
+        assert proxy.recv(100) == b""
+
+
+def read_until_frame(connection, end):
+    received = b""
+    while not received.endswith(end):
+        received += connection.recv(4096)
+    return received
+
+
+@pytest.mark.postgres
+def test_who_leaves_in_the_middle_of_a_frame_gives_the_seat_back(live, user, sign_in):
+    client = sign_in(user)
+    with OpenStream(client, buffer=4096) as stuck:
+        stuck.opened()
+        for number in range(1500):
+            event = StorageEvent(
+                Kind.FILE_UPDATED, {"kind": "personal"}, live.rt.clock.now(), **pad(number)
+            )
+            service.publish(live.rt, EVERYBODY, event)
+        assert open_streams(client) == 1
+        stuck.shut_down()
+        eventually(lambda: open_streams(client) == 0, "its end", 10)
 
 
 @pytest.mark.postgres

@@ -48,6 +48,10 @@ class OpenStream:
         """Hang up."""
         self._socket.close()
 
+    def shut_down(self) -> None:
+        """Say that nothing more is to come, and read nothing."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     @property
     def local_port(self) -> int:
         return int(self._socket.getsockname()[1])
