@@ -191,9 +191,8 @@ class Hub:
         try:
             for part in _parts(self._plan(messages), TOGETHER):
                 self._send(part)
-        except DATABASE_AWAY as error:
+        except DATABASE_AWAY:
             # Nobody is told what they perhaps may no longer see; they will load it themselves.
-            log.warning("events are withheld: the database does not answer: %s", error)
             self._owes_sync = True
         except BaseException:
             self._owes_sync = True
@@ -294,9 +293,9 @@ class Hub:
 
     def _sessions_ended(self, texts: Sequence[str]) -> None:
         """Look at the streams of those users again whose sessions ended somewhere."""
-        users = {typed_id(text) for text in texts} - {None}
+        users = {user for text in texts if (user := typed_id(text)) is not None}
         with self._lock:
-            theirs = [stream for user in users for stream in self._by_user.get(user or 0, ())]
+            theirs = [stream for user in users for stream in self._by_user.get(user, ())]
         self._check(theirs)
 
     def _check(self, streams: Sequence[Stream]) -> None:
@@ -308,8 +307,8 @@ class Hub:
                     if stream.session_id not in open_ids:
                         self._end(stream)
                 self._rt.clock.sleep(0)
-        except DATABASE_AWAY as error:
-            log.warning("streams could not be checked: the database does not answer: %s", error)
+        except DATABASE_AWAY:
+            return  # the next sign of life is another occasion
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
         ids = {stream.session_id for stream in streams}
@@ -324,7 +323,9 @@ class Hub:
             raise DatabaseUnavailable
         try:
             return ask()
-        except DATABASE_AWAY:
+        except DATABASE_AWAY as error:
+            kind = type(error).__name__
+            log.warning("events wait, and streams go on: the database does not answer (%s)", kind)
             self._database_due_at = self._rt.clock.monotonic() + DATABASE_RETRY_SECONDS
             raise
 

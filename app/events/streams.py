@@ -13,10 +13,10 @@ MOST_QUEUED_BYTES = 256 * 1024
 class Stream:
     """The body of one answer, as WSGI iterates over it.
 
-    While its request sleeps, and the client reads, the hub sends by itself: waking a request costs
-    more than everything else about an event.
-    Ten thousand of these are open at a time, so each holds next to nothing: no connection, no
-    request, no application context. `lock` is the hub's; nothing waits while it is held.
+    Ten thousand of these are open at a time, so each holds next to nothing: no connection to a
+    database, no request, no application context. While its request sleeps and the client reads,
+    the hub sends by itself, since waking a request costs more than everything else about an event.
+    `lock` is the hub's; nothing waits while it is held.
     """
 
     __slots__ = (
