@@ -78,7 +78,8 @@ def _offsets(rt: Runtime) -> dict[str, float]:
             offsets["PostgreSQL"] = _ahead(rt, asked, theirs)
     try:
         asked = rt.clock.now()
-        seconds, microseconds = rt.redis.time()
+        answer: Any = rt.redis.time()
+        seconds, microseconds = answer
         theirs = datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
         offsets["Redis"] = _ahead(rt, asked, theirs)
     except RedisError:

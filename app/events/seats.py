@@ -148,6 +148,6 @@ class Seats:
         with self._rt.impatient_redis.pipeline() as pipeline:
             pipeline.delete(self._key)
             if counts:
-                pipeline.hset(self._key, mapping=counts)  # type: ignore[arg-type]
+                pipeline.hset(self._key, mapping=counts)
                 pipeline.expire(self._key, BELIEVED_SECONDS)
             pipeline.execute()
