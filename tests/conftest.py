@@ -24,13 +24,15 @@ from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, oidc_provider, servers
+from tests.support import factories, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
+
+sharing.share_compiled()
 
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)

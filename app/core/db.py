@@ -36,7 +36,7 @@ from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
-from app.core.prepared import Compiled, Prepared, Row, Runner, Step
+from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
 from app.core.tokens import random_fraction
 
 T = TypeVar("T")
@@ -109,7 +109,6 @@ class Database:
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
-        self._compiled: dict[Prepared, Compiled] = {}
         self._gathered: dict[Lookup, GatheredReads] = {}
         self._count_statement: Callable[[], None] = lambda: None
         self.reader = _autocommit_engine(config, poolclass=QueuePool)
@@ -147,7 +146,7 @@ class Database:
         """
         self._count_statement()
         try:
-            return self._runner.rows(self._compiled_for(prepared), values)
+            return self._runner.rows(compiled_for(prepared, self._direct.dialect), values)
         except sqlite3.OperationalError as error:
             raise DatabaseUnavailable from error
 
@@ -207,7 +206,9 @@ class Database:
         self, run: Callable[[Sequence[tuple[Compiled, Row]]], T], steps: Sequence[Step]
     ) -> T:
         self._count_statement()
-        compiled = [(self._compiled_for(prepared), values) for prepared, values in steps]
+        compiled = [
+            (compiled_for(prepared, self._direct.dialect), values) for prepared, values in steps
+        ]
         if not self.is_sqlite:
             return run(compiled)
         with self._write_turn:
@@ -221,12 +222,6 @@ class Database:
             return found
 
         return GatheredReads(lambda key: self.rows(lookup.one, key), read_many)
-
-    def _compiled_for(self, prepared: Prepared) -> Compiled:
-        compiled = self._compiled.get(prepared)
-        if compiled is None:
-            compiled = self._compiled[prepared] = Compiled(prepared, self._direct.dialect)
-        return compiled
 
     @contextmanager
     def reading_apart(self) -> Iterator[Connection]:

@@ -8,6 +8,7 @@ than running it.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -119,6 +120,12 @@ class Compiled:
         for index, process in self._processors:
             values[index] = process(values[index])
         return tuple(values)
+
+
+@cache
+def compiled_for(prepared: Prepared, dialect: Dialect) -> Compiled:
+    """Return a statement in the form of one database; it is made once."""
+    return Compiled(prepared, dialect)
 
 
 _Bound = tuple[Compiled, Row]

@@ -2,6 +2,7 @@
 
 from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff
+from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
 SETTINGS_CHANNEL = "gatehouse:settings"
@@ -13,6 +14,8 @@ PATIENCE_SECONDS = 2.0
 IMPATIENCE_SECONDS = 0.25
 CONNECTIONS = 64
 ASK_SECONDS = 2
+# What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
+DRIVER = DriverInfo()
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:
@@ -25,6 +28,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         socket_connect_timeout=patience,
         retry=Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
         decode_responses=True,
+        driver_info=DRIVER,
     )
     return Redis(connection_pool=pool)
 
