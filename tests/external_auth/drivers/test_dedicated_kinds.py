@@ -1,10 +1,12 @@
 """GitHub, Google, Microsoft and QQ, with answers shaped as theirs (spec 03 §7.3)."""
 
+import time
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app.core.outgoing import Limits
 from app.external_auth import drivers
 from app.external_auth.drivers import github, google, microsoft, qq
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
@@ -279,6 +281,19 @@ def test_a_wrong_code_at_github_is_refused(at_github: Client):
     at_github.provider.reply("/token", refusal)
     with pytest.raises(ProviderRejected, match="external sign-in failed"):
         at_github.sign_in()
+
+
+def test_github_has_a_time_for_all_its_questions_together(at_github: Client, provider):
+    callback = at_github.callback(at_github.authorize())
+    provider.reply("/user", GITHUB_USER, pause=0.6)
+    provider.reply("/user/emails", GITHUB_EMAILS, pause=0.6)
+    at_github.rt.outgoing.limits = Limits(seconds=5, altogether_seconds=1)
+    begin = time.monotonic()
+    with pytest.raises(ProviderRejected) as refused:
+        at_github.identify(callback)
+    assert time.monotonic() - begin < 5
+    assert "not complete in time" in refused.value.reason
+    assert [len(provider.seen(path)) for path in ("/user", "/user/emails")] == [1, 1]
 
 
 # --- Google ---------------------------------------------------------------------------------------
