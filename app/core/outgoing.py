@@ -89,15 +89,20 @@ class Outgoing:
         self._resolve = resolve
         self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
         self._ends_at = math.inf
+        self._origin = self
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """Return what checks a server's certificate; one for all conversations."""
+        return self._origin._made_tls
 
     @cached_property
-    def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate; made once, since reading them all is slow."""
+    def _made_tls(self) -> ssl.SSLContext:
+        # Once, since reading all authorities is slow.
         return self._tls or reaching.verifying_tls()
 
     def conversation(self) -> "Outgoing":
         """Return a way out for some requests in a row, which have a time for them together."""
-        _ = self.tls  # made before it is shared
         own = copy.copy(self)
         own._ends_at = time.monotonic() + self.limits.altogether_seconds
         return own
