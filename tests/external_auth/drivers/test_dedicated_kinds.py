@@ -197,6 +197,24 @@ def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, check
     assert all(check.success for check in result.checks)
 
 
+# --- whose people they are -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["at_github", "at_google", "at_qq"])
+def test_people_are_known_as_the_driver_says(request, at: str):
+    client = request.getfixturevalue(at)
+    assert client.driver.namespace(client.config) == client.sign_in().namespace
+
+
+def test_people_of_one_tenant_are_known_as_its_and_those_of_an_alias_as_their_tenants(
+    client, provider: FakeProvider
+):
+    one = _at_tenant(client, provider, TENANT, TENANT)
+    assert one.driver.namespace(one.config) == one.sign_in().namespace
+    many = _at_tenant(client, provider, "common", "{tenantid}")
+    assert many.driver.namespace(many.config) is None
+
+
 # --- GitHub ---------------------------------------------------------------------------------------
 
 
