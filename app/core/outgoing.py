@@ -6,9 +6,11 @@ request ends in time, however slowly its bytes arrive, and never holds more than
 verified; no proxy, cookie or password of the environment takes part.
 """
 
+import copy
 import http.client
 import io
 import logging
+import math
 import socket
 import ssl
 import threading
@@ -55,9 +57,13 @@ class TookTooLong(Refused, requests.Timeout):
 
 @dataclass(frozen=True)
 class Limits:
-    """How long one request may take in all, and how large its answer may be, decompressed."""
+    """How long one request may take in all, and how large its answer may be, decompressed.
+
+    All requests of one conversation may take `altogether_seconds`.
+    """
 
     seconds: float = 15.0
+    altogether_seconds: float = 30.0
     largest_bytes: int = LARGEST_BYTES
 
 
@@ -82,11 +88,28 @@ class Outgoing:
         self._tls = tls
         self._resolve = resolve
         self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
+        self._ends_at = math.inf
+        self._origin = self
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """Return what checks a server's certificate; one for all conversations."""
+        return self._origin._made_tls
 
     @cached_property
-    def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate; made once, since reading them all is slow."""
+    def _made_tls(self) -> ssl.SSLContext:
+        # Once, since reading all authorities is slow.
         return self._tls or reaching.verifying_tls()
+
+    def conversation(self) -> "Outgoing":
+        """Return a way out for some requests in a row, which have a time for them together."""
+        own = copy.copy(self)
+        own._ends_at = time.monotonic() + self.limits.altogether_seconds
+        return own
+
+    def seconds_left(self) -> float:
+        """Return how long the next request may take; none at all from 0 downwards."""
+        return min(self.limits.seconds, self._ends_at - time.monotonic())
 
     def allows(self, url: str) -> bool:
         """Tell whether the URL may be asked, as far as its text says; its address is seen later."""
@@ -207,7 +230,7 @@ class Attempt:
         self._scheme = scheme
         self._port = port
         self._handle: Handle | None = None
-        self._ends_at = time.monotonic() + outgoing.limits.seconds
+        self._ends_at = time.monotonic() + outgoing.seconds_left()
 
     def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
         """Connect, send, and return the answer once its head was read."""

@@ -45,24 +45,36 @@ class Remembered:
         self._known: dict[Hashable, Found[Any]] = {}
         self._fetches: dict[Hashable, _Fetch[Any]] = {}
 
-    def get(self, key: Hashable, fetch: Callable[[], T]) -> Found[T]:
+    def get(
+        self, key: Hashable, fetch: Callable[[], T], *, patience: float | None = None
+    ) -> Found[T]:
         """Return what is known under the key, fetched unless it is fresh.
 
-        Raises: whatever `fetch` does.
+        `patience` is for how many seconds to wait for somebody else's fetch, None for its end.
+        Raises: whatever `fetch` does; TimeoutError.
         """
         found = self._known.get(key)
         if found is not None and self._is_fresh(found):
             return found
-        return self._fetched(key, fetch, None)
+        return self._fetched(key, fetch, None, patience)
 
-    def newer(self, key: Hashable, than: Found[T], fetch: Callable[[], T]) -> Found[T]:
+    def newer(
+        self,
+        key: Hashable,
+        than: Found[T],
+        fetch: Callable[[], T],
+        *,
+        patience: float | None = None,
+    ) -> Found[T]:
         """Return what was fetched after `than`, for whoever found that something is missing in it.
 
-        Raises: whatever `fetch` does.
+        For `patience` and errors see `get`.
         """
-        return self._fetched(key, fetch, than)
+        return self._fetched(key, fetch, than, patience)
 
-    def _fetched(self, key: Hashable, fetch: Callable[[], T], than: Found[T] | None) -> Found[T]:
+    def _fetched(
+        self, key: Hashable, fetch: Callable[[], T], than: Found[T] | None, patience: float | None
+    ) -> Found[T]:
         with self._lock:
             found = self._known.get(key)
             if found is not None and found is not than and self._is_fresh(found):
@@ -72,11 +84,12 @@ class Remembered:
                 mine = self._fetches[key] = _Fetch()
         if under_way is None:
             return self._fetch(key, fetch, mine)
-        under_way.done.wait()
+        if not under_way.done.wait(patience):
+            raise TimeoutError
         if under_way.error is not None:
             raise under_way.error
         # Neither: who fetched was stopped, say by its own time-out, which is nobody else's.
-        return under_way.found or self._fetched(key, fetch, than)
+        return under_way.found or self._fetched(key, fetch, than, patience)
 
     def _fetch(self, key: Hashable, fetch: Callable[[], T], mine: _Fetch[T]) -> Found[T]:
         try:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from app.external_auth import providers, responses
+from app.external_auth import providers, responses, upkeep
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.kinds import ALIASES
 from app.external_auth.models import Provider
@@ -105,7 +105,7 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
     """Set up a provider of KIND."""
     given = _given(typed)
     made = providers.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
-    return _shown(made, "was added")
+    return _shown(made, "was added", remarks=True)
 
 
 @group.command("update")
@@ -114,7 +114,7 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
 def update(key: str, secret: str | None, **typed: Any) -> Shown:
     """Change what is given of a provider; an empty text clears what need not be there."""
     changed = providers.update(runtime(), key, secret=_secret(secret), **_given(typed))
-    return _shown(changed, "was changed")
+    return _shown(changed, "was changed", remarks=True)
 
 
 @group.command("enable")
@@ -157,6 +157,8 @@ def _secret(typed: str | None) -> str | None:
     return read_secret("Client secret") if typed == "-" else typed
 
 
-def _shown(provider: Provider, what: str) -> Shown:
-    name = f"{provider.provider_kind}/{provider.key}"
-    return Shown(responses.provider(provider), printable(f"{name} {what}"))
+def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Shown:
+    told = [f"{provider.provider_kind}/{provider.key} {what}"]
+    if remarks:
+        told += (f"Note: {remark}" for remark in upkeep.remarks(runtime(), provider))
+    return Shown(responses.provider(provider), "\n".join(map(printable, told)))

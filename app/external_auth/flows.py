@@ -4,9 +4,14 @@ A sign-in belongs to the browser that began it. It is stored under the digests o
 secret in that browser's cookie together, so one GETDEL consumes it for whoever has both, once, and
 for nobody else not even the key can be named (spec 03 §5, step 4; RFC 9700 §4.7). The nonce and the
 PKCE verifier are sealed for that key.
+
+A code is good for one provider. A provider can send its visitors on to another one, and so be sent
+their codes by us (mix-up, RFC 9700 §4.4); where the other one does not name itself in the callback,
+this keeps such a code from signing anybody in here.
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +21,14 @@ from app.core.tokens import digest, random_token
 
 # Longer than any clock of ours is off; whether a sign-in has expired is the clock's to say.
 SWEPT_AFTER = timedelta(minutes=1)
+# Longer than any code is good for: ten minutes at most, says RFC 6749 §4.1.2.
+CODE_REMEMBERED = timedelta(hours=1)
+
+# What is shorter can come from two providers by chance; nobody's secret is so short.
+SHORTEST_REMEMBERED = 16
+
+# RFC 6749, appendix A.11.
+_CODE = re.compile(r"[\x20-\x7e]+")
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,22 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
         return None  # its key was taken out of the keyring meanwhile
     expires_at = datetime.fromtimestamp(stored.pop("expires_at"), UTC)
     return SignIn(**stored) if expires_at > rt.clock.now() else None
+
+
+def take_code(rt: Runtime, code: str, provider_id: int) -> bool:
+    """Tell whether this can be a code, and none that came back for another provider.
+
+    Of simultaneous calls those for one provider are told True. Raises: RedisError.
+    """
+    if not _CODE.fullmatch(code):
+        return False
+    if len(code) < SHORTEST_REMEMBERED:
+        return True
+    # A provider whose database ignores case and trailing space would take each spelling.
+    key = f"gatehouse:external-code:{digest(code.strip().lower())}"
+    mine = str(provider_id)
+    is_new = rt.breaker.call(lambda: rt.redis.set(key, mine, nx=True, ex=CODE_REMEMBERED))
+    return bool(is_new) or rt.breaker.call(lambda: rt.redis.get(key)) == mine
 
 
 def _key(state: str, binding: str) -> str:

@@ -20,6 +20,7 @@ from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Provider
+from app.external_auth.queries import Reader
 from app.login import service as login
 from app.login.errors import PendingActivation
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired
@@ -87,9 +88,9 @@ def held_account(session: Session, user_id: int) -> Account | None:
     return users_queries.find_account(session, user_id)
 
 
-def owner_of(session: Session, address: str) -> Account | None:
+def owner_of(reader: Reader, address: str) -> Account | None:
     """Return the account with this address; it is not held."""
-    return users_queries.find_by_identifier(session, Identifier(address, is_email=True))
+    return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
 
 
 def require_own_address(account: Account) -> None:

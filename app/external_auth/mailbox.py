@@ -29,7 +29,8 @@ from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
 from app.users import identifiers
 
-# Whoever has an identity chooses whom this service writes to, so they may not do so without end.
+# Whoever has an identity chooses whom this service writes to, so they may not do so without end;
+# and whoever has many may not write to one address without end. For each identity and each address:
 MAILS = Bucket(per_second=10 / 3600, burst=10)
 
 
@@ -52,9 +53,12 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     terms = Terms.of(rt)
     with rt.reading() as connection:
         waiting = _find_unmailed(rt, connection, token)
-    _count_mail(rt, waiting)
+        provider = pending.provider_of(connection, waiting)
+        _require_signing_in(connection, provider, address, terms)
+    _count_mail(rt, waiting, address)
     mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
     with rt.transaction() as session:
+        # All of it once more: it may have changed meanwhile.
         waiting = _find_unmailed(rt, session, token)
         provider = _held(session, waiting)
         _require_signing_in(session, provider, address, terms)
@@ -105,7 +109,7 @@ def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
     return waiting
 
 
-def _count_mail(rt: Runtime, waiting: Pending) -> None:
+def _count_mail(rt: Runtime, waiting: Pending, address: str) -> None:
     """Count a mail of an identity, before the transaction, which may not wait for Redis.
 
     Raises: RateLimited.
@@ -113,16 +117,17 @@ def _count_mail(rt: Runtime, waiting: Pending) -> None:
     if rt.config.rate_limits:
         identity = digest(f"{waiting.identity_namespace}\0{waiting.subject}")
         rt.rate_limits.take("external-mails", MAILS, identity)
+        rt.rate_limits.take("external-mails-to", MAILS, digest(address))
 
 
-def _require_signing_in(session: Session, provider: Provider, address: str, terms: Terms) -> None:
+def _require_signing_in(reader: Reader, provider: Provider, address: str, terms: Terms) -> None:
     """Refuse an address whose mail would sign nobody in.
 
     Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
     """
     if not provider.allows(address):
         raise PolicyDenied
-    owner = linking.owner_of(session, address)
+    owner = linking.owner_of(reader, address)
     if owner is not None:
         linking.require_own_address(owner)
     elif not terms.may_register:

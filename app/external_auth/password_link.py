@@ -3,8 +3,8 @@
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.external_auth import linking, pending, provider_queries, queries
-from app.external_auth.errors import PasswordMissing, PolicyDenied, ProviderDisabled
+from app.external_auth import linking, pending, queries
+from app.external_auth.errors import PasswordMissing, PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
@@ -64,11 +64,7 @@ def _waiting(rt: Runtime, token: str) -> Pending:
     """Return the identity that waits, if its provider may be used."""
     with rt.reading() as connection:
         waiting = pending.find_open(rt, connection, token)
-        provider = provider_queries.find(connection, waiting.provider_id)
-    if provider is None:
-        raise ContactVerificationInvalid  # it was deleted this moment
-    if not provider.enabled:
-        raise ProviderDisabled
+        pending.provider_of(connection, waiting)
     return waiting
 
 

@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
-from app.external_auth import queries
+from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
-from app.external_auth.errors import FlowTokenInvalid
+from app.external_auth.errors import FlowTokenInvalid, ProviderDisabled
 from app.external_auth.models import Pending, Provider
 from app.external_auth.queries import Reader
 
@@ -47,6 +47,19 @@ def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
     if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
         raise ContactVerificationInvalid
     return pending
+
+
+def provider_of(reader: Reader, pending: Pending) -> Provider:
+    """Return whose identity waits; it is not held.
+
+    Raises: ProviderDisabled; ContactVerificationInvalid when it was deleted this moment.
+    """
+    provider = provider_queries.find(reader, pending.provider_id)
+    if provider is None:
+        raise ContactVerificationInvalid
+    if not provider.enabled:
+        raise ProviderDisabled
+    return provider
 
 
 def flow_token(typed: str) -> str:

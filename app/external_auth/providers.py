@@ -165,6 +165,17 @@ def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
     )
 
 
+def namespace_of(rt: Runtime, provider: Provider) -> str | None:
+    """Return whose subjects a provider's people are; None where each has their own, or none can be.
+
+    A slash may follow it in links.
+    """
+    try:
+        return drivers.of(rt, provider.provider_kind).namespace(config_of(rt, provider))
+    except ProviderMisconfigured:
+        return None
+
+
 def sealed_for(kind: ProviderKind, key: str) -> str:
     """Return the name under which a provider's client secret is sealed."""
     return f"external_auth_provider:{kind}:{key}"

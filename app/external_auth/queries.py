@@ -1,9 +1,10 @@
 """Statements on links, and on identities that wait for an account."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
@@ -83,6 +84,15 @@ def find_link(session: Session, user_id: int, link_id: int) -> Link | None:
     mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
     row = session.execute(_LINKS.statement.where(*mine)).one_or_none()
     return Link(*row) if row else None
+
+
+def count_links(reader: Reader, provider_id: int, *, besides: Collection[str] = ()) -> int:
+    """Return how many links of a provider have another namespace than these."""
+    others = (
+        ExternalAuthIdentity.provider_id == provider_id,
+        ExternalAuthIdentity.identity_namespace.not_in(besides),
+    )
+    return reader.execute(select(func.count()).where(*others)).scalar_one()
 
 
 def remove_link(session: Session, user_id: int, link_id: int) -> None:

@@ -131,6 +131,8 @@ def finish(
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
+    if not flows.take_code(rt, returned.code, provider.id):
+        raise SignInFailed
     callback = Callback(
         code=returned.code,
         redirect_uri=sign_in.redirect_uri,

@@ -9,7 +9,9 @@ from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured
-from app.external_auth.providers import config_of, list_all, sealed_for
+from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.models import Provider
+from app.external_auth.providers import config_of, list_all, namespace_of, sealed_for
 
 # So long a late click is told that the link has expired, instead of that it is unknown.
 KEPT = timedelta(days=7)
@@ -48,6 +50,40 @@ def enabled_names(rt: Runtime) -> list[str]:
     return [provider.display_name for provider in list_all(rt) if provider.enabled]
 
 
+def remarks(rt: Runtime, provider: Provider) -> list[str]:
+    """Return what an operator should know who has just set a provider up (spec 03 §7.2).
+
+    A generic_oauth2 provider's people are whatever its record says: nothing that is signed tells
+    them from another's.
+    """
+    namespace = namespace_of(rt, provider)
+    if namespace is None:
+        return []
+    others = [other for other in list_all(rt) if other.id != provider.id]
+    told = [
+        f"{_name(other)} knows its people as those of {namespace}, too: "
+        "the same subject is the same person, and signs in to the same account."
+        for other in others
+        if _is_unsigned(provider, other) and namespace_of(rt, other) == namespace
+    ]
+    if _is_unsigned(provider) and not provider.issuer_url and not _count_links(rt, provider):
+        told.append(
+            f"Its people are known as those of {namespace}. If that is not one provider's alone, "
+            "set --issuer-url now: once people have signed in, it would cut their links."
+        )
+    return told + _broken_links(rt, provider)
+
+
+def broken_links(rt: Runtime) -> list[str]:
+    """Return which enabled providers have links that sign nobody in, since their issuer changed."""
+    return [
+        f"{_name(provider)}: {remark}"
+        for provider in list_all(rt)
+        if provider.enabled
+        for remark in _broken_links(rt, provider)
+    ]
+
+
 def unreadable_keys(rt: Runtime) -> list[str]:
     """Return the keys of providers whose client secret no key of this installation opens."""
     unreadable = []
@@ -57,3 +93,24 @@ def unreadable_keys(rt: Runtime) -> list[str]:
         except ProviderMisconfigured:
             unreadable.append(provider.key)
     return unreadable
+
+
+def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
+    namespace = namespace_of(rt, provider)
+    number = _count_links(rt, provider, namespace, f"{namespace}/") if namespace else 0
+    if not number:
+        return []
+    return [f"Links of another issuer than {namespace}, which sign nobody in: {number}."]
+
+
+def _count_links(rt: Runtime, provider: Provider, *besides: str) -> int:
+    with rt.reading() as connection:
+        return queries.count_links(connection, provider.id, besides=besides)
+
+
+def _is_unsigned(*providers: Provider) -> bool:
+    return any(provider.provider_kind is ProviderKind.GENERIC_OAUTH2 for provider in providers)
+
+
+def _name(provider: Provider) -> str:
+    return f"{provider.provider_kind}/{provider.key}"

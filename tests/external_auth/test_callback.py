@@ -8,6 +8,7 @@ from redis.exceptions import ConnectionError as RedisGone
 
 from app.core.config import Bucket
 from app.core.outgoing import Outgoing
+from app.external_auth import flows
 from app.external_auth.models import ExternalAuthIdentity
 from app.external_auth.provider_queries import find_by_id
 from app.sessions.models import LoginSession
@@ -479,6 +480,51 @@ def test_a_lured_code_does_not_reach_the_provider_that_lured_it(rt, api, admin, 
         parameters = fake.sign_in(start(api, "generic_oauth2", "evil").url)
         fails(come_back(api, parameters | {"iss": fake.issuer}), REFUSED)
         assert evil.seen("/token") == []
+
+
+@pytest.mark.parametrize("spelled", [lambda code: code, lambda code: f" {code.swapcase()}\t"])
+def test_a_lured_code_signs_nobody_else_in(rt, app, api, jane, fake, corp, clock, spelled):
+    """Mix-up with a provider that sends no `iss` (RFC 9700 §4.4), whose code is then injected.
+
+    The luring provider sends its visitor on to the honest one with the nonce and the challenge of a
+    sign-in that its owner has begun there. So the code fits that sign-in, and PKCE does not help.
+    """
+    attacker = ApiClient(app)
+    waiting = start(attacker)
+    with FakeProvider(clock) as evil:
+        add_provider(rt, evil, kind="generic_oauth2", key="evil")
+        lured = start(api, "generic_oauth2", "evil")
+        code = fake.sign_in(waiting.url)["code"]
+        fails(come_back(api, {"code": code, "state": lured.state}), REFUSED)
+        [request] = evil.seen("/token")
+        assert request.form["code"] == code
+    injected = {"code": spelled(code), "state": waiting.state}
+    fails(come_back(attacker, injected), REFUSED)
+    assert fake.seen("/token") == []
+    assert count(rt, LoginSession) == 0
+    signs_in(sign_in(api, fake))
+
+
+def test_a_code_that_was_sent_to_nobody_is_still_good(rt, api, jane, fake):
+    """Who has no sign-in under way cannot use anybody's code up."""
+    started = start(api)
+    parameters = fake.sign_in(started.url)
+    fails(come_back(api, parameters | {"state": "another"}), REFUSED)
+    fails(come_back(api.stranger(), parameters), REFUSED)
+    signs_in(come_back(api, parameters))
+
+
+@pytest.mark.parametrize(("code", "is_taken"), [("x" * 15, True), ("x" * 16, False)])
+def test_a_code_of_few_characters_can_come_from_two_providers_by_chance(rt, code, is_taken):
+    assert [flows.take_code(rt, code, provider_id) for provider_id in (1, 1)] == [True, True]
+    assert flows.take_code(rt, code, 2) is is_taken
+
+
+@pytest.mark.parametrize("code", ["\x00", "a\nb", "é", "\u212a"])
+def test_what_can_be_no_code_is_sent_to_nobody(rt, api, jane, fake, code):
+    """RFC 6749, appendix A.11."""
+    fails(come_back(api, {"code": code, "state": start(api).state}), REFUSED)
+    assert fake.seen("/token") == []
 
 
 def test_the_legacy_route_says_so_when_it_refuses(make_app, corp):

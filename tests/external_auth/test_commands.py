@@ -13,6 +13,7 @@ from app.external_auth.provider_rules import CLAIMS
 from tests.support.commands import CommandLine
 from tests.support.external import (
     add_provider,
+    asks_for_address,
     change_provider,
     link,
     links,
@@ -633,6 +634,72 @@ def test_what_the_command_line_sets_up_signs_people_in(rt, run, api, user, fake)
     signs_in(sign_in(api, fake))
     [row] = links(rt)
     assert row.subject == SUBJECT
+
+
+# --- whose people they are -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def notes(line):
+    """Run a command of the group as a person does; return what it remarks."""
+
+    def run(*words):
+        first, *rest = line("external-auth", *words).text.split("\n")
+        assert first.endswith((" was added", " was changed"))
+        assert all(remark.startswith("Note: ") for remark in rest)
+        return [remark.removeprefix("Note: ") for remark in rest]
+
+    return run
+
+
+def test_what_is_known_by_an_issuer_of_its_own_is_not_remarked_on(notes):
+    assert notes(*OIDC, *ISSUER) == []
+    assert notes(*HUB) == []
+    assert notes("add", "qq", "--key", "qq", "--client-id", "id") == []
+    assert notes("add", "microsoft", "--key", "ms", "--client-id", "id") == []
+    assert notes(*GENERIC, *ENDPOINTS, "--issuer-url", "https://id.example.com/tenant") == []
+
+
+def test_a_provider_without_issuer_is_known_by_its_origin(rt, notes, user):
+    [remark] = notes(*GENERIC, *ENDPOINTS)
+    assert "those of https://id.example.com." in remark
+    assert "set --issuer-url now" in remark
+    # With links it is too late for the advice.
+    provider = providers.list_all(rt)[0]
+    assert len(notes("update", "any", "--name", "New")) == 1
+    link(rt, user, provider)
+    assert notes("update", "any", "--name", "New") == []
+
+
+def test_providers_that_have_their_people_in_common(run, notes):
+    """Subjects of two tenants at one address would be the same people."""
+    run(*GENERIC, *ENDPOINTS)
+    second = ("add", "generic_oauth2", "--key", "two", "--name", "Two", "--client-id", "id")
+    remarks = notes(*second, *ENDPOINTS)
+    assert "generic_oauth2/any knows its people as those of https://id.example.com" in remarks[0]
+    assert len(remarks) == 2
+    assert notes("update", "two", *ISSUER[:1], "https://id.example.com/two") == []
+    # What OpenID Connect signs, another can only claim.
+    [remark] = notes(*OIDC, *ISSUER)
+    assert remark.startswith("generic_oauth2/any knows its people")
+    # Two clients of one issuer are told the truth about the same people.
+    run("remove", "any")
+    assert notes("add", "oidc", "--key", "more", "--name", "x", "--client-id", "y", *ISSUER) == []
+
+
+def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, notes, fake, user):
+    run("add", "oidc", "--key", "corp", "--name", "Corp", "--client-id", "id", *ISSUER)
+    [provider] = providers.list_all(rt)
+    link(rt, user, provider, identity_namespace="https://id.example.com/", subject=SUBJECT)
+    assert notes("update", "corp", "--name", "Corporate") == []
+    assert finding(line)[0] == "ok"
+    [remark] = notes("update", "corp", "--issuer-url", fake.issuer)
+    assert remark == f"Links of another issuer than {fake.issuer}, which sign nobody in: 1."
+    change_provider(rt, provider, client_id=fake.client_id)
+    asks_for_address(sign_in(api, fake))
+    assert finding(line) == ("warn", f"oidc/corp: {remark}")
+    run("disable", "corp")
+    assert finding(line)[0] == "ok"
 
 
 # --- doctor --------------------------------------------------------------------------------------

@@ -189,6 +189,33 @@ def test_an_identity_cannot_have_mails_sent_without_end(make_app, rt, provider, 
     ask(api, wait_for_account(rt, provider)).ok()
 
 
+def test_an_address_cannot_be_sent_mails_without_end(make_app, rt, provider, clock, mailbox):
+    api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=1000, burst=1000)))
+
+    def ask_as(number, email):
+        return ask(api, wait_for_account(rt, provider, f"identity {number}"), email)
+
+    for number in range(10):
+        ask_as(number, "Victim@Example.com" if number % 2 else "victim@example.com").ok()
+    answer = ask_as(10, "victim@EXAMPLE.com").fails(429, "rate_limited")
+    assert 300 < answer.retry_after <= 360
+    ask_as(11, ADDRESS).ok()
+    clock.advance(seconds=360)
+    ask_as(12, "victim@example.com").ok()
+    assert len(mailbox.read()) == 12
+
+
+def test_what_is_refused_uses_no_mail_up(make_app, rt, provider, flow, owner, mailbox):
+    """Else whoever has an identity anywhere could keep somebody else's mail from being sent."""
+    api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=1000, burst=1000)))
+    change_provider(rt, provider, allowed_domains='["other.example"]')
+    for _ in range(11):
+        ask(api, flow).fails(403, "external_auth.policy_denied")
+    change_provider(rt, provider, allowed_domains=None)
+    ask(api, flow).ok()
+    mailbox.only()
+
+
 # --- following the link --------------------------------------------------------------------------
 
 

@@ -101,6 +101,23 @@ def test_of_one_callback_in_many_requests_one_signs_in(rt, app, user, fake, corp
     assert count(rt, LoginSession) == 1
 
 
+def test_of_one_code_at_two_providers_one_is_sent_it(rt, app, user, fake, corp):
+    """A lured code that is injected while it comes back (RFC 9700 §4.4)."""
+    add_provider(rt, fake, kind="generic_oauth2", key="evil")
+    for _ in range(4):
+        browsers = [ApiClient(app), ApiClient(app)]
+        honest, lured = start(browsers[0]), start(browsers[1], "generic_oauth2", "evil")
+        code = fake.sign_in(honest.url)["code"]
+        fake.requests.clear()
+        at_once(
+            [
+                lambda b=browser, s=started, c=code: come_back(b, {"code": c, "state": s.state})
+                for browser, started in zip(browsers, (honest, lured), strict=True)
+            ]
+        )
+        assert len(fake.seen("/token")) == 1
+
+
 def test_usernames_taken_at_once_get_different_ends(rt, app, admin, fake, corp):
     change_provider(rt, corp, auto_provision_enabled=True)
     somebody_else_each_time(fake, sub="identity {}", email="jane{}@example.com")

@@ -539,6 +539,32 @@ def test_a_request_ends_in_time_however_its_bytes_arrive(
     assert server.closed_after < 10
 
 
+def test_the_requests_of_a_conversation_have_a_time_together(server: FakeProvider):
+    outgoing = Outgoing(allow_loopback=True, limits=Limits(seconds=5, altogether_seconds=0.9))
+    server.reply("/slow", {}, pause=0.5)
+    url = f"{server.issuer}/slow"
+    conversation = outgoing.conversation()
+    assert conversation.get(url).status_code == 200
+    begin = time.monotonic()
+    with pytest.raises(TookTooLong):
+        conversation.get(url)
+    assert time.monotonic() - begin < 0.5
+    # Its time is over, and nobody else's is.
+    seen = len(server.requests)
+    with pytest.raises(TookTooLong):
+        conversation.get(url)
+    assert len(server.requests) == seen
+    assert outgoing.conversation().get(url).status_code == 200
+    assert outgoing.get(url).status_code == 200
+
+
+def test_conversations_share_what_is_there_once():
+    outgoing = Outgoing()
+    first, second = outgoing.conversation(), outgoing.conversation()
+    assert first.tls is second.tls is outgoing.tls
+    assert first._lookups is second._lookups
+
+
 def test_a_look_up_that_hangs_ends_in_time():
     stuck = threading.Event()
 

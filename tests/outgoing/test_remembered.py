@@ -146,3 +146,16 @@ def test_who_was_stopped_leaves_the_fetch_to_the_next(remembered, source, wait_f
         thread.join(10)
     assert isinstance(outcomes[0], SystemExit)
     assert others == [2, 2, 2]
+
+
+def test_who_waits_for_another_fetch_does_not_wait_for_longer_than_it_may(remembered, source):
+    source.gate.clear()
+    outcomes, threads = in_threads(1, lambda: remembered.get("a", source).value)
+    assert source.entered.wait(10)
+    for patience in (0.05, 0, -1):
+        with pytest.raises(TimeoutError):
+            remembered.get("a", source, patience=patience)
+    source.gate.set()
+    threads[0].join(10)
+    assert outcomes == [1]
+    assert remembered.get("a", source, patience=-1).value == 1

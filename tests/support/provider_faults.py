@@ -147,6 +147,9 @@ FAULTS: dict[str, Fault] = {
     "exp as infinity": lambda p: setattr(
         p, "sign", lambda h, c: signed_text(h, json.dumps(c).replace(str(c["exp"]), "Infinity"))
     ),
+    "exp beyond all numbers": lambda p: setattr(
+        p, "sign", lambda h, c: signed_text(h, json.dumps(c).replace(str(c["exp"]), "1e999"))
+    ),
     "iat missing": claims(iat=REMOVED),
     "iat as a text": claims(iat="1"),
     # this sign-in

@@ -25,7 +25,8 @@ _PLAIN: dict[ProviderKind, type[PlainOAuthDriver]] = {
 
 
 def of(rt: Runtime, kind: ProviderKind) -> Driver:
-    """Return the driver of a kind."""
+    """Return the driver of a kind, for one use: its time runs from now on."""
+    outgoing = rt.outgoing.conversation()
     if kind in _OPENID:
-        return ReportingDriver(_OPENID[kind](rt.outgoing, rt.remembered, rt.clock))
-    return ReportingDriver(_PLAIN[kind](rt.outgoing))
+        return ReportingDriver(_OPENID[kind](outgoing, rt.remembered, rt.clock))
+    return ReportingDriver(_PLAIN[kind](outgoing))

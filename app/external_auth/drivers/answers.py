@@ -1,6 +1,7 @@
 """Reading the JSON that a provider answers with."""
 
 import json
+import math
 from typing import Any, NoReturn
 
 import requests
@@ -12,10 +13,10 @@ from app.external_auth.drivers.errors import ProviderRejected
 def parsed(text: bytes | str) -> Any:
     """Return the value of a JSON text.
 
-    Raises: ValueError, also for NaN and for one nested too deeply.
+    Raises: ValueError, also for what is no finite number and for one nested too deeply.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -47,6 +48,13 @@ def members(response: requests.Response) -> dict[str, Any]:
 def transport_reason(error: requests.RequestException) -> str:
     """Name an error of the transport; only our own are known to repeat no secret."""
     return str(error) if isinstance(error, Refused) else type(error).__name__
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def _refuse(name: str) -> NoReturn:

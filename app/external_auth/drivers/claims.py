@@ -11,6 +11,8 @@ LONGEST_SUBJECT = 255
 LONGEST_NAMESPACE = 512
 LONGEST_EMAIL = 254
 LONGEST_NAME = 255
+# From here on several numbers become one when they are read, and several people one person.
+EXACT_FLOATS = 2**53
 
 # Control characters, and halves of surrogate pairs, which JSON can spell and nothing can store.
 _UNSTORABLE = ("Cc", "Cs")
@@ -94,6 +96,8 @@ def text(value: Any) -> str | None:
     """Return a text without surrounding space, or a number as text; None for anything else."""
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, float) and abs(value) >= EXACT_FLOATS:
+        return None
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return None

@@ -1,6 +1,7 @@
 """What an OpenID provider says about itself, and its keys (OpenID Connect Discovery 1.0)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -62,7 +63,11 @@ class Discovery:
 
         Raises: DiscoveryFailed.
         """
-        return self._remembered.get(issuer, lambda: self._fetch_metadata(issuer)).value
+        with _in_time():
+            found = self._remembered.get(
+                issuer, lambda: self._fetch_metadata(issuer), patience=self._outgoing.seconds_left()
+            )
+        return found.value
 
     def keys(self, metadata: Metadata) -> Found[KeySet]:
         """Return the provider's key set.
@@ -70,7 +75,10 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
-        return self._remembered.get(url, lambda: self._fetch_keys(url))
+        with _in_time():
+            return self._remembered.get(
+                url, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
+            )
 
     def newer_keys(self, metadata: Metadata, than: Found[KeySet]) -> Found[KeySet]:
         """Return the key set as it is after `than`, in which a key was missing.
@@ -78,7 +86,10 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
-        return self._remembered.newer(url, than, lambda: self._fetch_keys(url))
+        with _in_time():
+            return self._remembered.newer(
+                url, than, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
+            )
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:
         metadata = self._metadata(self._fetch(f"{issuer.url}{PATH}"))
@@ -128,6 +139,14 @@ class Discovery:
         if not self._outgoing.allows(url):
             raise DiscoveryFailed(f"{name} may not be asked")
         return url
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise DiscoveryFailed("somebody else's question took all the time there was") from None
 
 
 def _text(document: Document, name: str) -> str:

@@ -32,6 +32,13 @@ class GenericOAuth2Driver(PlainOAuthDriver):
         """Return the stored scopes; none is a choice."""
         return provider.scopes
 
+    def namespace(self, provider: ProviderConfig) -> str:
+        """Return the issuer, which is only a name here; without one where the browser is sent.
+
+        Raises: ProviderMisconfigured.
+        """
+        return provider.issuer_url or origin(self.endpoints(provider).authorization)
+
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
@@ -42,7 +49,7 @@ class GenericOAuth2Driver(PlainOAuthDriver):
         names = provider.claims
         verified = claims.find(answer, names.email_verified or "email_verified")
         return ExternalProfile(
-            namespace=claims.namespace(provider.issuer_url or origin(endpoints.authorization)),
+            namespace=claims.namespace(self.namespace(provider)),
             subject=claims.subject(_subject(answer, names.subject or "sub")),
             email=claims.email(_text(answer, names.email or "email")),
             email_verified=claims.lenient_flag(verified),

@@ -30,15 +30,19 @@ class GithubDriver(PlainOAuthDriver):
             provider.userinfo_url or USERINFO,
         )
 
+    def namespace(self, _provider: ProviderConfig) -> str:
+        """Return GitHub."""
+        return NAMESPACE
+
     def profile(
-        self, _provider: ProviderConfig, endpoints: Endpoints, access_token: str
+        self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
         """Return the user with the address that is both primary and verified, or with none."""
         shown = oauth.bearer(access_token)
         user = answers.members(self.outgoing.get(endpoints.userinfo, headers=shown))
         email = _primary(answers.value(self.outgoing.get(_emails_url(endpoints), headers=shown)))
         return ExternalProfile(
-            namespace=NAMESPACE,
+            namespace=self.namespace(provider),
             subject=claims.subject(claims.text(user.get("id"))),
             email=email,
             email_verified=email is not None,

@@ -161,6 +161,12 @@ class Driver(Protocol):
         Raises: ProviderRejected, DiscoveryFailed, ProviderMisconfigured.
         """
 
+    def namespace(self, provider: ProviderConfig) -> str | None:
+        """Return whose subjects the provider's people are; None where each has their own.
+
+        A slash may follow it in a profile. Raises: ProviderMisconfigured.
+        """
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Look whether the provider can be used, as far as that shows without anybody signing in.
 

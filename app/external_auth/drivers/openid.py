@@ -85,6 +85,14 @@ class OpenIdDriver:
             preferred_username=claims.name(said.get("preferred_username")),
         )
 
+    def namespace(self, provider: ProviderConfig) -> str | None:
+        """Return the issuer, None for one that stands for many.
+
+        Raises: ProviderMisconfigured.
+        """
+        issuer = self.issuer(provider)
+        return issuer.url if issuer.signs_as(issuer.url, issuer.url) else None
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Fetch discovery document and keys.
 
@@ -102,7 +110,7 @@ class OpenIdDriver:
             jwks_key_count=count,
             checks=(
                 Check("discovery", True, "The discovery document is complete."),
-                Check("jwks", True, f"The key set has {count} usable keys."),
+                Check("jwks", True, f"Usable keys: {count}."),
             ),
         )
 

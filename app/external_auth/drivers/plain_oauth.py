@@ -62,6 +62,13 @@ class PlainOAuthDriver:
         """
         raise NotImplementedError
 
+    def namespace(self, provider: ProviderConfig) -> str:
+        """Return whose the subjects are.
+
+        Raises: ProviderMisconfigured.
+        """
+        raise NotImplementedError
+
     def issuer(self, provider: ProviderConfig) -> str | None:
         """Return what a test shows as the issuer, which is only a name here."""
         return provider.issuer_url

@@ -39,9 +39,13 @@ class QQDriver(PlainOAuthDriver):
         """Return QQ's way of asking for a token."""
         return oauth.Question(endpoints.token, by_get=True, extra=_AS_JSON)
 
-    def issuer(self, provider: ProviderConfig) -> str | None:
-        """Return the namespace: an openid means something for one client only."""
+    def namespace(self, provider: ProviderConfig) -> str:
+        """Return the client: an openid means something for one only."""
         return f"qq:{provider.client_id}"
+
+    def issuer(self, provider: ProviderConfig) -> str | None:
+        """Return the namespace."""
+        return self.namespace(provider)
 
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
@@ -55,7 +59,7 @@ class QQDriver(PlainOAuthDriver):
         shown |= {"oauth_consumer_key": provider.client_id, "openid": openid}
         info = _accepted(self.outgoing.get(endpoints.userinfo, params=shown))
         return ExternalProfile(
-            namespace=claims.namespace(f"qq:{provider.client_id}"),
+            namespace=claims.namespace(self.namespace(provider)),
             subject=openid,
             display_name=claims.name(info.get("nickname")),
         )

@@ -40,6 +40,11 @@ class ReportingDriver:
         with _reported(provider):
             return self._driver.identify(provider, callback)
 
+    def namespace(self, provider: ProviderConfig) -> str | None:
+        """Return whose subjects the provider's people are."""
+        with _reported(provider):
+            return self._driver.namespace(provider)
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Look whether the provider can be used; its administrator is told what is wrong."""
         try:

@@ -1,10 +1,12 @@
 """GitHub, Google, Microsoft and QQ, with answers shaped as theirs (spec 03 §7.3)."""
 
+import time
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app.core.outgoing import Limits
 from app.external_auth import drivers
 from app.external_auth.drivers import github, google, microsoft, qq
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
@@ -195,6 +197,24 @@ def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, check
     assert all(check.success for check in result.checks)
 
 
+# --- whose people they are -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["at_github", "at_google", "at_qq"])
+def test_people_are_known_as_the_driver_says(request, at: str):
+    client = request.getfixturevalue(at)
+    assert client.driver.namespace(client.config) == client.sign_in().namespace
+
+
+def test_people_of_one_tenant_are_known_as_its_and_those_of_an_alias_as_their_tenants(
+    client, provider: FakeProvider
+):
+    one = _at_tenant(client, provider, TENANT, TENANT)
+    assert one.driver.namespace(one.config) == one.sign_in().namespace
+    many = _at_tenant(client, provider, "common", "{tenantid}")
+    assert many.driver.namespace(many.config) is None
+
+
 # --- GitHub ---------------------------------------------------------------------------------------
 
 
@@ -279,6 +299,19 @@ def test_a_wrong_code_at_github_is_refused(at_github: Client):
     at_github.provider.reply("/token", refusal)
     with pytest.raises(ProviderRejected, match="external sign-in failed"):
         at_github.sign_in()
+
+
+def test_github_has_a_time_for_all_its_questions_together(at_github: Client, provider):
+    callback = at_github.callback(at_github.authorize())
+    provider.reply("/user", GITHUB_USER, pause=0.6)
+    provider.reply("/user/emails", GITHUB_EMAILS, pause=0.6)
+    at_github.rt.outgoing.limits = Limits(seconds=5, altogether_seconds=1)
+    begin = time.monotonic()
+    with pytest.raises(ProviderRejected) as refused:
+        at_github.identify(callback)
+    assert time.monotonic() - begin < 5
+    assert "not complete in time" in refused.value.reason
+    assert [len(provider.seen(path)) for path in ("/user", "/user/emails")] == [1, 1]
 
 
 # --- Google ---------------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ def test_the_origin_of_a_url(url: str, expected: str):
     [
         ({"sub": " a "}, "a"),
         ({"sub": 17}, "17"),
+        ({"sub": 17.0}, "17.0"),
         ({"id": 17}, "17"),
         ({"id": "x", "sub": "y"}, "y"),
         ({"id": 12345678901234567890}, "12345678901234567890"),
@@ -164,6 +165,7 @@ def test_claim_names_are_keys_paths_or_pointers(generic: Client, name, answer, s
         ("sub", {}),
         ("sub", {"sub": True}),
         ("sub", {"sub": {"x": 1}}),
+        ("sub", {"sub": 12345678901234567.0}),
         ("sub", {"sub": "  "}),
         ("sub", {"sub": "x" * 256}),
         ("sub", {"sub": "a\x7fb"}),
@@ -172,6 +174,12 @@ def test_claim_names_are_keys_paths_or_pointers(generic: Client, name, answer, s
 def test_without_a_subject_nobody_is_signed_in(generic: Client, name: str, answer: dict):
     with pytest.raises(ProviderRejected):
         with_claims(with_userinfo(generic, answer), subject=name).sign_in()
+
+
+def test_a_number_beyond_all_numbers_is_no_subject(generic: Client):
+    generic.provider.reply("/userinfo", b'{"sub": 1e999}')
+    with pytest.raises(ProviderRejected):
+        generic.sign_in()
 
 
 def test_every_claim_can_be_renamed(generic: Client):

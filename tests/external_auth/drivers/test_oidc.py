@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app.core.outgoing import Limits
 from app.core.runtime import Runtime
 from app.external_auth.drivers.errors import (
     DiscoveryFailed,
@@ -19,6 +20,8 @@ from tests.support.fake_provider import (
     REMOVED,
     SUBJECT,
     FakeProvider,
+    Reply,
+    Request,
     challenge,
     ec_key,
     public_jwk,
@@ -338,6 +341,28 @@ def test_a_slow_discovery_ends_in_time(oidc: Client):
     oidc.rt.outgoing.limits = IMPATIENT
     with pytest.raises(DiscoveryFailed):
         oidc.authorize()
+
+
+def test_who_waits_for_anothers_discovery_does_so_in_the_time_of_its_own_sign_in(oidc: Client):
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def answer(_request: Request) -> Reply:
+        asked.set()
+        goes_on.wait(10)
+        return Reply(oidc.provider.metadata)
+
+    oidc.provider.reply(DISCOVERY, answer)
+    first = threading.Thread(target=oidc.authorize)
+    first.start()
+    assert asked.wait(10)
+    oidc.rt.outgoing.limits = Limits(altogether_seconds=0.2)
+    with pytest.raises(DiscoveryFailed) as failed:
+        oidc.authorize()
+    assert "somebody else" in failed.value.reason
+    goes_on.set()
+    first.join(10)
+    assert len(oidc.provider.seen(DISCOVERY)) == 1
+    assert oidc.authorize()
 
 
 def test_a_failure_is_not_remembered(oidc: Client):
