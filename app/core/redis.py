@@ -30,7 +30,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         decode_responses=True,
         driver_info=DRIVER,
     )
-    return Redis(connection_pool=pool)
+    return Redis.from_pool(pool)  # which closes the pool's connections with itself
 
 
 def connect_impatiently(url: str) -> Redis:
@@ -50,4 +50,4 @@ def for_listening(redis: Redis) -> Redis:
         "encoding_errors": "replace",
     }
     own = ConnectionPool(connection_class=pool.connection_class, max_connections=1, **options)
-    return Redis(connection_pool=own)
+    return Redis.from_pool(own)
