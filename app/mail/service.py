@@ -5,10 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
+from app.core.after_commit import after_commit
 from app.core.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
@@ -124,7 +124,7 @@ def wake(rt: Runtime) -> None:
 
 def wake_after_commit(rt: Runtime, session: Session) -> None:
     """Do `wake` once the running transaction is committed."""
-    event.listen(session, "after_commit", lambda _session: wake(rt), once=True)
+    after_commit(session, lambda: wake(rt))
 
 
 def is_smtp_configured(rt: Runtime) -> bool:

@@ -4,18 +4,13 @@ The message only says whose sessions to look at again: the database alone decide
 so a message that is lost, or made up, does no harm.
 """
 
-from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from app.core.after_commit import after_commit
 from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 
 
 def announce(rt: Runtime, session: Session, user_id: int) -> None:
     """Tell it once the running transaction is committed."""
-    event.listen(
-        session,
-        "after_commit",
-        lambda _session: rt.deferred_writes.publish(SESSIONS_CHANNEL, str(user_id)),
-        once=True,
-    )
+    after_commit(session, lambda: rt.deferred_writes.publish(SESSIONS_CHANNEL, str(user_id)))
