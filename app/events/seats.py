@@ -4,11 +4,17 @@ Each worker keeps its own counts in memory and in a Redis hash, and its name in 
 with the time until which it is believed to live. So the counts of a worker that died are void a
 moment later, and a Redis that was emptied gets them again. Without Redis each worker counts alone
 (decision A29).
+
+A seat is taken and given back by one command each; now and then all are written down anew. What
+crosses that on its way may be counted twice or not at all, so they are written down once more.
 """
 
 import logging
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -21,6 +27,9 @@ log = logging.getLogger(__name__)
 WORKERS = "gatehouse:stream_workers"
 COUNTS = "gatehouse:streams:"
 BELIEVED_SECONDS = 45
+# A member of the hash that is there once all counts were written down. A hash without it was made
+# by a single seat, after Redis had lost the others.
+WHOLE = "whole"
 
 # Adds one to this worker's count unless all together reach the limit: 1, else 0. What this worker
 # counted itself is told, too, since Redis may have lost it. The other workers' hashes are no
@@ -55,6 +64,8 @@ class Seats:
         self._name = self._key = ""
         self._own: Counter[int] = Counter()
         self._lock = threading.Lock()
+        # Seats that were taken or given back: how many in all, and those Redis may not know of yet.
+        self._changes = self._under_way = 0
         self._is_told = True
 
     def join(self) -> None:
@@ -65,34 +76,35 @@ class Seats:
     def take(self, user_id: int) -> bool:
         """Take a seat; False when the account has as many as it may have."""
         most = self._rt.config.sse_per_user
-        with self._lock:
-            own = self._own[user_id]
-            if own >= most:
-                return False
-            self._own[user_id] += 1
-        try:
-            is_free = self._take(user_id, own, most)
-        except RedisError:
-            self._is_told = False
-            return True
-        if not is_free:
-            self._forget(user_id)
-        return is_free
+        with self._changing():
+            with self._lock:
+                own = self._own[user_id]
+                if own >= most:
+                    return False
+                self._own[user_id] += 1
+            try:
+                is_free = self._take(user_id, own, most)
+            except RedisError:
+                self._is_told = False
+                return True
+            if not is_free:
+                self._forget(user_id)
+            return is_free
 
     def give_back(self, user_id: int) -> None:
         """Leave a seat."""
-        self._forget(user_id)
-        try:
-            redis = self._rt.impatient_redis
-            self._rt.breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
-        except RedisError:
-            self._is_told = False
+        with self._changing():
+            self._forget(user_id)
+            try:
+                self._give_back(user_id)
+            except RedisError:
+                self._is_told = False
 
     def renew(self) -> None:
         """Tell that this worker lives; called more often than every BELIEVED_SECONDS."""
         try:
-            was_there = self._rt.breaker.call(self._prolong)
-            if not was_there or not self._is_told:
+            is_whole = self._rt.breaker.call(self._prolong)
+            if not is_whole or not self._is_told:
                 self._tell_all()
         except RedisError as error:
             self._is_told = False
@@ -107,6 +119,17 @@ class Seats:
                 pipeline.execute()
         except RedisError:
             log.debug("the counts of this worker are void in %s s", BELIEVED_SECONDS)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._lock:
+            self._changes += 1
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
 
     def _take(self, user_id: int, own: int, most: int) -> bool:
         now = self._rt.clock.now().timestamp()
@@ -125,6 +148,10 @@ class Seats:
             self._rt.breaker.call(lambda: _TAKE.run(redis, [WORKERS, self._key], *arguments))
         )
 
+    def _give_back(self, user_id: int) -> None:
+        redis = self._rt.impatient_redis
+        self._rt.breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
+
     def _forget(self, user_id: int) -> None:
         with self._lock:
             self._own[user_id] -= 1
@@ -138,16 +165,17 @@ class Seats:
             pipeline.zremrangebyscore(WORKERS, "-inf", now)
             pipeline.zadd(WORKERS, {self._name: now + BELIEVED_SECONDS})
             pipeline.expire(self._key, BELIEVED_SECONDS)
-            return bool(pipeline.execute()[-1]) or not self._own
+            pipeline.hexists(self._key, WHOLE)
+            return bool(pipeline.execute()[-1])
 
     def _tell_all(self) -> None:
         """Write down all counts of this worker anew."""
-        self._is_told = True
         with self._lock:
-            counts: dict[str, int] = {str(user): count for user, count in self._own.items()}
+            changes, is_exact = self._changes, not self._under_way
+            told: dict[Any, Any] = {WHOLE: 1, **self._own}
         with self._rt.impatient_redis.pipeline() as pipeline:
             pipeline.delete(self._key)
-            if counts:
-                pipeline.hset(self._key, mapping=counts)
-                pipeline.expire(self._key, BELIEVED_SECONDS)
+            pipeline.hset(self._key, mapping=told)
+            pipeline.expire(self._key, BELIEVED_SECONDS)
             pipeline.execute()
+        self._is_told = is_exact and changes == self._changes

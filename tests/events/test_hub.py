@@ -17,7 +17,7 @@ from app.administration import accounts, teams
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.events import streams
+from app.events import seats, streams
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import HEARTBEAT_SECONDS
 from app.events.messages import (
@@ -673,6 +673,83 @@ def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, 
     one._seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
+
+
+def test_a_redis_that_was_emptied_is_told_of_all_though_one_came_since(rt, small, watch, user):
+    one, two = small(sse_per_user=1)
+    one._seats.renew()
+    watch(user, on=one)
+    rt.redis.flushdb()
+    watch(make_user(rt), on=one)
+    one._seats.renew()
+    with pytest.raises(TooManyStreams):
+        watch(user, on=two)
+
+
+def counted(rt, hub):
+    """Return what Redis knows of a worker's seats, and what the worker knows itself."""
+    told = rt.redis.hgetall(hub._seats._key)
+    del told[seats.WHOLE]
+    return {int(user): int(count) for user, count in told.items()}, dict(hub._seats._own)
+
+
+@pytest.mark.parametrize("step", ["_take", "_give_back"])
+def test_a_seat_that_changes_while_all_are_told_is_counted_once(
+    rt, small, watch, user, monkeypatch, step
+):
+    """It is in the counts already, and on its way to Redis as well."""
+    hub, _ = small(sse_per_user=5)
+    first, _ = watch(user, on=hub), watch(user, on=hub)
+    real = getattr(hub._seats, step)
+
+    def crossing(*arguments):
+        hub._seats._tell_all()
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hub._seats, step, crossing)
+        watch(user, on=hub)
+        first.close()
+    hub._seats.renew()
+    assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
+
+
+def test_a_seat_that_is_taken_while_all_are_written_down_is_not_lost(
+    rt, small, watch, user, monkeypatch
+):
+    hub, _ = small(sse_per_user=5)
+    watch(user, on=hub)
+    redis = hub._rt.impatient_redis
+    pipeline = redis.pipeline
+
+    def late():
+        patch.undo()
+        watch(user, on=hub)
+        return pipeline()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(redis, "pipeline", late)
+        hub._seats._tell_all()
+    assert counted(rt, hub)[0] == {user.id: 1}
+    hub._seats.renew()
+    assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
+
+
+def test_a_refused_seat_that_crosses_is_not_counted(rt, small, watch, user, monkeypatch):
+    one, two = small(sse_per_user=1)
+    watch(user, on=two)
+    real = one._seats._forget
+
+    def crossing(user_id):
+        one._seats._tell_all()
+        real(user_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one._seats, "_forget", crossing)
+        with pytest.raises(TooManyStreams):
+            watch(user, on=one)
+    one._seats.renew()
+    assert counted(rt, one) == ({}, {})
 
 
 def test_a_worker_has_so_many_streams(rt, small, watch):

@@ -49,3 +49,23 @@ def test_streams_opened_while_the_service_stops_end(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_user=100)
     *opened, _ = at_once([*(opener(rt, hub, user) for _ in range(16)), hub.wind_down])
     assert all(stream is None or stream._ended for stream in opened)
+
+
+def test_what_redis_knows_is_right_when_all_are_told_meanwhile(make_app, rt, user):
+    [hub] = hubs(make_app, 1, sse_per_user=100)
+    seats = hub._seats
+
+    def come_and_go():
+        for _ in range(20):
+            seats.take(user.id)
+            seats.take(user.id)
+            seats.give_back(user.id)
+
+    def tell():
+        for _ in range(20):
+            seats._is_told = False
+            seats.renew()
+
+    at_once([*[come_and_go] * 4, tell])
+    seats.renew()
+    assert rt.redis.hget(seats._key, str(user.id)) == "80"
