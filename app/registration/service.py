@@ -131,7 +131,7 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     try:
         account = queries.add(rt.database, steps, columns)
     except IntegrityError:
-        account = None  # somebody was faster by a moment, or took the group away
+        account = None  # somebody was faster by a moment
     if account is None:
         raise _why_not(rt, username, address)
     if account.activated_at is None:

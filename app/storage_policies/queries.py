@@ -20,19 +20,22 @@ def usable_default_group() -> ColumnElement[bool]:
     return StoragePolicyGroup.is_default & StoragePolicyGroup.is_enabled & has_items
 
 
-# The group new accounts get, as a subquery; no row while the storage route is incomplete.
+# The group new accounts get, as a subquery; no row while the storage route is incomplete. It can be
+# neither disabled nor deleted until the transaction ends: the foreign key's own look would come too
+# late for the one, and be an error for the other.
 DEFAULT_GROUP = (
     select(StoragePolicyGroup.id)
     .where(usable_default_group(), exists().where(StoragePolicy.is_default))
     .order_by(StoragePolicyGroup.id)
     .limit(constant(1))
     .offset(constant(0))  # SQLite's dialect would add one as a parameter
+    .with_for_update(read=True, key_share=True)
     .subquery("default_group")
 )
 
 
 def find_default_group_id(reader: Reader) -> int | None:
-    """Return the group new accounts get; None while the storage route is incomplete."""
+    """Return the group new accounts get, held as `DEFAULT_GROUP` is; None while there is none."""
     return reader.execute(select(DEFAULT_GROUP.c.id)).scalar()
 
 

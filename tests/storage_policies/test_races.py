@@ -4,12 +4,17 @@ import itertools
 import json
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 import sqlalchemy as sa
 
+from app.administration import accounts, teams
+from app.core.errors import AppError
 from app.core.tokens import random_fraction
 from app.storage_policies import groups, migration
+from app.storage_policies import queries as storage_queries
+from app.storage_policies.errors import GroupAssigned
 from app.teams import queries as teams_queries
 from app.teams.models import Team
 from app.users.models import User
@@ -115,6 +120,72 @@ def test_a_group_is_deleted_or_moved_into_but_not_both(rt, people):
     )
     assert isinstance(moved, Exception) != isinstance(deleted, Exception)
     assert distribution(rt, User) == {source if isinstance(moved, Exception) else target: 30}
+
+
+@pytest.fixture
+def while_made(rt, monkeypatch):
+    """Run something else in the middle of what makes an account or a team; return what it got.
+
+    That is right after the default group was found: what else waits for the end, or must not do
+    harm.
+    """
+    real = storage_queries.find_default_group_id
+
+    def run(make, meanwhile):
+        def attempt():
+            try:
+                return meanwhile()
+            except AppError as error:
+                return error
+
+        def found(reader):
+            group_id = real(reader)
+            tasks.append(pool.submit(attempt))
+            wait(tasks, timeout=0.5)
+            return group_id
+
+        tasks = []
+        with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
+            patch.setattr(storage_queries, "find_default_group_id", found)
+            make()
+            [task] = tasks
+            return task.result()
+
+    return run
+
+
+def new_team(rt, owner):
+    return lambda: teams.create(rt, "Crew", owner.username)
+
+
+def new_account(rt, _):
+    return lambda: accounts.create(rt, username="new", email="new@example.com", password=None)
+
+
+@pytest.mark.parametrize("make", [new_team, new_account])
+def test_nobody_new_lands_in_a_group_that_is_just_disabled(rt, user, while_made, make):
+    old, other = make_groups(rt, 2)
+    move_everybody(rt, other)
+
+    def disable():
+        groups.set_default(rt, str(other))
+        return groups.disable_group(rt, str(old))
+
+    assert isinstance(while_made(make(rt, user), disable), GroupAssigned)
+
+
+@pytest.mark.parametrize("make", [new_team, new_account])
+def test_nobody_new_lands_in_a_group_that_is_just_deleted(rt, user, while_made, make):
+    old, other = make_groups(rt, 2)
+    move_everybody(rt, other)
+    assert isinstance(
+        while_made(make(rt, user), lambda: groups.delete_group(rt, str(old))), GroupAssigned
+    )
+
+
+def move_everybody(rt, group_id):
+    with rt.transaction() as session:
+        session.execute(sa.update(User).values(policy_group_id=group_id))
 
 
 # --- killed in the middle, on the running service ------------------------------------------------
