@@ -25,8 +25,7 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
-from app.teams import queries as teams_queries
-from app.teams.errors import TeamCreatorKept
+from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
@@ -211,15 +210,14 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
 def delete(rt: Runtime, who: str) -> Account:
     """Delete an account with everything it owns; return what it was.
 
-    Raises: UserNotFound, AdministratorKept, TeamCreatorKept.
+    Raises: UserNotFound, AdministratorKept, TeamCreatorKept, TeamOwnerKept.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
         account = _held(session, who)
         if account.role == Role.ADMIN:
             raise AdministratorKept
-        if teams_queries.has_created_any(session, account.id):
-            raise TeamCreatorKept
+        teams.require_dispensable(session, account.id)
         sessions.revoke_all(rt, session, account.id)  # which tells those who watch a session
         users_queries.remove(session, account.id)
         users.record(

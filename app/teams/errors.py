@@ -54,6 +54,12 @@ class LastTeamOwner(BadRequest):
     message = "This is the last owner of the team."
 
 
+class TeamOwnerKept(Conflict):
+    """Deleting the account would leave a team without an owner."""
+
+    message = "The account is the last owner of a team; add another owner or archive the team."
+
+
 class TeamCreatorKept(Conflict):
     """A team remembers who created it (spec 04 §5.1)."""
 

@@ -101,6 +101,22 @@ def lock(session: Session, team_id: int) -> None:
     session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).all()
 
 
+def lock_owned(session: Session, user_id: int) -> list[int]:
+    """Keep everybody else from changing the teams in use this account owns; return their ids."""
+    statement = (
+        select(Team.id)
+        .join(TeamMember, TeamMember.team_id == Team.id)
+        .where(
+            TeamMember.user_id == user_id,
+            TeamMember.role == TeamRole.OWNER,
+            Team.archived_at.is_(None),
+        )
+        .order_by(Team.id)
+        .with_for_update(of=Team)
+    )
+    return list(session.scalars(statement))
+
+
 def add(session: Session, **columns: Any) -> int:
     """Insert a team and return its id."""
     team_id: int = session.execute(insert(Team).returning(Team.id), columns).scalar_one()

@@ -14,11 +14,13 @@ from app.teams.errors import (
     LastTeamOwner,
     TeamAmbiguous,
     TeamArchived,
+    TeamCreatorKept,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamNameInvalid,
     TeamNotFound,
     TeamNotMember,
+    TeamOwnerKept,
 )
 from app.teams.models import LONGEST_NAME, TeamRole
 from app.teams.queries import TeamInfo
@@ -125,6 +127,20 @@ def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
     if role == TeamRole.OWNER and not queries.has_other_owner(session, team.id, account.id):
         raise LastTeamOwner
     queries.remove_member(session, team.id, account.id)
+
+
+def require_dispensable(session: Session, user_id: int) -> None:
+    """Let an account that the caller holds be deleted only if no team in use needs it.
+
+    Raises: TeamCreatorKept, TeamOwnerKept.
+    """
+    if queries.has_created_any(session, user_id):
+        raise TeamCreatorKept
+    if not all(
+        queries.has_other_owner(session, team_id, user_id)
+        for team_id in queries.lock_owned(session, user_id)
+    ):
+        raise TeamOwnerKept
 
 
 def _require_active(account: Account) -> None:

@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from app.administration import accounts, teams
+from app.teams.errors import LastTeamOwner, TeamOwnerKept
 from app.teams.models import TeamMember
 from app.teams.upkeep import delete_archived
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
+from tests.support.races import at_once
 
 
 @pytest.fixture
@@ -143,6 +146,38 @@ def test_who_created_a_team_is_not_deleted_before_it(line, rt, user, clock, team
     clock.advance(days=8)
     line.json("cleanup")
     line.json("users", "delete", user.username)
+
+
+def test_the_last_owner_of_a_team_is_not_deleted(line, rt, user, team):
+    other, third = make_user(rt), make_user(rt)
+    for owner in (other, third):
+        line.json("teams", "add-member", "Crew", owner.username, "--role", "owner")
+    line.json("teams", "remove-member", "Crew", user.username)
+    line.json("users", "delete", third.username)
+    assert "last owner" in line.refuses("conflict", "users", "delete", other.username)
+    line.json("teams", "archive", "Crew")
+    line.json("users", "delete", other.username)
+    assert line.json("teams", "list", "--archived")[0]["owner_id"] is None
+
+
+def test_an_owner_who_goes_and_one_who_is_deleted_at_once_leave_one(line, rt, user, team):
+    other = make_user(rt)
+    line.json("teams", "add-member", "Crew", other.username, "--role", "owner")
+
+    def attempt(action):
+        try:
+            return action()
+        except (LastTeamOwner, TeamOwnerKept) as error:
+            return error
+
+    found = at_once(
+        [
+            lambda: attempt(lambda: teams.remove_member(rt, "Crew", user.username)),
+            lambda: attempt(lambda: accounts.delete(rt, other.username)),
+        ]
+    )
+    assert sum(isinstance(one, Exception) for one in found) == 1
+    assert teams.list_teams(rt, archived=False)[0].owner_id in {user.id, other.id}
 
 
 def test_human_text(line, user, team):
