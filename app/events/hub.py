@@ -350,12 +350,16 @@ class Hub:
             self._seats.renew()
 
     def _run(self) -> None:
-        while not self._stopped.wait(TICK_SECONDS):
+        now = self._rt.clock.monotonic
+        due_at = now() + TICK_SECONDS
+        while not self._stopped.wait(due_at - now()):
             try:
                 self.tick()
             except Exception:
                 # This thread is never started again.
                 log.exception("event streams were not looked after")
+            # What a tick takes delays no sign of life; one that takes longer makes up for nothing.
+            due_at = max(due_at + TICK_SECONDS, now())
 
     def _cut_what_is_stuck(self) -> None:
         """Hang up on those whose stream ended while they did not read what it sent."""

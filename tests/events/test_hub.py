@@ -354,6 +354,23 @@ def test_every_stream_gets_one_sign_of_life_a_round(rt, hub, watch, user):
     assert beats[late][0] == 14
 
 
+def test_what_a_tick_takes_delays_no_other(hub, clock, monkeypatch):
+    """Thousands of checks take their time, and fifteen ticks are fifteen seconds all the same."""
+    takes = [0.25, 0.5, 3.5, 0.25, 0.0]
+    waits = []
+
+    class Stopped:
+        def wait(self, seconds):
+            waits.append(seconds)
+            clock.advance(seconds=seconds)
+            return not takes
+
+    monkeypatch.setattr(hub, "_stopped", Stopped())
+    monkeypatch.setattr(hub, "tick", lambda: clock.advance(seconds=takes.pop(0)))
+    hub._run()
+    assert waits == [1, 0.75, 0.5, 0, 0.75, 1]
+
+
 def test_a_sign_of_life_is_left_out_where_something_waits(rt, hub, watch, user):
     stream = watch(user)
     hub.deliver([about(1, to(user), rt)])
