@@ -65,6 +65,18 @@ def test_users_and_teams_move_and_are_counted(rt, api, line, root, target, clock
     api.me().ok()
 
 
+def test_it_is_one_transaction_with_two_updates_however_many_move(rt, api, root, target):
+    for _ in range(20):
+        make_user(rt)
+    updates, commits = [], []
+    engine = rt.database.engine
+    sa.event.listen(engine, "commit", lambda *_: commits.append(1))
+    sa.event.listen(engine, "before_cursor_execute", lambda *a: updates.append(a[2].split()[:2]))
+    migrate(api, SOURCE, target).ok()
+    assert [s[1] for s in updates if s[0] == "UPDATE"] == ["users", "teams"]
+    assert len(commits) == 1
+
+
 def test_again_it_moves_nothing_and_is_recorded_all_the_same(rt, api, root, target):
     migrate(api, SOURCE, target).ok()
     answer = migrate(api, SOURCE, target).ok()
