@@ -13,9 +13,7 @@ from itertools import islice
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge
-from sqlalchemy.exc import SQLAlchemyError
 
-from app.core.errors import DatabaseUnavailable
 from app.core.ids import typed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
@@ -29,6 +27,7 @@ from app.events.messages import (
     parse,
     sync_required,
 )
+from app.events.questions import DATABASE_AWAY, Questions
 from app.events.seats import Seats
 from app.events.streams import Stream
 from app.sessions import service as sessions
@@ -42,9 +41,6 @@ log = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 15
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 15.0
-# A database that does not answer is asked this often: an attempt can take seconds, and the signs of
-# life must go on.
-DATABASE_RETRY_SECONDS = 5.0
 # So many streams are checked by one query.
 TOGETHER = 100
 # And so many are told before requests that wait get their turn: half a millisecond.
@@ -52,7 +48,6 @@ TOLD_AT_ONCE = 20
 STOP_SECONDS = 2.0
 # A browser comes back by itself after a while; so may who was refused.
 RETRY_SECONDS = 15
-DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 
 STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mode="livesum")
 REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["reason"])
@@ -81,9 +76,10 @@ class Hub:
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
         self._owes_sync = False
-        self._database_due_at = self._renew_at = -math.inf
+        self._renew_at = -math.inf
         self._is_open = False
         self._seats = Seats(rt)
+        self._questions = Questions(rt.clock)
         self._stopped = threading.Event()
 
     # --- life ----------------------------------------------------------------------------------
@@ -258,7 +254,9 @@ class Hub:
         if not team_ids or not here:
             return []
         database = self._rt.database
-        return self._asked(lambda: teams_queries.list_members_among(database, team_ids, here))
+        return self._questions.ask(
+            lambda: teams_queries.list_members_among(database, team_ids, here)
+        )
 
     def _send(self, deliveries: Sequence[Delivery]) -> None:
         """Send to those whose session goes on, and end the other streams."""
@@ -312,22 +310,7 @@ class Hub:
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
         ids = {stream.session_id for stream in streams}
-        return self._asked(lambda: sessions.still_open(self._rt, ids))
-
-    def _asked(self, ask: Callable[[], T]) -> T:
-        """Return what the database says.
-
-        Raises: DATABASE_AWAY, at once when it did not answer a moment ago.
-        """
-        if self._rt.clock.monotonic() < self._database_due_at:
-            raise DatabaseUnavailable
-        try:
-            return ask()
-        except DATABASE_AWAY as error:
-            kind = type(error).__name__
-            log.warning("events wait, and streams go on: the database does not answer (%s)", kind)
-            self._database_due_at = self._rt.clock.monotonic() + DATABASE_RETRY_SECONDS
-            raise
+        return self._questions.ask(lambda: sessions.still_open(self._rt, ids))
 
     # --- time ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from app.administration import accounts, teams
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.events import seats, streams
+from app.events import questions, seats, streams
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import HEARTBEAT_SECONDS
 from app.events.messages import (
@@ -540,6 +540,35 @@ def test_a_database_that_does_not_answer_is_asked_now_and_then(
         hub.tick()
         clock.advance(seconds=1)
     assert len(asked) == 4
+
+
+def test_a_database_that_hangs_stops_no_sign_of_life(
+    rt, hub, watch, user, clock, wait_for, monkeypatch
+):
+    monkeypatch.setattr(questions, "PATIENCE_SECONDS", 0.05)
+    stream = watch(user)
+    hung, answers = [], threading.Event()
+    real = rt.database.rows
+
+    def rows(*arguments):
+        hung.append(arguments)
+        answers.wait(10)
+        return real(*arguments)
+
+    monkeypatch.setattr(rt.database, "rows", rows)
+    hub.deliver([about(1, to(user), rt)])
+    for _ in range(4):
+        clock.advance(seconds=5)
+        for _ in range(HEARTBEAT_SECONDS):
+            hub.tick()
+        assert next(stream) == KEEP_ALIVE
+    # Each question that hangs keeps a connection.
+    assert len(hung) == questions.MOST_HANGING
+    answers.set()
+    wait_for(lambda: all(question.done() for question in hub._questions._late))
+    clock.advance(seconds=5)
+    hub.tick()
+    assert queued(stream) == ["sync"]
 
 
 def test_even_an_unexpected_failure_loses_nothing_silently(

@@ -1,0 +1,68 @@
+"""Looking things up for streams, whose signs of life go on while the database is away or hangs."""
+
+import logging
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.clock import Clock
+from app.core.errors import DatabaseUnavailable
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
+# What hangs may hang for minutes: an answer later than this is not waited for.
+PATIENCE_SECONDS = 5.0
+# A database that does not answer is asked this often.
+RETRY_SECONDS = 5.0
+# So many questions may hang, each of them with a connection, before no other is asked.
+MOST_HANGING = 2
+
+
+class Questions:
+    """The questions of one process to its database."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due_at = -math.inf
+        self._late: list[Future[Any]] = []
+
+    def ask(self, look: Callable[[], T]) -> T:
+        """Return what `look` finds in the database.
+
+        Raises: DATABASE_AWAY, at once when it did not answer a moment ago.
+        """
+        if self._clock.monotonic() < self._due_at:
+            raise DatabaseUnavailable
+        try:
+            return self._answer(look)
+        except DATABASE_AWAY as error:
+            kind = type(error).__name__
+            log.warning("events wait, and streams go on: the database does not answer (%s)", kind)
+            self._due_at = self._clock.monotonic() + RETRY_SECONDS
+            raise
+
+    def _answer(self, look: Callable[[], T]) -> T:
+        self._late = [question for question in self._late if not question.done()]
+        if len(self._late) >= MOST_HANGING:
+            raise DatabaseUnavailable
+        question: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                question.set_result(look())
+            except BaseException as error:
+                question.set_exception(error)
+
+        threading.Thread(target=run, name="question of streams", daemon=True).start()
+        try:
+            return question.result(PATIENCE_SECONDS)
+        except TimeoutError:
+            self._late.append(question)
+            raise DatabaseUnavailable from None
