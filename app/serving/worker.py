@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from errno import ETIMEDOUT
 from functools import partial
-from socket import IPPROTO_TCP, MSG_PEEK, SHUT_RD, SHUT_RDWR, SO_SNDBUF, SOL_SOCKET, TCP_INFO
+from socket import (
+    IPPROTO_TCP,
+    MSG_PEEK,
+    SHUT_RD,
+    SHUT_RDWR,
+    SHUT_WR,
+    SO_SNDBUF,
+    SOL_SOCKET,
+    TCP_INFO,
+)
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
@@ -32,7 +41,15 @@ SEND_BUFFER_BYTES = 128 * 1024
 READABLE = 1  # libev's EV_READ
 # A client that connected just before the stop may still send its first request this long.
 FIRST_REQUEST_GRACE = 0.5
+# Slow bodies hold connections (OWASP, Denial of Service Cheat Sheet): it wants a lowest rate and a
+# longest time. nginx's client_body_timeout alone, 60 s between two reads, lets a byte a minute in.
 BODY_SECONDS = 30.0
+# Who sends a file over a bad line needs minutes. As with Apache's RequestReadTimeout, whose default
+# is body=20,MinRate=500, a file earns its time by arriving, and here not without end.
+FILE_BYTES_PER_SECOND = 1024
+LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
+SLOW = "slow body"
+DISCARDED_BYTES = 16 * 1024  # at a time; as chunks of one byte they take some 30 ms
 CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it moves with the kernel's ticks
 KERNEL_TICK_SECONDS = time.clock_getres(CLOCK_MONOTONIC_COARSE)
 # Where Linux's struct tcp_info has tcpi_last_data_recv, in milliseconds (linux/tcp.h).
@@ -128,6 +145,13 @@ class Connection:
         except OSError:
             return  # the client was faster
 
+    def finish_sending(self) -> None:
+        """Tell the client that nothing follows; what it sends is still received."""
+        try:
+            self.client._sock.shutdown(SHUT_WR)
+        except OSError:
+            return  # the client was faster
+
     def expect_long_answer(self, *, is_chunked: bool) -> None:
         """Prepare for an answer whose reader may be slow for hours."""
         self.is_chunked = is_chunked
@@ -212,7 +236,7 @@ class Wait(gevent.Timeout):
 
 
 class TimedBody:
-    """A request's body, which must have arrived in full within BODY_SECONDS.
+    """A request's body, which must have arrived in full within BODY_SECONDS; a file earns more.
 
     A client that sends a byte now and then would otherwise hold its connection for ever. The
     application sees a lost connection, and gunicorn hangs up.
@@ -221,24 +245,60 @@ class TimedBody:
     def __init__(self, body: Any, connection: Connection) -> None:
         self.line = connection
         self._body = body
-        self._ends_at = time.monotonic() + BODY_SECONDS
+        self._began = time.monotonic()
+        self._ends_at = self._latest_end = self._began + BODY_SECONDS
         self.is_first_of_connection = connection.reads == 1
 
     def waited_seconds(self) -> float:
         """Return how long the request has been here at least; a busy worker takes it late."""
         return self.line.silent_seconds()
 
-    def read(self, *size: int) -> bytes:
-        """Return the next bytes."""
-        return self._in_time(self._body.read, *size)
+    def expect_file(self) -> None:
+        """From now on let FILE_BYTES_PER_SECOND bytes that arrive earn another second.
+
+        For bodies whose sender is known and that are not collected in memory: to send them slowly
+        is to hold what they need.
+        """
+        self._latest_end = self._began + LONGEST_FILE_SECONDS
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; of a file perhaps fewer than asked for."""
+        if self._ends_at < self._latest_end:
+            size = min(size, self._bearable_bytes())
+        content = self._in_time(self._body.read, size)
+        # What has already arrived is read without waiting, so no time-out strikes.
+        if content and time.monotonic() > self._ends_at:
+            raise TimeoutError(ETIMEDOUT, SLOW)
+        earned = len(content) / FILE_BYTES_PER_SECOND
+        self._ends_at = min(self._latest_end, self._ends_at + earned)
+        return content
 
     def readline(self, *size: int) -> bytes:
         """Return the next line."""
         return self._in_time(self._body.readline, *size)
 
+    def throw_away(self) -> bool:
+        """Read what the application left; False when it did not come to its end.
+
+        Without letting others run, a client that sends without end would be read from alone.
+        """
+        try:
+            while self.read(DISCARDED_BYTES):
+                gevent.sleep(0)
+        except Exception:  # those of broken framing are of no common kind
+            return False
+        return True
+
+    def _bearable_bytes(self) -> int:
+        """Return what even the slowest sender can bring in half of the time that is left.
+
+        Bytes earn their time once they have been read, and a read ends when it has all of them.
+        """
+        return max(1, int((self._ends_at - time.monotonic()) * FILE_BYTES_PER_SECOND / 2))
+
     def _in_time(self, read: Callable[..., bytes], *size: int) -> bytes:
         with gevent.Timeout(
-            max(0.0, self._ends_at - time.monotonic()), TimeoutError(ETIMEDOUT, "slow body")
+            max(0.0, self._ends_at - time.monotonic()), TimeoutError(ETIMEDOUT, SLOW)
         ):
             return read(*size)
 
@@ -303,9 +363,21 @@ class EvenWorker(GeventWorker):
             del self._connections[me]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
-        """Answer one request."""
-        req.body = TimedBody(req.body, self._connections[gevent.getcurrent()])
-        return super().handle_request(listener_name, req, sock, addr)
+        """Answer one request, and read all of it before the connection is used again or closed.
+
+        Closed with data still on its way it would be reset (RFC 9112 §9.6), and the answer lost: an
+        upload with an expired token would be a network error to a browser and a 502 to nginx.
+        """
+        connection = self._connections[gevent.getcurrent()]
+        body = req.body = TimedBody(req.body, connection)
+        try:
+            super().handle_request(listener_name, req, sock, addr)
+        except StopIteration:  # gunicorn's word for: close the connection
+            connection.finish_sending()
+            body.throw_away()
+            raise
+        if not body.throw_away():
+            raise StopIteration
 
     def _frugally(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Run the application so that an answer which lasts for hours keeps next to nothing.

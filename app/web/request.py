@@ -59,7 +59,7 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
 
 
 def file_body(view: View) -> View:
-    """Pass the multipart body to the view as `upload`, unread.
+    """Pass the multipart body to the view as `upload`, unread; it may arrive slowly.
 
     What the view leaves unread is thrown away before it answers: a connection that is closed with
     data on its way would be reset, and the client might never see the answer (decision E13).
@@ -83,6 +83,8 @@ def _multipart_body() -> MultipartBody:
     is_multipart = request.mimetype == "multipart/form-data"
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
+    # The worker's own time limit is for bodies of anybody, which are collected in memory.
+    getattr(request.environ["wsgi.input"], "expect_file", lambda: None)()
     stream, missing = request.stream, request.content_length
     # Others are served between reads. Chunks may be of one byte, of which the server takes apart
     # no more than half a million in a second.

@@ -126,3 +126,11 @@ def test_the_proxy_sends_the_file_and_keeps_the_headers(service, port):
     [file] = (service.folder / "instance" / "avatars").rglob("512.webp")
     inside = file.relative_to(service.folder / "instance" / "avatars")
     assert get(port, f"/internal/avatars/{inside}", {"Cookie": cookie})[0] == 404
+
+
+def test_a_refusal_of_a_large_upload_arrives(service, port):
+    """nginx asks the service to close each connection, unless told otherwise."""
+    body = multipart(plain(RED).ljust(9 * 2**20, b"\0"))
+    for _ in range(15):
+        answer = get(port, "/api/v1/auth/profile/avatar/upload", headers(), "POST", body)
+        assert answer[0] == 401

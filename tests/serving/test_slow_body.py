@@ -2,16 +2,21 @@
 
 import io
 import socket
+import threading
+import time
 
 import gevent
 import pytest
 
 from app.serving import worker
 from app.serving.worker import Connection, TimedBody
+from tests.support import images
 from tests.support.api import ApiClient
+from tests.support.factories import make_user
 from tests.support.live import LiveService
 
 LIMIT = 0.1
+RATE = 1000
 
 
 @pytest.fixture
@@ -32,6 +37,20 @@ class Dripping:
         return b"x"
 
     readline = read
+
+
+class Paced:
+    """A body whose bytes come at a speed, and no read of which ends before it has all of them."""
+
+    def __init__(self, speed, total=10**9):
+        self.speed = speed
+        self.left = total
+
+    def read(self, size):
+        size = min(size, self.left)
+        gevent.sleep(size / self.speed)
+        self.left -= size
+        return b"x" * size
 
 
 def timed(body, reads=1):
@@ -78,8 +97,87 @@ def test_a_body_in_time_is_read_as_it_is_and_leaves_no_timer_behind():
     gevent.sleep(2 * LIMIT)  # a time-out left behind would strike here
 
 
-def test_the_limit_of_the_service_is_half_a_minute():
+def test_the_limits_of_the_service():
     assert worker.BODY_SECONDS == 30
+    # Twice Apache's default; the largest avatar at the speed of a bad line.
+    assert worker.FILE_BYTES_PER_SECOND == 1024
+    assert 17 * 2**20 / worker.LONGEST_FILE_SECONDS < 10 * 1024
+
+
+def read_file(source, pieces=10**6):
+    body = timed(source)
+    body.expect_file()
+    got = 0
+    with gevent.Timeout(10):
+        while content := body.read(pieces):
+            got += len(content)
+    return got
+
+
+@pytest.fixture
+def rate(monkeypatch):
+    monkeypatch.setattr(worker, "BODY_SECONDS", LIMIT)
+    monkeypatch.setattr(worker, "FILE_BYTES_PER_SECOND", RATE)
+
+
+@pytest.mark.usefixtures("rate")
+@pytest.mark.parametrize("pieces", [7, 10**6])
+def test_a_file_may_take_longer_if_it_keeps_coming(pieces):
+    """Asked for as much as there is, a slow sender would bring nothing before the time is over."""
+    began = time.monotonic()
+    assert read_file(Paced(3 * RATE, total=int(15 * LIMIT * RATE)), pieces) == 15 * LIMIT * RATE
+    assert time.monotonic() - began > 4 * LIMIT
+
+
+@pytest.mark.usefixtures("rate")
+@pytest.mark.parametrize("pieces", [7, 10**6])
+def test_a_file_that_comes_too_slowly_ends_as_a_lost_connection(pieces):
+    source = Paced(RATE / 3)
+    with pytest.raises(TimeoutError):
+        read_file(source, pieces)
+    assert 10**9 - source.left < 2 * LIMIT * RATE
+
+
+@pytest.mark.usefixtures("rate")
+def test_what_came_fast_is_no_reason_to_wait_for_ever(monkeypatch):
+    monkeypatch.setattr(worker, "LONGEST_FILE_SECONDS", 4 * LIMIT)
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        read_file(Paced(10**6))
+    assert 4 * LIMIT <= time.monotonic() - began < 5
+
+
+@pytest.mark.usefixtures("rate")
+def test_nothing_but_a_file_earns_time():
+    with gevent.Timeout(10), pytest.raises(TimeoutError):
+        read_all(timed(Paced(10 * RATE)))
+
+
+@pytest.mark.usefixtures("limit")
+def test_what_is_there_already_is_not_read_for_ever():
+    """Such a read never waits, so that no time-out could strike."""
+    body = timed(io.BytesIO(bytes(10**6)))
+    assert body.read(1)
+    until = time.monotonic() + LIMIT
+    while time.monotonic() < until:
+        pass
+    with pytest.raises(TimeoutError):
+        body.read(1)
+
+
+@pytest.mark.usefixtures("limit")
+def test_a_body_that_was_read_in_time_has_ended_for_good():
+    """A connection may be used again, however long the answer took."""
+    body = timed(io.BytesIO(b"all of it"))
+    assert body.read(100) == b"all of it"
+    gevent.sleep(2 * LIMIT)
+    assert body.throw_away() is True
+
+
+@pytest.mark.usefixtures("limit")
+def test_what_is_thrown_away_has_the_same_time():
+    assert timed(io.BytesIO(bytes(10**6))).throw_away() is True
+    assert timed(Dripping(pause=LIMIT / 20)).throw_away() is False
 
 
 @pytest.mark.parametrize(("reads", "is_first"), [(1, True), (2, False), (9, False)])
@@ -100,23 +198,29 @@ def test_the_application_takes_it_for_a_client_that_went_away(app, user):
     answer.fails(400, "bad_request")
 
 
-# --- the service as it runs, with a shorter limit ----------------------------------------------
+# --- the service as it runs, with shorter limits ------------------------------------------------
 
-CONFIG = f"""
+CONFIG = """
 from pathlib import Path
 exec(compile(Path("gunicorn.conf.py").read_text(), "gunicorn.conf.py", "exec"))
-serving_worker.BODY_SECONDS = {LIMIT}
+serving_worker.BODY_SECONDS = {seconds}
 """
 HEAD = (
     b"POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"
     b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 )
+UPLOAD = "/auth/profile/avatar/upload"
 
 
 @pytest.fixture
-def service(database_url, redis_url, tmp_path):
+def seconds():
+    return LIMIT
+
+
+@pytest.fixture
+def service(database_url, redis_url, tmp_path, seconds):
     config = tmp_path / "short_bodies.conf.py"
-    config.write_text(CONFIG)
+    config.write_text(CONFIG.format(seconds=seconds))
 
     class Impatient(LiveService):
         gunicorn_config = str(config)
@@ -150,3 +254,68 @@ def test_a_client_that_sends_its_body_a_byte_at_a_time_is_hung_up_on(service):
         slow.sendall(HEAD)
         with pytest.raises(OSError, match=r"Broken pipe|reset"):
             drip(slow)
+
+
+@pytest.mark.parametrize("seconds", [1])
+def test_a_picture_may_be_longer_on_its_way_than_any_other_body(service):
+    user = make_user(service.rt, role="admin")
+    body = images.multipart(images.encoded(images.photo(64)))
+
+    def slowly(content, pause):
+        for at in range(0, len(content), 1 + len(content) // 20):
+            yield content[at : at + 1 + len(content) // 20]
+            time.sleep(pause)
+
+    with service.client() as client:
+        client.login(user).ok()
+        assert client.post(UPLOAD, slowly(body, 0.1), headers=images.headers()).ok()["applied"]
+        # Not even a quarter of that is allowed to who is not known.
+    with service.client() as stranger, pytest.raises(OSError, match=r"Broken pipe|reset"):
+        stranger.post("/auth/login", slowly(b" " * 1000, 0.1))
+
+
+@pytest.mark.parametrize("seconds", [3])
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+def test_who_sends_without_end_keeps_nobody_else_waiting(service, connection):
+    """What nobody reads is thrown away, and not in one go."""
+    head = (
+        "POST /api/v1/auth/profile/avatar/upload HTTP/1.1\r\nHost: localhost\r\n"
+        f"Connection: {connection}\r\nContent-Length: {10**12}\r\n\r\n"
+    )
+    sent = []
+
+    def send():
+        with socket.create_connection(("127.0.0.1", service.port), timeout=20) as endless:
+            endless.sendall(head.encode())
+            try:
+                while True:
+                    endless.sendall(bytes(2**20))
+                    sent.append(time.monotonic())
+            except ConnectionError:
+                return
+
+    sender = threading.Thread(target=send)
+    with service.client() as other:
+        other.get("/health")
+        sender.start()
+        waits = []
+        while sender.is_alive() and len(waits) < 10_000:
+            began = time.monotonic()
+            assert other.get("/health").status == 200
+            waits.append(time.monotonic() - began)
+    sender.join(20)
+    assert not sender.is_alive()
+    assert max(waits) < 1
+    assert 1 < sent[-1] - sent[0] < 10
+
+
+@pytest.mark.parametrize("seconds", [30])
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+@pytest.mark.parametrize(
+    ("path", "status"), [(UPLOAD, 401), ("/auth/login", 413), ("/auth/nothing", 404)]
+)
+def test_a_refusal_reaches_who_is_still_sending(service, path, status, connection):
+    for _ in range(5):
+        with service.client() as client:
+            headers = {"Connection": connection}
+            assert client.post(path, b" " * 9_000_000, headers=headers).status == status
