@@ -21,7 +21,7 @@ def language_tag(text: str) -> str:
     Raises: ValueError.
     Source: RFC 5646 §2.1.1, §2.2.9.
     """
-    # langcodes takes an underscore for a hyphen and four letters for a language; RFC 5646 does not.
+    # langcodes takes an underscore for a hyphen, and digits in a language; RFC 5646 does not.
     if not text or len(text) > LONGEST_LANGUAGE_TAG or not set(text) <= _TAG_CHARACTERS:
         raise ValueError("is not a language tag")
     try:
@@ -30,7 +30,9 @@ def language_tag(text: str) -> str:
         raise ValueError("is not a language tag") from None
     _require_no_repetition(subtags)
     kind, first = subtags[0]
-    if kind == "language" and "-" not in first and len(first) > 3:
+    languages = [subtag for kind, subtag in subtags if kind in {"language", "extlang"}]
+    # Those of four letters are reserved; longer ones are to be registered, and none is (§2.2.1).
+    if "-" not in first and not all(name.isalpha() and len(name) <= 3 for name in languages):
         raise ValueError("is not a language tag")
     if kind == "grandfathered":
         return _grandfathered(first)

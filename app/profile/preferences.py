@@ -67,8 +67,10 @@ class Change:
             return stored
         if not merged:
             return None
-        text = json.dumps(merged, separators=(",", ":"))
-        if len(text) > max(MOST_STORED_BYTES, len(stored or "")):
+        text = json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
+        if not is_storable(text):  # from a store that was not filled by this module
+            text = json.dumps(merged, separators=(",", ":"))
+        if len(text.encode()) > max(MOST_STORED_BYTES, len((stored or "").encode())):
             raise PreferencesTooLarge
         return text
 

@@ -109,6 +109,8 @@ def test_old_color_names_in_the_store_are_understood(rt, signed_in, user):
         ("I-Klingon", "i-klingon"),
         ("en-gb-OED", "en-GB-oed"),
         ("tlh-a-b1c-x-foo", "tlh-a-b1c-x-foo"),
+        ("ZH-yue-hant-hk", "zh-yue-Hant-HK"),
+        ("x-1", "x-1"),
     ],
 )
 def test_a_language_is_shown_in_its_canonical_case(signed_in, typed, shown):
@@ -146,6 +148,7 @@ def test_a_time_zone_is_an_exact_name(signed_in, zone):
             ("language", v)
             for v in ("", "  ", "not_a_locale", "de_DE", "a", "abcd", "de--DE", "de-")
         ],
+        *[("language", v) for v in ("a1", "123", "e2-GB", "zh-yu1", "zh-yue-ab1", "x", "x-")],
         *[("language", v) for v in ("en-u", "de-1996-1996", "en-a-bb-a-cc", "дe", "x" * 300, 5)],
         *[("display_time_zone", v) for v in ("", " ", "europe/berlin", "Mars/Olympus", "Browser")],
         *[
@@ -247,6 +250,17 @@ def test_one_large_value_fits_but_not_any_number_of_them(rt, signed_in, user):
     assert set(stored(rt, user)) == {"b"}
 
 
+def test_a_letter_of_any_script_takes_the_room_it_took_on_its_way(rt, signed_in, user):
+    """Written with escapes each of these would need twice as much."""
+    value = "\u4e16" * 349_000
+    body = json.dumps({"custom": {"a": value}}, ensure_ascii=False).encode()
+    assert 1_000_000 < len(body) < 2**20
+    patch(signed_in, body).ok()
+    assert signed_in.me().ok()["preferences"]["custom"] == {"a": value}
+    patch(signed_in, {"custom": {"b": "x" * 2000}}).fails(400, "bad_request")
+    assert set(stored(rt, user)) == {"a"}
+
+
 # --- what is stored -----------------------------------------------------------------------------
 
 
@@ -255,6 +269,12 @@ def test_what_cannot_be_read_counts_as_nothing_and_can_be_written_over(rt, signe
     change_user(rt, user, preferences=text)
     assert signed_in.me().ok()["preferences"] is None
     assert patch(signed_in, {"sort_by": "size"}).ok() == UNSET | {"sort_by": "size"}
+
+
+def test_what_could_not_be_stored_as_it_is_does_not_keep_anything_else_out(rt, signed_in, user):
+    change_user(rt, user, preferences='{"a": "half of a pair: \\ud800"}')
+    patch(signed_in, {"sort_by": "size"}).ok()
+    assert signed_in.me().ok()["preferences"]["sort_by"] == "size"
 
 
 def test_updated_at_moves_only_with_a_change(signed_in, clock):
