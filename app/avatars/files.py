@@ -20,6 +20,8 @@ from app.users.models import Account
 FOLDER_MODE = 0o750
 FILE_MODE = 0o640
 _NAME = re.compile(r"v[0-9]{1,10}-[0-9a-f]{32}")
+# As this module writes them; fewer digits than would be too many for a column.
+_USER_ID = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def new_name(version: int) -> str:
@@ -39,6 +41,11 @@ def name_of(account: Account) -> str | None:
     return name if is_ours else None
 
 
+def user_id_of(text: str) -> int | None:
+    """Return the id of an account in the name of a file; None for what nobody here wrote."""
+    return int(text) if _USER_ID.fullmatch(text) else None
+
+
 def path(root: Path, user_id: int, name: str, size: int) -> Path:
     """Return where one file is."""
     return _folder_of(root, user_id) / name / f"{size}.webp"
@@ -47,6 +54,13 @@ def path(root: Path, user_id: int, name: str, size: int) -> Path:
 def are_there(root: Path, user_id: int, name: str) -> bool:
     """Tell whether an avatar has its files."""
     return (_folder_of(root, user_id) / name).is_dir()
+
+
+def make_root(root: Path) -> None:
+    """Make the folder of all avatars unless it is there."""
+    if not root.is_dir():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        _make(root)
 
 
 def put_in_place(rendered: Path, root: Path, user_id: int, name: str) -> None:
@@ -69,12 +83,12 @@ def remove(root: Path, user_id: int, name: str) -> None:
 
 
 def remove_all_but(root: Path, user_id: int, names: list[str], kept: str | None) -> int:
-    """Remove those of `names` that are not `kept`; return how many."""
+    """Remove those of `names` that are not `kept`, whatever they are; return how many."""
     removed = 0
     for name in names:
         if name != kept:
             with suppress(FileNotFoundError):
-                remove(root, user_id, name)
+                _remove_any(_folder_of(root, user_id) / name)
                 removed += 1
     with suppress(OSError):
         _folder_of(root, user_id).rmdir()
@@ -85,7 +99,7 @@ def list_names(root: Path, user_id: int) -> list[str]:
     """Return the names of everything in the account's folder."""
     try:
         return os.listdir(_folder_of(root, user_id))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -93,7 +107,8 @@ def list_users(root: Path) -> Iterator[int]:
     """Yield the ids of the accounts that have a folder."""
     try:
         with os.scandir(root / "user") as entries:
-            yield from [int(entry.name) for entry in entries if entry.name.isdecimal()]
+            ids = [user_id_of(entry.name) for entry in entries]
+        yield from (user_id for user_id in ids if user_id is not None)
     except FileNotFoundError:
         return
 
@@ -121,6 +136,13 @@ def make_folder(folder: Path) -> None:
     """Make a folder that the owner's group may read."""
     folder.mkdir(mode=FOLDER_MODE)
     folder.chmod(FOLDER_MODE)
+
+
+def _remove_any(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _make(folder: Path) -> None:

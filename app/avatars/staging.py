@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.avatars import files
 from app.core.tokens import random_uuid
 
 RENDERED = ".rendered"
@@ -57,7 +58,8 @@ class Place:
 def claim(root: Path, user_id: int) -> Place:
     """Make a place for an upload of this account."""
     folder = _folder(root)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.make_root(root)
+    folder.mkdir(mode=0o700, exist_ok=True)
     while True:
         source = folder / f"{user_id}-{random_uuid()}"
         descriptor = os.open(source, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -81,7 +83,9 @@ def abandoned(root: Path) -> Iterator[Place]:
             # Its source goes last. Without one, nobody is left to claim the folder.
             if not source.with_name(name.removesuffix(RENDERED)).exists():
                 shutil.rmtree(source, ignore_errors=True)
-        elif name.partition("-")[0].isdecimal() and (place := _taken_over(source)):
+        elif files.user_id_of(name.partition("-")[0]) is not None and (
+            place := _taken_over(source)
+        ):
             yield place
 
 

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -53,7 +54,7 @@ def cleanup(rt: Runtime) -> int:
     removed = sweep(rt)
     user_ids = iter(service.on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
-        removed += sum(service.reconcile(rt, user_id) for user_id in _suspicious(rt, batch))
+        removed += sum(_reconciled(rt, user_id) for user_id in _suspicious(rt, batch))
         rt.clock.sleep(0)
     return removed
 
@@ -83,12 +84,28 @@ def _clear_up(rt: Runtime, place: staging.Place) -> bool:
     return is_done
 
 
+def _reconciled(rt: Runtime, user_id: int) -> int:
+    """Reconcile one account; a folder that cannot be cleared keeps nobody from the others."""
+    try:
+        return service.reconcile(rt, user_id)
+    except StorageFailed:
+        return 0  # it is in the log
+
+
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder holds something else than the row says."""
     root = rt.config.avatar_dir
-    listed = service.on_disk(rt, lambda: [files.list_names(root, user) for user in user_ids])
+    listed = service.on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
         keys = queries.list_keys(connection, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):
-        if [files.key(user_id, name) for name in names] != [keys.get(user_id)]:
+        if names is None or [files.key(user_id, name) for name in names] != [keys.get(user_id)]:
             yield user_id
+
+
+def _names(root: Path, user_id: int) -> list[str] | None:
+    """Return what is in an account's folder; None where that cannot be read."""
+    try:
+        return files.list_names(root, user_id)
+    except OSError:
+        return None

@@ -126,6 +126,43 @@ def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, p
     assert service.cleanup(rt).avatar_leftovers == 0
 
 
+def test_what_else_lies_beside_the_avatars_keeps_no_cleanup_from_its_work(
+    rt, signed_in, user, admin, folder, published
+):
+    """Files of a desktop or a network volume, and names too long to be an account's id."""
+    upload(signed_in, plain(BLUE)).ok()
+    for name in ("0", "007", "-5", "\u00b2", "text", "9" * 18, "9" * 19, "9" * 40):
+        (folder / "user" / name).mkdir()
+    (folder / "staging" / f"{'9' * 40}-x").write_text("")
+    (folder / "user" / str(user.id) / ".DS_Store").write_text("")
+    (folder / "user" / str(user.id) / "link").symlink_to(folder)
+    (folder / "user" / str(admin.id)).write_text("a file where a folder should be")
+    orphan(folder, 999_999)
+    assert service.cleanup(rt).avatar_leftovers == 3
+    assert service.cleanup(rt).avatar_leftovers == 0
+    assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
+    assert len(list((folder / "user" / str(user.id)).iterdir())) == 1
+
+
+def test_an_account_whose_folder_cannot_be_cleared_keeps_cleanup_from_no_other(
+    rt, user, admin, folder, monkeypatch
+):
+    stubborn, other = sorted(orphan(folder, account.id) for account in (user, admin))
+    remove = shutil.rmtree
+
+    def refuse(path, **options):
+        if path == stubborn:
+            raise OSError(errno.EBUSY, "in use")
+        remove(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.shutil, "rmtree", refuse)
+        assert service.cleanup(rt).avatar_leftovers == 1
+    assert stubborn.exists()
+    assert not other.exists()
+    assert service.cleanup(rt).avatar_leftovers == 1
+
+
 def test_cleanup_keeps_the_files_of_an_avatar_that_is_switched_off(rt, signed_in, published):
     upload(signed_in, plain()).ok()
     signed_in.put("/auth/profile/avatar/source", {"source": "none"}).ok()

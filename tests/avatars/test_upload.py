@@ -1,12 +1,21 @@
 """POST /auth/profile/avatar/upload: the body, the limits, the answer (spec 04 §3.2)."""
 
 import json
+import os
 
 import pytest
 
 from app.users.models import UserProfile
 from tests.support import images
-from tests.support.factories import audit_rows, change_user, column_of, configure, count
+from tests.support.api import ApiClient
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    column_of,
+    configure,
+    count,
+    make_user,
+)
 from tests.support.images import BLUE, GREEN, RED, joined, part, plain, send, shown, upload
 
 AVATAR = "/auth/profile/avatar"
@@ -242,6 +251,21 @@ def test_a_folder_that_cannot_take_the_files_changes_nothing(
     assert audit_rows(rt, "user_upload_avatar") == []
     (folder / "user" / str(user.id)).unlink(missing_ok=True)
     upload(signed_in, plain(BLUE)).ok()
+
+
+def test_the_owners_group_gets_to_the_files_through_folders_the_service_made(make_app, tmp_path):
+    """A proxy that sends them (README, In production); workers let nobody else in by default."""
+    root = tmp_path / "made" / "avatars"
+    before = os.umask(0o077)
+    try:
+        app = make_app(avatar_dir=root)
+        client = ApiClient(app)
+        client.login(make_user(app.extensions["gatehouse"])).ok()
+        upload(client, plain()).ok()
+    finally:
+        os.umask(before)
+    folders = [root, *(path for path in (root / "user").rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in [*folders, root / "user"]} == {0o750}
 
 
 def test_files_are_open_to_the_owners_group_and_nobody_else(signed_in, folder):
