@@ -6,8 +6,15 @@ from app.core.errors import (
     InsufficientStorage,
     NotFound,
     PreconditionFailed,
+    RateLimited,
     ServerFault,
 )
+
+
+class TooManyUploads(RateLimited):
+    """The account has as many uploads under way as it may have."""
+
+    message = "Too many uploads are under way."
 
 
 class FileRequired(BadRequest):
@@ -71,6 +78,10 @@ class StorageFailed(ServerFault):
 
     code = ErrorCode.STORAGE_UNKNOWN
     message = "Storage Driver Error"
+
+
+class VersionsUsedUp(ServerFault):
+    """The avatar was changed as often as its version can count (spec 04 §3.2)."""
 
 
 class QuotaExceeded(InsufficientStorage):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, rendering, staging
+from app.avatars import files, metrics, queries, rendering, staging, under_way
 from app.avatars.errors import (
     AvatarNotFound,
     FileRequired,
@@ -23,6 +23,7 @@ from app.avatars.errors import (
     SizeUnknown,
     StorageFailed,
     UploadReadFailed,
+    VersionsUsedUp,
 )
 from app.avatars.staging import Place
 from app.core.client import Client
@@ -44,6 +45,7 @@ WRITE_BYTES = 256 * 1024
 LONGEST_TURN_SECONDS = 0.003
 # How often a reader looks again when the files it was sent to have just been replaced.
 READ_ATTEMPTS = 5
+LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,17 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 
     It is applied only if the avatar was not changed since the request came in; else, and on every
     failure, the account keeps what it has, and nothing of the upload is left.
-    Raises: UploadReadFailed, FileRequired, FileTooLarge, FileTypeNotAllowed, EmptyImage,
-    ImageTooLarge, ProcessorUnavailable, RenderFailed, StorageFailed, QuotaExceeded;
-    AccountDisabled, TokenInvalid when that happened meanwhile.
+    Raises: TooManyUploads, UploadReadFailed, FileRequired, FileTooLarge, FileTypeNotAllowed,
+    EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed, StorageFailed, QuotaExceeded,
+    VersionsUsedUp; AccountDisabled, TokenInvalid when that happened meanwhile.
     """
     try:
-        uploaded = _upload(rt, principal, body, client)
-    except AppError as error:
+        with under_way.counted(principal.user_id):
+            uploaded = _upload(rt, principal, body, client)
+    except Exception as error:
         metrics.UPLOADS.labels("failed").inc()
-        metrics.REJECTIONS.labels(error.code.value).inc()
+        if isinstance(error, AppError):
+            metrics.REJECTIONS.labels(error.code.value).inc()
         raise
     metrics.UPLOADS.labels("applied" if uploaded.applied else "superseded").inc()
     return uploaded
@@ -95,7 +99,8 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
     """Change where the avatar comes from; uploaded files stay, for switching back.
 
-    Raises: NothingUploaded; AccountDisabled, TokenInvalid when that happened meanwhile.
+    Raises: NothingUploaded, StorageFailed, VersionsUsedUp; AccountDisabled, TokenInvalid when that
+    happened meanwhile.
     """
     now = rt.clock.now()
     with rt.transaction() as session:
@@ -104,6 +109,7 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
             return account
         if source is AvatarSource.UPLOADED:
             _require_files(rt, account)
+        _require_another_version(account)
         queries.set_source(session, account.id, source, now)
         told = {"source": source}
         users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, told)
@@ -177,6 +183,7 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
 
 def _upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:
     most_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
+    _require_another_version(principal.account)
     seen = principal.account.avatar_version or 0
     with _place(rt, principal.user_id) as place:
         _receive(rt, body, place, most_bytes)
@@ -286,6 +293,12 @@ def _publish(
     if version is not None:
         _remove_replaced(rt, before)
     return Uploaded(account, version is not None)
+
+
+def _require_another_version(account: Account) -> None:
+    if (account.avatar_version or 0) >= LAST_VERSION:
+        log.error("the versions of the avatar of user %s are used up", account.id)
+        raise VersionsUsedUp
 
 
 def _require_room(account: Account, more_bytes: int) -> None:

@@ -19,7 +19,9 @@ from app.avatars.errors import (
     RenderFailed,
     SizeUnknown,
     StorageFailed,
+    TooManyUploads,
     UploadReadFailed,
+    VersionsUsedUp,
 )
 from app.avatars.schemas import SetSourceSchema, UploadedData
 from app.core.multipart import MultipartBody
@@ -51,6 +53,8 @@ bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
         RenderFailed,
         StorageFailed,
         QuotaExceeded,
+        TooManyUploads,
+        VersionsUsedUp,
     ),
 )
 def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
@@ -67,7 +71,7 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
 @bp.put("/source")
 @login_required()
 @json_body(SetSourceSchema)
-@answers(ProfileInfo(), errors=(NothingUploaded, StorageFailed))
+@answers(ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp))
 def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Choose where the avatar comes from; an uploaded one is kept for switching back."""
     rt = runtime()

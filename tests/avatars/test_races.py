@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from PIL import Image
 
 from app.administration import accounts
-from app.avatars import files, service, upkeep
+from app.avatars import files, service, under_way, upkeep
 from app.avatars.errors import AvatarNotFound
 from app.core.native_pool import NativePool
 from app.users import queries
@@ -225,6 +225,26 @@ def test_a_commit_that_fails_after_the_files_were_put_in_place_takes_them_back(
     assert shown(signed_in).getpixel((256, 256)) == BLUE
     insist_on_agreement(rt, row, published, staged)
     assert upload(signed_in, plain(RED)).ok()["profile"]["avatar"]["version"] == 2
+
+
+def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, monkeypatch):
+    """Each may take half an hour, and holds what has arrived until then."""
+    monkeypatch.setattr(under_way, "MOST_UPLOADS", 2)
+    second, third, theirs = signed_in.twin(), signed_in.twin(), signed_in.stranger()
+    theirs.login(admin).ok()
+
+    def while_the_second_is_under_way():
+        refusal = upload(third, plain(RED)).fails(429, "rate_limited")
+        assert refusal.retry_after == under_way.RETRY_SECONDS
+        upload(theirs, plain(RED)).ok()
+
+    def while_the_first_is_under_way():
+        slow_upload(second, while_the_second_is_under_way).ok()
+
+    slow_upload(signed_in, while_the_first_is_under_way).ok()
+    upload(signed_in, b"no image").fails(400, "file.type_not_allowed")
+    for _ in range(3):
+        upload(third, plain(RED)).ok()
 
 
 def test_no_more_than_two_are_rendered_at_once(make_app):

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import sqlalchemy as sa
 
 from app.users.models import UserProfile
 from tests.support.factories import audit_rows, count
@@ -76,6 +77,33 @@ def test_there_must_be_something_to_switch_back_to(rt, signed_in, folder):
     shutil.rmtree(folder / "user")
     switch(signed_in, "uploaded").fails(400, "bad_request")
     assert version(signed_in) == 3
+
+
+def set_version(rt, number):
+    with rt.transaction() as session:
+        session.execute(sa.update(UserProfile).values(avatar_version=number))
+
+
+def test_the_last_version_is_used_and_none_follows(rt, signed_in, published, staged, user):
+    """It is an int32 on the wire (spec 04 §1.1, §3.2), whatever the database has room for."""
+    last = 2**31 - 1
+    upload(signed_in, plain(RED)).ok()
+    set_version(rt, last - 1)
+    assert upload(signed_in, plain(BLUE)).ok()["profile"]["avatar"]["version"] == last
+    files = published()
+    assert len(files) == 2
+    before, rows = signed_in.me().ok()["profile"], len(audit_rows(rt))
+
+    upload(signed_in, plain(RED)).fails(500, "internal_server_error")
+    switch(signed_in, "none").fails(500, "internal_server_error")
+    assert switch(signed_in, "uploaded").ok() == before
+    assert signed_in.me().ok()["profile"] == before
+    assert (published(), staged(), len(audit_rows(rt))) == (files, [], rows)
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+
+    set_version(rt, last - 1)
+    assert switch(signed_in, "none").ok()["avatar"]["version"] == last
+    switch(signed_in, "uploaded").fails(500, "internal_server_error")
 
 
 @pytest.mark.parametrize(

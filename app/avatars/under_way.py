@@ -1,0 +1,37 @@
+"""How many uploads of one account this process receives at the same time.
+
+An upload may take half an hour (`app/serving/worker.py`), and until then it holds a connection and
+as much of the disk as has arrived. So one account may not have any number of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from app.avatars.errors import TooManyUploads
+
+MOST_UPLOADS = 20
+RETRY_SECONDS = 10
+
+_counts: Counter[int] = Counter()
+_lock = Lock()
+
+
+@contextmanager
+def counted(user_id: int) -> Iterator[None]:
+    """Count an upload of this account for as long as it lasts.
+
+    Raises: TooManyUploads.
+    """
+    with _lock:
+        if _counts[user_id] >= MOST_UPLOADS:
+            raise TooManyUploads(retry_after=RETRY_SECONDS)
+        _counts[user_id] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _counts[user_id] -= 1
+            if not _counts[user_id]:
+                del _counts[user_id]
