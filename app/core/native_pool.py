@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import gevent.monkey
 import gevent.threadpool
@@ -47,10 +47,24 @@ class NativePool:
         if not self._places.acquire(blocking=False):
             raise Overloaded
         try:
-            result: T = self._apply(self._politely, (function, *arguments))
-            return result
+            result, error = self._apply(self._outcome, (function, *arguments))
         finally:
             self._places.release()
+        try:
+            if error is not None:
+                raise error
+            return cast(T, result)
+        finally:
+            del error  # which holds this frame, as this frame holds it
+
+    def _outcome(
+        self, function: Callable[..., T], *arguments: Any
+    ) -> tuple[T | None, Exception | None]:
+        """Return the result, or the exception: gevent would write one that passes to stderr."""
+        try:
+            return self._politely(function, *arguments), None
+        except Exception as error:
+            return None, error
 
     def _politely(self, function: Callable[..., T], *arguments: Any) -> T:
         thread = threading.get_native_id()

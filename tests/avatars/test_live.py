@@ -152,6 +152,16 @@ def test_far_too_large_a_body_is_answered_and_not_reset(client, folder, megabyte
     assert color(client) == BLUE
 
 
+def test_what_is_refused_is_told_to_its_sender_and_not_to_the_log(live, client):
+    """Else anybody could fill it, and with lines that are not of its format."""
+    before = live.log.stat().st_size
+    upload(client, b"no image").fails(400, "file.type_not_allowed")
+    upload(client, plain(RED, (1025, 1))).fails(400, "avatar.render_failed")
+    with live.log.open() as log:
+        log.seek(before)
+        assert log.read() == ""
+
+
 def test_memory_does_not_follow_the_size_of_an_upload(live, client, folder):
     configure(live.rt, avatar_max_upload_size_bytes=16 * MEBIBYTE)
     body = multipart(random.Random(1).randbytes(16 * MEBIBYTE - 1000))
