@@ -247,6 +247,7 @@ class TimedBody:
         self._body = body
         self._began = time.monotonic()
         self._ends_at = self._latest_end = self._began + BODY_SECONDS
+        self._has_ended = False
         self.is_first_of_connection = connection.reads == 1
 
     def waited_seconds(self) -> float:
@@ -263,12 +264,15 @@ class TimedBody:
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; of a file perhaps fewer than asked for."""
+        if self._has_ended:  # gunicorn asks again after every answer; a timer has its price
+            return b""
         if self._ends_at < self._latest_end:
             size = min(size, self._bearable_bytes())
         content = self._in_time(self._body.read, size)
         # What has already arrived is read without waiting, so no time-out strikes.
         if content and time.monotonic() > self._ends_at:
             raise TimeoutError(ETIMEDOUT, SLOW)
+        self._has_ended = not content and size != 0
         earned = len(content) / FILE_BYTES_PER_SECOND
         self._ends_at = min(self._latest_end, self._ends_at + earned)
         return content
