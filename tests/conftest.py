@@ -24,7 +24,7 @@ from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, oidc_provider, servers, sharing
+from tests.support import factories, leaks, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
@@ -33,12 +33,16 @@ from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
 
 sharing.share_compiled()
+leaks.install()
 
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)
 
 # The fixtures of running services, with what sets their environment apart.
-LIVE: dict[str, dict[str, str]] = {"live": {}, "direct": {"TRUSTED_PROXIES": ""}}
+LIVE: dict[str, dict[str, str]] = {
+    "live": {"LOG_LEVEL": "INFO"},
+    "direct": {"LOG_LEVEL": "INFO", "TRUSTED_PROXIES": ""},
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -68,6 +72,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadGroupScheduling
 
     return LoadGroupScheduling(config, log)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_logged() -> Iterator[None]:
+    """Fail a test whose secrets stand in a line of the log; see tests/support/leaks.py."""
+    yield
+    assert leaks.watch.leaks() == []
 
 
 # --- servers, one of each per process of the suite -----------------------------------------------
@@ -153,6 +164,8 @@ def live_services(
     yield find
     for service in running.values():
         service.stop()
+    outputs = [service.log for service in running.values()]
+    assert leaks.watch.leaks_of(*outputs) == []
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
+from werkzeug.routing import BaseConverter
 
 from app.avatars import responses, service
 from app.avatars.errors import (
@@ -35,6 +36,16 @@ from app.web.request import file_body, json_body
 from app.web.runtime import runtime
 
 bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
+
+
+class PictureSize(BaseConverter):
+    """Any last part of a path but those of the routes beside it, which have no GET."""
+
+    regex = r"(?!(?:upload|source)$)[^/]+"
+    part_isolating = True
+
+
+bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=PictureSize))
 
 
 @bp.post("/upload")
@@ -78,7 +89,7 @@ def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValu
     return ok(users.profile(rt, service.set_source(rt, principal, **body, client=client())))
 
 
-@bp.get("/<size>")
+@bp.get("/<picture_size:size>")
 @login_required()
 @answers_raw(
     responses.MEDIA_TYPE, is_conditional=True, errors=(SizeUnknown, AvatarNotFound, StorageFailed)

@@ -1,5 +1,7 @@
 """Bodies and payloads of managing second factors."""
 
+from typing import Any
+
 from marshmallow import Schema, fields
 
 from app.mfa.models import MfaMethod
@@ -20,6 +22,13 @@ class ProofSchema(RequestSchema):
     """A code of the authenticator app, or an unused recovery code."""
 
     code = text(LONGEST_INPUT, nullable=True)
+
+
+class RecoveryCode(fields.String):
+    """One code, as it is shown to its owner once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"examples": ["4KXQ-9TPM-2WRD"]}, **options)
 
 
 class MfaFactor(Schema):
@@ -53,4 +62,4 @@ class EnabledData(Schema):
     """The new factor, and recovery codes that are told only now."""
 
     factor = fields.Nested(MfaFactor, required=True)
-    recovery_codes = fields.List(fields.String(), required=True)
+    recovery_codes = fields.List(RecoveryCode(), required=True)

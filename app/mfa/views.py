@@ -22,6 +22,7 @@ from app.mfa.schemas import (
     FinishSetupSchema,
     MfaData,
     ProofSchema,
+    RecoveryCode,
     StartedSetupData,
 )
 from app.users.errors import PendingActivation
@@ -89,7 +90,7 @@ def remove_factor(
 @bp.post("/recovery-codes/regenerate")
 @login_required()
 @json_body(ProofSchema)
-@answers(fields.List(fields.String()), errors=PROOF_ERRORS)
+@answers(fields.List(RecoveryCode()), errors=PROOF_ERRORS)
 def regenerate_recovery_codes(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Make ten new recovery codes, proven by a code of either kind; the old ones are void."""
     codes = management.regenerate_recovery_codes(runtime(), principal, **body, client=client())

@@ -133,6 +133,15 @@ def check_source() -> None:
         raise RequestSourceMissing
 
 
+def is_source_trusted() -> bool:
+    """Tell whether `check_source` passes."""
+    try:
+        check_source()
+    except SOURCE_ERRORS:
+        return False
+    return True
+
+
 def check_source_and_token() -> None:
     """Refuse a cookie-authenticated request that no page of this site can have sent.
 

@@ -40,9 +40,14 @@ class Text(fields.String):
 
 
 class WholeNumber(fields.Integer):
-    """A JSON integer of 64 bits; neither a text nor a boolean nor a fraction."""
+    """A JSON integer of 64 bits; neither a text nor a boolean nor a fraction.
+
+    `2.0` is one (JSON Schema 2020-12, core §6.3).
+    """
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValidationError("must be a whole number")
         if not -INT64 <= value < INT64:

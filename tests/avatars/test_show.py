@@ -84,6 +84,13 @@ def test_what_is_no_number_is_not_found(signed_in, size):
     signed_in.get(f"/auth/profile/avatar/{size}").fails(404, "not_found")
 
 
+@pytest.mark.parametrize(("neighbour", "method"), [("upload", "POST"), ("source", "PUT")])
+def test_the_routes_beside_it_are_not_taken_for_sizes(signed_in, neighbour, method):
+    path = f"/auth/profile/avatar/{neighbour}"
+    answer = signed_in.get(path, described=False).fails(405, "endpoint.not_found")
+    assert set(answer.headers["Allow"].split(", ")) == {method, "OPTIONS"}
+
+
 def test_without_an_uploaded_avatar_there_is_nothing(signed_in):
     signed_in.get(PATH).fails(404, "not_found")
     signed_in.put("/auth/profile/avatar/source", {"source": "gravatar"}).ok()

@@ -1,5 +1,6 @@
 """The routes as the specification lists them, with who may call them."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -75,8 +76,7 @@ class Route:
         path = self.rule
         for argument in self.arguments:
             value = values.get(argument, EXAMPLES.get(argument, "1"))
-            for converter in ("", "int:", "path:", "uuid:", "string:"):
-                path = path.replace(f"<{converter}{argument}>", value)
+            path = re.sub(rf"<(?:\w+:)?{argument}>", lambda _, value=value: value, path)
         return path
 
 

@@ -125,8 +125,18 @@ def test_another_site_cannot_log_anybody_out(signed_in, cookie):
     signed_in.me().ok()
 
 
-def test_without_cookies_no_source_is_asked_for(api):
-    api.post("/auth/logout", headers={"Sec-Fetch-Site": "cross-site"}).ok()
+@pytest.mark.parametrize(
+    "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}, {"Referer": "http://other/"}]
+)
+def test_without_cookies_no_source_is_asked_for_but_none_are_taken_away(api, headers):
+    """Another site's form comes without them (SameSite), and its answer would clear them."""
+    answer = api.post("/auth/logout", headers=headers)
+    answer.ok()
+    assert answer.set_cookies == {}
+
+
+def test_a_page_of_this_site_whose_cookies_have_expired_gets_rid_of_the_rest(browser):
+    assert_clears(browser.post("/auth/logout"))
 
 
 def test_a_disabled_account_can_log_out(rt, signed_in, user):

@@ -128,6 +128,13 @@ def test_a_bad_body_is_refused_before_the_source_is_looked_for(api, root, body):
     api.post(path, body).fails(400, "bad_request")
 
 
+def test_a_whole_number_may_be_written_with_a_fraction_of_nothing(api, root):
+    path = "/admin/policy-groups/999/migrate-assignments"
+    api.post(path, b'{"target_group_id": 2.0}').fails(404, "not_found")
+    api.post(path, b'{"target_group_id": 1e19}').fails(400, "bad_request")
+    api.post(path, b'{"target_group_id": 1e999}').fails(400, "bad_request")
+
+
 def test_a_target_below_one_is_told_so(api, root):
     assert "greater than 0" in migrate(api, 999, 0).fails(400, "bad_request").json["msg"]
 

@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 
 from app.core.error_codes import ErrorCode
 from tests.support import openapi
+from tests.support.leaks import watch
 
 BASE = "/api/v1"
 ORIGIN = "http://localhost"
@@ -154,6 +155,8 @@ class ApiClient:
             options["data"] = json.dumps(body)
             sent["Content-Type"] = "application/json"
         sent |= headers or {}
+        watch.note_body(body)
+        watch.note_members(options.get("query_string"))
         if address is not None:
             options["environ_overrides"] = {
                 **options.get("environ_overrides", {}),
@@ -279,6 +282,7 @@ class BrowserClient(ApiClient):
 def _checked(method: str, path: str, response: TestResponse) -> Answer:
     answer = Answer(method, path, response.status_code, response.headers, response.data)
     bare = path.partition("?")[0]
+    watch.note_answer(answer.body, (cookie.value for cookie in answer.set_cookies.values()))
     check_headers(answer, bare)
     if method != "HEAD" and is_enveloped(bare, answer):
         check_envelope(answer)

@@ -17,6 +17,7 @@ from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users import service as users
 from app.users.models import Role, Status, User
+from tests.support.leaks import watch
 
 PASSWORD = "a good long password"
 _numbers = itertools.count(1)
@@ -49,6 +50,7 @@ def make_user(
     A password of None makes an account that has no usable one.
     """
     number = next(_numbers)
+    watch.note(password)
     username = username or f"user{number}"
     email = email or f"{username.lower()}@example.com"
     now = rt.clock.now()
@@ -116,6 +118,7 @@ def issue_token(
 
 def configure(rt: Runtime, **values: Any) -> None:
     """Change runtime settings as the command line would."""
+    watch.note_members(values)
     settings.change(rt, values)
 
 

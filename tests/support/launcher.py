@@ -15,6 +15,7 @@ import psutil
 
 from app.core.config import default_redis_url
 from tests.support import live
+from tests.support.leaks import watch
 from tests.support.live import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +125,7 @@ class Service:
 
     def post(self, path: str, **body: object) -> dict:
         """Send JSON; return the envelope's data."""
+        watch.note_body(body)
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
@@ -134,7 +136,8 @@ class Service:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def close(self) -> None:
-        """Leave nothing behind, whatever the test did."""
+        """Leave nothing behind, whatever the test did; no secret in what it printed, either."""
         for launcher in self._launchers:
             launcher.kill()
             launcher.wait()
+        assert watch.leaks_of(self.output, self.errors) == []

@@ -29,6 +29,7 @@ from app.settings import service as settings
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import BASE, Answer, check_envelope, check_headers, is_enveloped
+from tests.support.leaks import watch
 
 PATIENCE = 30.0
 # What a migrated database holds before anybody uses it.
@@ -283,6 +284,7 @@ class LiveClient:
         `body` is sent as JSON; bytes as they are; an iterator of bytes in chunks.
         """
         full = path if path.startswith(("/api/", "/health")) else BASE + path
+        watch.note_body(body)
         data, sent = None, dict(headers or {})
         if body is not None:
             is_raw = isinstance(body, bytes) or hasattr(body, "__next__")
@@ -300,6 +302,7 @@ class LiveClient:
         answer = Answer(
             method, full, response.status, Headers(response.getheaders()), response.read()
         )
+        watch.note_answer(answer.body, (cookie.value for cookie in answer.set_cookies.values()))
         bare = full.partition("?")[0]
         check_headers(answer, bare)
         if is_enveloped(bare, answer):

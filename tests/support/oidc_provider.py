@@ -5,12 +5,10 @@ installed at its first use. Where Node is missing, or nothing can be installed, 
 skipped and say why.
 """
 
-import fcntl
 import html
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +19,8 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import requests
 
 from app.serving.parent_death import before_exec
+from tests.support import npm
+from tests.support.npm import Missing
 
 FOLDER = Path(__file__).with_name("oidc_provider")
 CLIENT_ID = "gatehouse"
@@ -28,13 +28,8 @@ CLIENT_ID = "gatehouse"
 CLIENT_SECRET = "loopback only: +/%&= and more than thirty-two bytes"
 PUBLIC_CLIENT_ID = "gatehouse-public"
 CALLBACK = "/api/v1/auth/external-auth/callback"
-INSTALL_SECONDS = 180
 MOST_STEPS = 20
 OLDEST_NODE = 22  # what oidc-provider supports; Debian 12 has 18
-
-
-class Missing(Exception):
-    """Why the provider cannot run here."""
 
 
 @dataclass(frozen=True)
@@ -119,22 +114,15 @@ def _client(client_id: str, secret: str | None) -> Mapping[str, object]:
 
 
 def install() -> None:
-    """Install what the lock file names, once for all processes of the suite.
+    """Install what the lock file names, a Node included where this machine's is too old.
 
     Raises: Missing.
     """
-    if not shutil.which("node") or not shutil.which("npm"):
-        raise Missing("Node and npm are not installed")
-    with (FOLDER / ".install.lock").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        lock, installed = FOLDER / "package-lock.json", FOLDER / "node_modules" / ".installed"
-        is_current = installed.exists() and installed.read_bytes() == lock.read_bytes()
-        has_own = _own_node() is not None
-        if not is_current or not (has_own or _brought_node()):
-            _npm_ci(with_node=not has_own)
-            shutil.copyfile(lock, installed)
-        if not has_own and not _brought_node():
-            raise Missing(f"Node {OLDEST_NODE} or later is needed, and none fits this machine")
+    has_own = _own_node() is not None
+    options = ["--omit=optional"] if has_own else []
+    npm.install(FOLDER, *options, is_complete=lambda: has_own or _brought_node() is not None)
+    if not has_own and not _brought_node():
+        raise Missing(f"Node {OLDEST_NODE} or later is needed, and none fits this machine")
 
 
 def _own_node() -> str | None:
@@ -148,18 +136,3 @@ def _own_node() -> str | None:
 def _brought_node() -> str | None:
     """Return the Node of the lock file; None where it was not needed, or has none for this kind."""
     return next((str(path) for path in FOLDER.glob("node_modules/node-*/bin/node")), None)
-
-
-def _npm_ci(*, with_node: bool) -> None:
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    if not with_node:
-        command.append("--omit=optional")
-    try:
-        # What npm says may name the registry in use, which is nobody's business.
-        subprocess.run(
-            command, cwd=FOLDER, check=True, capture_output=True, timeout=INSTALL_SECONDS
-        )
-    except subprocess.CalledProcessError as error:
-        raise Missing(f"npm ci failed with status {error.returncode}") from None
-    except subprocess.TimeoutExpired:
-        raise Missing(f"npm ci took longer than {INSTALL_SECONDS} s") from None

@@ -15,7 +15,7 @@ from app.core.errors import (
     TooLarge,
 )
 from app.web.errors import status_of
-from app.web.openapi.schemas import JsonSchema
+from app.web.openapi.examples import JsonSchema
 from app.web.openapi.texts import headline
 from app.web.operation import Operation
 

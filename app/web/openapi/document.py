@@ -11,9 +11,10 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from app import __version__
-from app.web.openapi import answers, security
+from app.web.openapi import answers, examples, security
+from app.web.openapi.examples import JsonSchema
 from app.web.openapi.introduction import INTRODUCTION
-from app.web.openapi.schemas import JsonSchema, Plugin
+from app.web.openapi.schemas import Plugin
 from app.web.openapi.texts import headline, paragraphs
 from app.web.operation import Operation, operation_of
 
@@ -72,7 +73,9 @@ def _build(app: Flask) -> dict[str, Any]:
             path=VARIABLE.sub(r"{\g<name>}", rule.rule),
             operations={m.lower(): _operation(spec, plugin, rule, m, view) for m in methods},
         )
-    return spec.to_dict()
+    described: dict[str, Any] = spec.to_dict()
+    examples.fill(described)
+    return described
 
 
 def _is_for_operators(rule: Rule) -> bool:

@@ -7,17 +7,14 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
+from app.web.openapi.examples import USUAL, JsonSchema
 from app.web.openapi.texts import headline
 from app.web.operation import Payload
 from app.web.schema import INT64, RequestSchema, Text, WholeNumber
 
-JsonSchema = dict[str, Any]
-
 # NUL is the one character no text may contain that a pattern can say in every dialect; half a
 # surrogate pair is not even a character in most of them.
 NO_NUL = r"^[^\u0000]*$"
-# Where the field's own name would be refused by the use case.
-EXAMPLES = {"email": "ada@example.com"}
 
 
 class Converter(OpenAPIConverter):
@@ -30,7 +27,6 @@ class Converter(OpenAPIConverter):
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
             described["additionalProperties"] = True
-            described["examples"] = [_example(described)]
         described["description"] = headline(type(schema))
         return described
 
@@ -80,24 +76,8 @@ class Plugin(MarshmallowPlugin):
         return self.converter
 
 
-def _example(described: JsonSchema) -> JsonSchema:
-    """Return a small body; left to itself, a reader's tool would invent unknown members."""
-    members = described["properties"]
-    names = described.get("required") or members
-    samples = {name: _sample(members[name]) for name in names}
-    return {name: sample for name, sample in samples.items() if sample is not None}
-
-
-def _sample(member: JsonSchema) -> Any:
-    if "examples" in member:
-        return member["examples"][0]
-    kind = member.get("type")
-    samples = {"boolean": True, "array": [], "string": "text"}
-    return samples.get(kind) if isinstance(kind, str) else None
-
-
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
     """Return the pattern, and an example: its own name says more than random characters."""
     name = field.data_key or field.name or "text"
-    example = EXAMPLES.get(name, name)[: described.get("maxLength")]
+    example = str(USUAL.get(name, name))[: described.get("maxLength")]
     return {"pattern": NO_NUL, "examples": [example], **described}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.core.errors import AppError
 from app.web import cookies, origin
-from app.web.openapi.schemas import JsonSchema
+from app.web.openapi.examples import JsonSchema
 from app.web.operation import Operation
 from app.web.principal import PasswordChangeRequired, TokenMissing
 

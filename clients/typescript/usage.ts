@@ -1,0 +1,74 @@
+/** What a frontend does with the client; compiling it checks that the description fits. */
+import { gatehouse } from "./client";
+import type { components, paths } from "./schema";
+
+type Me = components["schemas"]["MeData"];
+type LoginRefusal =
+  paths["/api/v1/auth/login"]["post"]["responses"][403]["content"]["application/json"]["code"];
+
+const api = gatehouse();
+
+/** Sign in; returns who it is, or the methods of the second step, or why not. */
+export async function signIn(identifier: string, password: string): Promise<Me | string[] | string> {
+  const login = await api.POST("/api/v1/auth/login", { body: { identifier, password } });
+  if (login.error) {
+    return login.error.code;
+  }
+  const outcome = login.data.data;
+  if ("flow_token" in outcome) {
+    return outcome.methods;
+  }
+  if (outcome.status === "password_change_required") {
+    return outcome.status;
+  }
+  const me = await api.GET("/api/v1/auth/me", { params: { query: { fields: "profile" } } });
+  return me.data ? me.data.data : me.error.code;
+}
+
+export async function finishWithCode(flow_token: string, code: string): Promise<boolean> {
+  const { data, error } = await api.POST("/api/v1/auth/mfa/challenge/verify", {
+    body: { flow_token, method: "totp", code },
+  });
+  if (error?.code === "auth.mfa_attempts_exceeded") {
+    throw new Error("sign in again");
+  }
+  return data?.data.status === "authenticated";
+}
+
+export async function endOtherSessions(): Promise<number> {
+  const { data } = await api.DELETE("/api/v1/auth/sessions/others");
+  return data?.data.removed ?? 0;
+}
+
+export async function endSession(session_id: string): Promise<void> {
+  await api.DELETE("/api/v1/auth/sessions/{session_id}", { params: { path: { session_id } } });
+}
+
+export async function uploadAvatar(file: File): Promise<string | null> {
+  const { data } = await api.POST("/api/v1/auth/profile/avatar/upload", {
+    body: { file: file as unknown as string },
+    bodySerializer: () => {
+      const form = new FormData();
+      form.append("file", file);
+      return form;
+    },
+  });
+  return data?.data.profile.avatar.url_512 ?? null;
+}
+
+export function explained(code: LoginRefusal): string {
+  return code === "auth.pending_activation" ? "Look into your mailbox." : "Not now.";
+}
+
+// --- what must not compile -----------------------------------------------------------------------
+
+export async function wrong(): Promise<void> {
+  // @ts-expect-error - a login needs a password
+  await api.POST("/api/v1/auth/login", { body: { identifier: "ada" } });
+  // @ts-expect-error - there is no such method
+  await api.POST("/api/v1/auth/mfa/challenge/verify", { body: { flow_token: "", method: "sms", code: "" } });
+  // @ts-expect-error - there is no such path
+  await api.GET("/api/v1/auth/you");
+  // @ts-expect-error - a login is never refused for that
+  explained("passkey.name_invalid");
+}

@@ -1,0 +1,295 @@
+"""The API description against the views' declarations and the interface: nothing is missing."""
+
+import json
+import re
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from app.core.errors import DatabaseUnavailable, RedisUnavailable
+from app.factory import create_app
+from app.web import origin
+from app.web import runtime as web_runtime
+from app.web.errors import status_of
+from app.web.operation import operation_of
+from tests.contract.routes import PUBLIC, routes
+from tests.support import servers
+from tests.support.clock import FakeClock
+from tests.support.openapi import DOCUMENT, DRAFT202012, NAME, Registry, Resource
+
+AUTH = "/api/v1/auth"
+# Interface, Request bodies: every field with its JSON type; `?` where it may be left out.
+BODIES = {
+    "POST /auth/setup": "username:string email:string password:string",
+    "POST /auth/register": "username:string email:string password:string",
+    "POST /auth/register/resend": "identifier:string",
+    "POST /auth/invitations/{token}/accept": "username:string password:string",
+    "POST /auth/login": "identifier:string password:string",
+    "POST /auth/mfa/challenge/verify": "flow_token:string method:string code:string",
+    "POST /auth/mfa/challenge/email-code/send": "flow_token:string",
+    "POST /auth/passkeys/login/start": "identifier:string? conditional:boolean?",
+    "POST /auth/passkeys/login/finish": "flow_id:string credential:object",
+    "POST /auth/passkeys/register/start": "name:string?",
+    "POST /auth/passkeys/register/finish": "flow_id:string credential:object name:string?",
+    "PATCH /auth/passkeys/{passkey_id}": "name:string",
+    "POST /auth/mfa/totp/setup/finish": "flow_token:string code:string name:string?",
+    "PUT /auth/password": "current_password:string new_password:string",
+    "PUT /auth/profile/avatar/source": "source:string",
+    "POST /admin/policy-groups/{id}/migrate-assignments": "target_group_id:integer",
+}
+# Interface, Response data shapes and Public setup state; each answer may have more.
+ANSWERS = {
+    "POST /auth/check": "setup_state:string has_users:boolean allow_user_registration:boolean "
+    "passkey_login_enabled:boolean password_login_enabled:boolean",
+    "GET /auth/invitations/{token}": "email:string expires_at:string",
+    "POST /auth/login": "status:string expires_in:integer flow_token:string methods:array",
+    "POST /auth/mfa/challenge/email-code/send": "expires_in:integer resend_after:integer",
+    "GET /auth/mfa": "enabled:boolean factors:array recovery_codes_remaining:integer",
+    "POST /auth/mfa/totp/setup/start": "flow_token:string expires_in:integer secret:string "
+    "otpauth_uri:string",
+    "POST /auth/mfa/totp/setup/finish": "factor:object recovery_codes:array",
+    "POST /auth/profile/avatar/upload": "profile:object applied:boolean",
+    "POST /admin/policy-groups/{id}/migrate-assignments": "affected_teams:integer "
+    "affected_users:integer migrated_assignments:integer source_group_id:integer "
+    "target_group_id:integer",
+}
+# Interface, Stated conditions and States; decisions A3, A4, A6, A8; spec 02 §4.2.
+STATED = [
+    ("POST /auth/setup", 400, "validation.system_already_initialized"),
+    ("POST /auth/register", 400, "validation.system_not_initialized"),
+    ("POST /auth/register", 403, "auth.registration_disabled"),
+    ("GET /auth/me", 400, "bad_request"),
+    ("GET /auth/sessions", 403, "auth.password_change_required"),
+    *[
+        (operation, 400, f"auth.invitation_{state}")
+        for operation in (
+            "GET /auth/invitations/{token}",
+            "POST /auth/invitations/{token}/accept",
+        )
+        for state in ("invalid", "expired", "revoked", "accepted")
+    ],
+    ("POST /auth/login", 401, "auth.credentials_failed"),
+    ("POST /auth/login", 403, "auth.account_disabled"),
+    ("POST /auth/login", 403, "auth.pending_activation"),
+    ("POST /auth/login", 429, "rate_limited"),
+    ("POST /auth/mfa/challenge/verify", 401, "auth.mfa_attempts_exceeded"),
+    ("POST /auth/refresh", 401, "auth.refresh_token_reuse_detected"),
+    ("POST /auth/refresh", 401, "auth.token_missing"),
+    ("POST /auth/refresh", 403, "auth.csrf_token_invalid"),
+    ("POST /auth/password/reset/confirm", 410, "auth.contact_verification_expired"),
+    ("POST /auth/profile/avatar/upload", 400, "avatar.file_required"),
+    ("DELETE /auth/passkeys/{passkey_id}", 409, "conflict"),
+    *[
+        ("POST /admin/policy-groups/{id}/migrate-assignments", status, code)
+        for status, code in (
+            (400, "bad_request"),
+            (401, "auth.token_missing"),
+            (403, "auth.admin_required"),
+            (404, "not_found"),
+        )
+    ],
+]
+
+
+@pytest.fixture(scope="module")
+def described_app(tmp_path_factory):
+    """An application without database and Redis, neither of which the description needs."""
+    folder = tmp_path_factory.mktemp("described")
+    nowhere = f"sqlite:///{folder}/nothing.db", f"unix://{folder}/nothing.sock"
+    app = create_app(servers.cheap_config(folder, *nowhere), clock=FakeClock())
+    yield app
+    app.extensions[web_runtime.EXTENSION].close()
+
+
+@pytest.fixture(scope="module")
+def document(described_app):
+    return described_app.test_client().get(DOCUMENT).get_json()
+
+
+def resolved(document, node):
+    """Follow a reference, if it is one."""
+    while "$ref" in node:
+        target = document
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        node = target
+    return node
+
+
+def find(document, name):
+    """Return an operation named as the interface does it."""
+    method, path = name.split()
+    return document["paths"][f"/api/v1{path}"][method.lower()]
+
+
+def described(document):
+    """Yield every operation with its name."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def codes(document, operation):
+    """Return the promised (status, code) of an operation's refusals."""
+    found = set()
+    for status, answer in operation["responses"].items():
+        if int(status) >= 400:
+            schema = resolved(document, answer)["content"]["application/json"]["schema"]
+            found |= {(int(status), code) for code in schema["properties"]["code"]["enum"]}
+    return found
+
+
+def members(document, schema):
+    """Return a schema's members by name with their type, those of all its shapes together."""
+    schema = resolved(document, schema)
+    found = {}
+    for shape in schema.get("oneOf", []):
+        found |= members(document, shape)
+    for name, member in schema.get("properties", {}).items():
+        kind = resolved(document, member).get("type")
+        kinds = [kind] if isinstance(kind, str) else [one for one in kind or [] if one != "null"]
+        found[name] = kinds[0] if kinds else None
+    return found
+
+
+def wanted(fields):
+    """Read a line of the tables above: types by name."""
+    return dict(field.rstrip("?").split(":") for field in fields.split())
+
+
+# --- every error code of every operation -------------------------------------------------------
+
+
+def test_every_declared_refusal_is_described_and_no_other(described_app, document):
+    outages = {(503, error.code.value) for error in (DatabaseUnavailable, RedisUnavailable)}
+    everywhere = {(500, "internal_server_error"), *outages}
+    guard = {
+        (status_of(error).value, error.code.value)
+        for error in (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
+    }
+    for route in routes(described_app):
+        operation = operation_of(described_app.view_functions[route.endpoint])
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
+        promised = codes(document, document["paths"][path][route.method.lower()])
+        declared = {(status_of(error).value, error.code.value) for error in operation.errors}
+        is_guarded = operation.access in {"session", "admin"} and route.method != "GET"
+        assert declared <= promised, (route.name, declared - promised)
+        assert promised <= declared | everywhere | (guard if is_guarded else set()), route.name
+        assert (500, "internal_server_error") in promised
+        if is_guarded:
+            assert guard <= promised, route.name
+        if operation.access and operation.is_enveloped:
+            assert outages <= promised, route.name
+
+
+def test_who_needs_a_session_is_told_what_a_missing_one_is_answered_with(document):
+    for name, operation in described(document):
+        is_public = tuple(name.split()) in {(m, re.sub("<.*?>", "x", p)) for m, p in PUBLIC}
+        if [set(way) for way in operation["security"]][:1] == [{"accessCookie"}]:
+            assert not is_public
+            assert {(401, f"auth.token_{why}") for why in ("missing", "invalid", "expired")} <= (
+                codes(document, operation)
+            ), name
+
+
+@pytest.mark.parametrize(("name", "status", "code"), STATED)
+def test_what_the_interface_states_is_described(document, name, status, code):
+    assert (status, code) in codes(document, find(document, name))
+
+
+# --- every parameter, body and answer ----------------------------------------------------------
+
+
+def test_every_variable_of_a_path_is_a_parameter(described_app, document):
+    for route in routes(described_app):
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
+        operation = document["paths"][path][route.method.lower()]
+        found = {(p["name"], p["required"]) for p in operation["parameters"] if p["in"] == "path"}
+        assert found == {(name, True) for name in route.arguments}, route.name
+
+
+def test_every_field_of_a_query_is_a_parameter(described_app, document):
+    for route in routes(described_app):
+        schema = operation_of(described_app.view_functions[route.endpoint]).query
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
+        parameters = document["paths"][path][route.method.lower()]["parameters"]
+        found = {p["name"] for p in parameters if p["in"] == "query"}
+        fields = schema().fields if schema else {}
+        assert found == {field.data_key or name for name, field in fields.items()}, route.name
+
+
+@pytest.mark.parametrize(("name", "fields"), BODIES.items(), ids=list(BODIES))
+def test_the_interfaces_bodies_are_described(document, name, fields):
+    body = find(document, name)["requestBody"]
+    assert body["required"] is True
+    schema = resolved(document, body["content"]["application/json"]["schema"])
+    assert members(document, schema) == wanted(fields)
+    required = {field.partition(":")[0] for field in fields.split() if not field.endswith("?")}
+    assert set(schema.get("required", [])) == required
+
+
+@pytest.mark.parametrize(("name", "fields"), ANSWERS.items(), ids=list(ANSWERS))
+def test_the_interfaces_answers_are_described(document, name, fields):
+    [success] = [a for s, a in find(document, name)["responses"].items() if s.startswith("2")]
+    envelope = success["content"]["application/json"]["schema"]
+    assert wanted(fields).items() <= members(document, envelope["properties"]["data"]).items()
+
+
+def test_every_avatar_upload_is_a_file(document):
+    body = find(document, "POST /auth/profile/avatar/upload")["requestBody"]
+    [(media_type, content)] = body["content"].items()
+    assert (media_type, content["schema"]["required"]) == ("multipart/form-data", ["file"])
+
+
+# --- examples ----------------------------------------------------------------------------------
+
+
+def contents(document):
+    """Yield every JSON body and answer with where it is."""
+    for name, operation in described(document):
+        body = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in body:
+            yield name, ["paths", *location(name), "requestBody"], body
+        for status, answer in operation["responses"].items():
+            if "$ref" not in answer and "application/json" in answer.get("content", {}):
+                place = ["paths", *location(name), "responses", status]
+                yield f"{name} {status}", place, answer["content"]
+    for component, answer in document["components"]["responses"].items():
+        yield component, ["components", "responses", component], answer["content"]
+
+
+def location(name):
+    method, path = name.split()
+    return path.replace("~", "~0").replace("/", "~1"), method.lower()
+
+
+def test_every_json_body_and_answer_has_examples_that_hold(document):
+    registry = Registry().with_resource(NAME, Resource(document, specification=DRAFT202012))
+    seen = 0
+    for name, place, content in contents(document):
+        pointer = "/".join([*place, "content", "application~1json", "schema"])
+        schema = {"$ref": f"{NAME}#/{pointer}".replace("{", "%7B").replace("}", "%7D")}
+        judge = Draft202012Validator(schema, registry=registry, format_checker=FormatChecker())
+        examples = content["application/json"].get("examples")
+        assert examples, name
+        for example in examples.values():
+            complaints = [error.message for error in judge.iter_errors(example["value"])]
+            assert complaints == [], (name, example)
+            seen += 1
+    assert seen > 300
+
+
+def test_a_success_with_two_shapes_has_an_example_of_each(document):
+    answer = find(document, "POST /auth/login")["responses"]["200"]["content"]["application/json"]
+    shown = {example["value"]["data"]["status"] for example in answer["examples"].values()}
+    assert shown == {"authenticated", "mfa_required"}
+
+
+@pytest.mark.parametrize("name", [name for name in BODIES if "credential" not in BODIES[name]])
+def test_the_example_of_a_body_is_read(api, document, name):
+    """It may be refused for what it asks, but not for its form."""
+    examples = find(document, name)["requestBody"]["content"]["application/json"]["examples"]
+    method, path = name.split()
+    body = json.dumps(examples["example"]["value"]).encode()
+    answer = api.call(method, re.sub(r"\{\w+\}", "1", path), body)
+    assert "invalid JSON" not in answer.json["msg"]
