@@ -20,6 +20,10 @@ WAITING = Gauge(
 )
 ACTIVE = Gauge("avatar_render_active", "Uploads being rendered.", multiprocess_mode="livesum")
 
+# A series that appears with its first count has no rate then.
+for _outcome in ("applied", "superseded", "failed"):
+    UPLOADS.labels(_outcome)
+
 _in_progress = 0
 
 

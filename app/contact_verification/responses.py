@@ -5,9 +5,10 @@ from urllib.parse import quote, urlencode
 
 from flask import Response
 
-from app.contact_verification.service import Confirmed
+from app.contact_verification.service import Confirmed, Outcome
 from app.core.runtime import Runtime
 from app.mail import service as mail
+from app.web.errors import note_failure
 
 # Pages of the frontend.
 SECURITY_PAGE = "/settings/security"
@@ -20,6 +21,8 @@ def to_frontend(rt: Runtime, confirmed: Confirmed | None, *, is_signed_in: bool)
     told = {}
     if confirmed is not None:
         told["contact_verification"] = confirmed.outcome.value
+        if confirmed.outcome in (Outcome.MISSING, Outcome.INVALID, Outcome.EXPIRED):
+            note_failure(confirmed.outcome.value)
         if confirmed.new_email is not None:
             told["email"] = confirmed.new_email
     return to_page(rt, path, told)

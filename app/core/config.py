@@ -84,6 +84,7 @@ class Config:
     secret_keys: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
+    slow_request_ms: int = 1000
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Config":
@@ -127,6 +128,7 @@ class Config:
             ),
             secret_keys=reader.secret_keys("SECRET_KEYS"),
             log_format=reader.choice("LOG_FORMAT", cls.log_format, ("text", "json")),
+            slow_request_ms=reader.integer("SLOW_REQUEST_MS", cls.slow_request_ms, 0, 3_600_000),
             log_level=reader.choice(
                 "LOG_LEVEL", cls.log_level, ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
             ),

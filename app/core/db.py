@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any, TypeVar
 
 from flask import Flask
@@ -32,6 +33,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
+from app.core import waits
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.driver_pool import DriverPool
@@ -127,9 +129,11 @@ class Database:
         self._direct = _autocommit_engine(config, poolclass=NullPool)
         self._drivers = DriverPool(self._direct, config.database_pool, POOL_PATIENCE_SECONDS)
         self._runner = Runner(self._direct.dialect, self._drivers)
+        for engine in (self.engine, self.reader, self._apart):
+            _note_waits(engine.dialect)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
-            self._write_turn = threading.Lock()
+            self._write_turn = _WriteTurn()
             for engine in (self.engine, self.reader, self._apart, self._direct):
                 event.listen(engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
@@ -292,7 +296,24 @@ class Database:
             except (OperationalError, sqlite3.OperationalError) as error:
                 if "locked" not in str(error) or self._clock.monotonic() > give_up_at:
                     raise DatabaseUnavailable from error
-                self._clock.sleep(0.0005 + 0.002 * random_fraction())
+                pause = 0.0005 + 0.002 * random_fraction()
+                self._clock.sleep(pause)
+                waits.add_database(pause)
+
+
+class _WriteTurn:
+    """The lock of the one writer that SQLite has at a time in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        began = perf_counter()
+        self._lock.acquire()
+        waits.add_database(perf_counter() - began)
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:
@@ -332,6 +353,23 @@ def _engine_options(config: Config) -> dict[str, Any]:
         defaults = POSTGRES_DEFAULTS.items()
         options["connect_args"] = {name: value for name, value in defaults if name not in named}
     return options
+
+
+def _note_waits(dialect: Any) -> None:
+    """Note how long statements, commits and new connections take, where they meet the driver."""
+
+    def noted(call: Callable[..., T]) -> Callable[..., T]:
+        def timed(*arguments: Any, **options: Any) -> T:
+            began = perf_counter()
+            try:
+                return call(*arguments, **options)
+            finally:
+                waits.add_database(perf_counter() - began)
+
+        return timed
+
+    for name in ("do_execute", "do_executemany", "do_commit", "connect"):
+        setattr(dialect, name, noted(getattr(dialect, name)))
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

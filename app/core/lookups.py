@@ -8,11 +8,13 @@ it was asked for, and nobody waits when nobody else reads.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, TypeVar
 
 from sqlalchemy import ARRAY, Select, any_, bindparam
 from sqlalchemy.orm import InstrumentedAttribute
 
+from app.core import waits
 from app.core.prepared import Prepared, Row
 
 T = TypeVar("T")
@@ -69,11 +71,14 @@ class GatheredReads:
                 self._waiting.append(call)
         if is_first:
             return self._read_then_pass_on(lambda: self._read_one(key))
+        began = perf_counter()
         try:
             call.turn.wait()
         except BaseException:
             self._leave(call)
             raise
+        finally:
+            waits.add_database(perf_counter() - began)
         if call.leads:
             self._read_then_pass_on(self._read_waiting)
         # Nobody's failure is another's: who got nothing reads for itself.

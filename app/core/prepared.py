@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 from sqlalchemy import (
@@ -26,6 +27,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
+from app.core import waits
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
@@ -171,6 +173,13 @@ class Runner:
         return count
 
     def _on_cursor(self, steps: Sequence[_Bound], outcome: Callable[[Any], Any]) -> Any:
+        began = perf_counter()
+        try:
+            return self._on_a_connection(steps, outcome)
+        finally:
+            waits.add_database(perf_counter() - began)
+
+    def _on_a_connection(self, steps: Sequence[_Bound], outcome: Callable[[Any], Any]) -> Any:
         steps = [(compiled, compiled.bound(values)) for compiled, values in steps]
         connection = self._pool.take()
         try:

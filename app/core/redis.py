@@ -1,9 +1,14 @@
 """The connection to Redis, and the channel names this service uses."""
 
+from time import perf_counter
+from typing import Any
+
 from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff
 from redis.driver_info import DriverInfo
 from redis.retry import Retry
+
+from app.core import waits
 
 SETTINGS_CHANNEL = "gatehouse:settings"
 SESSIONS_CHANNEL = "gatehouse:sessions"
@@ -18,6 +23,18 @@ ASK_SECONDS = 2
 DRIVER = DriverInfo()
 
 
+class Client(Redis):
+    """Redis, which tells requests how long they waited for it."""
+
+    def execute_command(self, *command: Any, **options: Any) -> Any:
+        """Send a command and return the answer."""
+        began = perf_counter()
+        try:
+            return super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
+        finally:
+            waits.add_redis(perf_counter() - began)
+
+
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:
     """Return a client that gives up soon: a lost Redis must not pile up requests."""
     pool = BlockingConnectionPool.from_url(
@@ -30,7 +47,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         decode_responses=True,
         driver_info=DRIVER,
     )
-    return Redis.from_pool(pool)  # which closes the pool's connections with itself
+    return Client.from_pool(pool)  # which closes the pool's connections with itself
 
 
 def connect_impatiently(url: str) -> Redis:

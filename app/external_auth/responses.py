@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response
 
 from app.contact_verification.responses import LOGIN_PAGE, to_page
+from app.core.error_codes import ErrorCode
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import digest
@@ -20,7 +21,7 @@ from app.external_auth.provider_rules import CLAIMS, FLAGS, REDACTED
 from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies
-from app.web.errors import status_of
+from app.web.errors import note_failure, status_of
 from app.web.schema import timestamp
 
 # A page of the frontend.
@@ -138,6 +139,7 @@ def cookie_name(state: str) -> str:
 def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
     """Redirect to where a sign-in leads, with the cookies of a session where there is one."""
     if isinstance(finished, MailLink):
+        note_failure(finished.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": finished.value})
     outcome, path = finished.outcome, finished.return_path
     if isinstance(outcome, EmailRequired):
@@ -160,8 +162,10 @@ def to_failure(rt: Runtime, error: Exception) -> Response:
     told = {"external_auth": "error"}
     if isinstance(error, AppError):
         log.warning("an external sign-in failed: %s (%s)", type(error).__name__, error.code)
+        note_failure(error.code.value)
         if status_of(type(error)) < HTTPStatus.INTERNAL_SERVER_ERROR:
             told["code"] = error.code.value
     else:
         log.error("an external sign-in failed", exc_info=error)
+        note_failure(ErrorCode.INTERNAL_SERVER_ERROR.value)
     return to_page(rt, LOGIN_PAGE, told)

@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 UNCONFIGURED_SENDER = "no-reply@localhost"
 
 MAILS = Counter("mails_total", "Mails that were sent, or given up.", ["outcome"])
+# A series that appears with its first count has no rate then.
+for _outcome in (MailStatus.SENT, MailStatus.FAILED):
+    MAILS.labels(_outcome)
 
 
 @dataclass(frozen=True)

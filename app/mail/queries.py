@@ -64,6 +64,14 @@ class Look(NamedTuple):
     is_any_astray: bool
 
 
+class Waiting(NamedTuple):
+    """How many mails have one status, and when the first of them was or is due."""
+
+    status: str
+    mails: int
+    first_due_at: datetime
+
+
 class Listed(NamedTuple):
     """A mail without what may hold a token."""
 
@@ -250,6 +258,14 @@ def count_unfinished(reader: Reader) -> int:
     """Return how many mails have yet to leave."""
     waiting = OutboxMail.status.in_(UNFINISHED)
     return int(reader.execute(select(func.count()).where(waiting)).scalar_one())
+
+
+def list_unsent(reader: Reader) -> list[Waiting]:
+    """Return what has yet to leave or was given up, by status."""
+    of_interest = OutboxMail.status.in_((*UNFINISHED, MailStatus.FAILED))
+    columns = OutboxMail.status, func.count(), func.min(OutboxMail.due_at)
+    statement = select(*columns).where(of_interest).group_by(OutboxMail.status)
+    return [Waiting(*row) for row in reader.execute(statement)]
 
 
 def list_newest(reader: Reader, status: str | None, most: int) -> list[Listed]:

@@ -1,14 +1,37 @@
-"""What is done to the outbox as a whole: finished mails forgotten, waiting ones re-encrypted."""
+"""The outbox as a whole: how full it is; finished mails forgotten, waiting ones re-encrypted."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core import bulk
 from app.core.runtime import Runtime
 from app.mail import payload, queries
+from app.mail.models import MailStatus
 
 KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Outbox:
+    """How many mails there are by status, and for how many seconds one has been due by now."""
+
+    counts: dict[MailStatus, int]
+    longest_due_seconds: float
+
+
+def outbox(rt: Runtime, connection: Connection) -> Outbox:
+    """Return how full the outbox is of mails that have yet to leave or were given up."""
+    found = {MailStatus(row.status): row for row in queries.list_unsent(connection)}
+    counts = {
+        status: found[status].mails if status in found else 0
+        for status in (MailStatus.QUEUED, MailStatus.SENDING, MailStatus.FAILED)
+    }
+    waiting = found.get(MailStatus.QUEUED)
+    due = (rt.clock.now() - waiting.first_due_at).total_seconds() if waiting else 0.0
+    return Outbox(counts, max(0.0, due))
 
 
 def delete_finished(rt: Runtime) -> int:

@@ -12,6 +12,7 @@ from flask import (
 from flask.typing import ResponseReturnValue
 
 from app.operations import reference, service
+from app.operations.dependencies import Dependencies
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing
 from app.operations.schemas import FrontendConfigData, HealthData, OpenApiData, ReadyData
 from app.web import metrics
@@ -45,7 +46,7 @@ def ready() -> ResponseReturnValue:
 @answers_raw("text/plain")
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
-    return metrics.exposition()
+    return metrics.exposition(Dependencies(runtime()))
 
 
 @docs.get("/public/frontend-config")

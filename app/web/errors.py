@@ -1,6 +1,7 @@
 """Error kind to HTTP status, and the handlers that put every failure into the envelope."""
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from flask import Flask, Response, request
@@ -67,9 +68,20 @@ def install(app: Flask) -> None:
     app.register_error_handler(Exception, _unexpected)
 
 
+def note_failure(code: str) -> None:
+    """Have this request counted as one that failed, whatever its status is."""
+    request.environ[FAILURE_CODE] = code
+
+
+def _refusal(
+    code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    note_failure(code.value)
+    return fail(code, message, status, headers)
+
+
 def _app_error(error: AppError) -> Response:
     status = status_of(type(error))
-    request.environ[FAILURE_CODE] = error.code.value
     headers = {}
     retry_after = error.retry_after
     if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -78,7 +90,7 @@ def _app_error(error: AppError) -> Response:
         headers["Retry-After"] = str(retry_after)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = REALM  # RFC 9110 §15.5.2
-    return fail(error.code, error.public_message, status, headers)
+    return _refusal(error.code, error.public_message, status, headers)
 
 
 def _framework_error(error: HTTPException) -> Response:
@@ -87,13 +99,13 @@ def _framework_error(error: HTTPException) -> Response:
         return _app_error(TooLarge())
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.NOT_FOUND:
-        return fail(ErrorCode.ENDPOINT_NOT_FOUND, "There is no such endpoint.", status)
+        return _refusal(ErrorCode.ENDPOINT_NOT_FOUND, "There is no such endpoint.", status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = {name: value for name, value in error.get_headers() if name == "Allow"}
         message = "The endpoint does not take this method."
-        return fail(ErrorCode.ENDPOINT_NOT_FOUND, message, status, allowed)
+        return _refusal(ErrorCode.ENDPOINT_NOT_FOUND, message, status, allowed)
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return fail(ErrorCode.BAD_REQUEST, error.description or "Bad request.", status)
+        return _refusal(ErrorCode.BAD_REQUEST, error.description or "Bad request.", status)
     return _unexpected(error)
 
 
@@ -111,4 +123,4 @@ def _database_error(error: Exception) -> Response:
 def _unexpected(error: Exception) -> Response:
     log.error("unexpected failure", exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    return fail(ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error", status)
+    return _refusal(ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error", status)

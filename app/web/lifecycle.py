@@ -4,6 +4,8 @@ A WSGI layer around Flask, because it runs for every request and costs a third o
 costs in Flask's hooks.
 """
 
+import logging
+import math
 import re
 from collections.abc import Iterable
 from time import perf_counter
@@ -11,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, request
 
+from app.core import waits
 from app.core.logs import AccessLog, request_fields
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
+from app.core.waits import Waits
 from app.web import metrics, peer
 from app.web.errors import FAILURE_CODE
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 access_log = AccessLog()
+slow_log = logging.getLogger("gatehouse.slow")
 
 SECURITY_HEADERS = (
     ("X-Frame-Options", "SAMEORIGIN"),
@@ -38,6 +43,7 @@ class Lifecycle:
     def __init__(self, wsgi_app: "WSGIApplication", rt: Runtime) -> None:
         self._wsgi_app = wsgi_app
         self._clock = rt.clock
+        self._slow_seconds = rt.config.slow_request_ms / 1000 or math.inf
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -47,6 +53,7 @@ class Lifecycle:
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})
+        waits.current.set(waited := Waits())
 
         def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
             given = {name for name, _ in headers}
@@ -55,7 +62,10 @@ class Lifecycle:
             headers.append(("X-Request-ID", request_id))
             if environ["PATH_INFO"].startswith(API_PREFIX) and "Cache-Control" not in given:
                 headers.append(("Cache-Control", "no-store"))
-            _tell(int(status[:3]), perf_counter() - began)
+            number, seconds = int(status[:3]), perf_counter() - began
+            _tell(number, seconds)
+            if seconds >= self._slow_seconds:
+                _tell_slow(number, seconds, waited)
             return start_response(status, headers, *exc_info)  # type: ignore[arg-type]
 
         return self._wsgi_app(environ, finish)  # type: ignore[arg-type]
@@ -77,3 +87,24 @@ def _tell(status: int, seconds: float) -> None:
     elif rule is None:
         path = TOKEN_LIKE.sub("...", path)
     access_log.write(method, path, status, seconds, peer.client_address())
+
+
+def _tell_slow(status: int, seconds: float, waited: Waits) -> None:
+    """Write the line of a request that was slow to be answered, under its route's pattern.
+
+    A stream's answer begins at once, so how long it lasts does not count.
+    """
+    route = request.url_rule.rule if request.url_rule else "unmatched"
+    fields = {
+        "method": request.method,
+        "route": route,
+        "status": status,
+        "duration_ms": round(seconds * 1000, 1),
+        "database_ms": round(waited.database * 1000, 1),
+        "redis_ms": round(waited.redis * 1000, 1),
+    }
+    message = (
+        "slow: %(method)s %(route)s %(status)s %(duration_ms)s ms,"
+        " %(database_ms)s ms of it for the database, %(redis_ms)s ms for Redis"
+    )
+    slow_log.warning(message, fields, extra=fields)

@@ -221,3 +221,14 @@ def test_a_cut_in_the_middle_of_a_second_step_uses_up_no_code(
     rt.database.close()
     verify(api, flow_token, enabled.app.code()).ok()
     assert len(api.get("/auth/sessions").ok()) == 1
+
+
+def test_the_metrics_are_told_and_tell_it(database, api):
+    database.lose()
+    text = api.get("/health/metrics").text
+    assert 'dependency_up{dependency="database"} 0.0' in text
+    assert 'dependency_up{dependency="redis"} 1.0' in text
+    assert 'dependency_response_seconds{dependency="database"}' not in text
+    assert "mail_outbox_mails{" not in text
+    database.restore()
+    assert 'dependency_up{dependency="database"} 1.0' in api.get("/health/metrics").text

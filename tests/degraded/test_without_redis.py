@@ -226,3 +226,10 @@ def test_redis_coming_back_is_noticed(make_app, clock):
     clock.advance(seconds=1)
     api.post("/auth/check").ok()
     api.post("/auth/check").fails(429, "rate_limited")
+
+
+def test_the_metrics_are_told_and_tell_it(api):
+    text = api.get("/health/metrics").text
+    assert 'dependency_up{dependency="database"} 1.0' in text
+    assert 'dependency_up{dependency="redis"} 0.0' in text
+    assert 'dependency_response_seconds{dependency="redis"}' not in text

@@ -1,0 +1,70 @@
+"""Metrics that are looked up when somebody asks: database, Redis, outbox.
+
+What is asked answers or gives up within seconds, and the answer is complete without it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.runtime import Runtime
+from app.mail import upkeep as mail
+from app.mail.upkeep import Outbox
+
+T = TypeVar("T")
+
+
+class Dependencies(Collector):
+    """What the service stands on, as this worker finds it."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        self._up = GaugeMetricFamily(
+            "dependency_up", "1 when it answered just now, else 0.", labels=["dependency"]
+        )
+        self._seconds = GaugeMetricFamily(
+            "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
+        )
+
+    def collect(self) -> Iterable[Metric]:
+        """Ask database and Redis; what does not answer has no response time."""
+        outbox = self._asked("database", self._outbox, SQLAlchemyError)
+        self._asked("redis", self._rt.impatient_redis.ping, RedisError)
+        yield self._up
+        yield self._seconds
+        if outbox is not None:
+            yield from _told(outbox)
+
+    def _outbox(self) -> Outbox:
+        with self._rt.reading() as connection:
+            return mail.outbox(self._rt, connection)
+
+    def _asked(self, name: str, ask: Callable[[], T], failure: type[Exception]) -> T | None:
+        began = self._rt.clock.monotonic()
+        try:
+            answer = ask()
+        except failure:
+            self._up.add_metric([name], 0)
+            return None
+        self._up.add_metric([name], 1)
+        self._seconds.add_metric([name], self._rt.clock.monotonic() - began)
+        return answer
+
+
+def _told(outbox: Outbox) -> Iterable[Metric]:
+    mails = GaugeMetricFamily(
+        "mail_outbox_mails", "Mails that have yet to leave or were given up.", labels=["status"]
+    )
+    for status, count in outbox.counts.items():
+        mails.add_metric([status], count)
+    yield mails
+    yield GaugeMetricFamily(
+        "mail_outbox_due_seconds",
+        "For how long a mail has been due that nobody sends.",
+        value=outbox.longest_due_seconds,
+    )
