@@ -8,11 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import procs
-from bench.api import Unexpected
 from bench.lab import Lab, Options, Scenario, say, show
 from bench.report import Report
 from bench.scenarios import SCENARIOS
-from bench.servers import NotStarted
 
 DATABASES = ("sqlite", "postgres")
 SCALE_USERS = 1_000_000
@@ -70,7 +68,7 @@ def _measure_one(lab: Lab, database: str, scenario: Scenario, report: Report) ->
         for row in scenario.measure(lab, database, scenario):
             report.rows.append(row)
             show(row)
-    except (NotStarted, Unexpected, RuntimeError, OSError) as error:
+    except Exception as error:
         say(f"{scenario.name} on {database}: {error}")
         reason = str(error).strip().splitlines()[-1]
         report.errors.append(f"{scenario.name} on {database}: {reason}")

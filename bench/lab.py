@@ -9,8 +9,9 @@ from functools import cached_property
 
 from bench import accounts, load, procs
 from bench.load import Job, Request, Run, render
+from bench.peers.servers import Peer
 from bench.report import Figure, Row, Target
-from bench.servers import Bare, Gunicorn, Postgres, Service
+from bench.servers import Bare, Postgres, Running, Service
 
 BARE_REQUEST = Request("bare", render("GET", "/"), 200, '"hello"')
 
@@ -60,13 +61,19 @@ class Lab:
         postgres = self.postgres if database == "postgres" else None
         return Service(stack, postgres, f"bench{self._databases}", **env)
 
+    def start_peer(self, stack: ExitStack, peer: Peer, database: str) -> Running:
+        """Start a peer that lives as long as `stack`."""
+        self._databases += 1
+        postgres = self.postgres if database == "postgres" else None
+        return peer.start(stack, postgres, f"bench{self._databases}")
+
     @contextmanager
     def fresh(self, database: str, **env: str) -> Iterator[Service]:
         """Run a service of one's own inside the block."""
         with ExitStack() as stack:
             yield self.start(stack, database, **env)
 
-    def measure(self, server: Bare | Service, job: Job) -> Run:
+    def measure(self, server: Running, job: Job) -> Run:
         """Run `job` against `server` once the machine is quiet."""
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
         run = load.run(job, server.parts)
@@ -75,7 +82,7 @@ class Lab:
             say(server.server.log.read_text()[-2000:])
         return run
 
-    def job(self, server: Gunicorn, clients: int, requests: Sequence[Request]) -> Job:
+    def job(self, server: Running, clients: int, requests: Sequence[Request]) -> Job:
         """Return a job of the usual length."""
         return Job(server.port, clients, self.options.duration, requests)
 
