@@ -26,6 +26,11 @@ class Options:
     noise: float
     wait: float
     scale: int
+    divisor: int = 1
+
+    def count(self, usual: int) -> int:
+        """Return how many of something to take: fewer for a quick look."""
+        return max(1, usual // self.divisor)
 
 
 @dataclass
@@ -60,6 +65,17 @@ class Lab:
         self._databases += 1
         postgres = self.postgres if database == "postgres" else None
         return Service(stack, postgres, f"bench{self._databases}", **env)
+
+    def forget_dead(self) -> None:
+        """Forget servers that have ended, so that what comes next starts them anew."""
+        for database, service in list(self._services.items()):
+            if not service.is_running:
+                del self._services[database]
+        if "bare" in self.__dict__ and not self.bare.is_running:
+            del self.bare
+        if "postgres" in self.__dict__ and self.postgres.server.process.poll() is not None:
+            del self.postgres
+            self._services.pop("postgres", None)
 
     def start_peer(self, stack: ExitStack, peer: Peer, database: str) -> Running:
         """Start a peer that lives as long as `stack`."""
@@ -108,6 +124,7 @@ class Scenario:
     targets: dict[str, Target] = field(default_factory=dict)
     databases: tuple[str, ...] = ("sqlite", "postgres")
     only_by_name: bool = False
+    runs_last: bool = False
 
     def figure(self, name: str, value: float, unit: str = "") -> Figure:
         """Return a figure with this scenario's target for it."""
@@ -117,6 +134,15 @@ class Scenario:
         """Return the median of the ratios of runs that belong together."""
         ratios = [a / b if b else float("nan") for a, b in zip(over, under, strict=True)]
         return self.figure(name, statistics.median(ratios))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Scenarios of one area, and the number of the issue that names their targets."""
+
+    title: str
+    scenarios: tuple[Scenario, ...]
+    issue: int | None = None
 
 
 def say(text: str) -> None:

@@ -74,6 +74,7 @@ class Row:
     clients: int | str = NOTHING
     runs: Sequence[Run] = ()
     figures: list[Figure] = field(default_factory=list)
+    part_of: str = ""
 
     @property
     def failed(self) -> int:
@@ -97,17 +98,22 @@ class Report:
     machine: str
     options: str
     noise_limit: float
+    databases: Sequence[str]
     rows: list[Row] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
+    def is_noisy(self, row: Row) -> bool:
+        """Whether other programs took too much of the machine during a run."""
+        return row.foreign_cores > self.noise_limit
+
     def markdown(self) -> str:
-        """Return the report as a Markdown text."""
+        """Return all rows as a Markdown text."""
         lines = [f"Machine: {self.machine}.", f"Options: `{self.options}`.", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(self._cells(row)) + " |" for row in self.rows]
-        lines += ["", *(f"- not measured: {error}" for error in self.errors)]
+        lines += ["", *(f"- not measured: {error}" for error in self.errors), ""]
         missed = [row for row in self.rows if any(f.verdict == "no" for f in row.figures)]
-        noisy = sum(row.foreign_cores > self.noise_limit for row in self.rows)
+        noisy = sum(self.is_noisy(row) for row in self.rows)
         sent = sum(run.sent for row in self.rows for run in row.runs)
         failed = sum(row.failed for row in self.rows)
         lines.append(f"Requests: {sent:,}, every answer checked, {failed:,} wrong or missing.")
@@ -121,7 +127,7 @@ class Report:
 
     def _cells(self, row: Row) -> list[str]:
         figures = sorted(row.figures, key=lambda figure: figure.target is None)
-        noisy = " noisy" if row.foreign_cores > self.noise_limit else ""
+        noisy = " noisy" if self.is_noisy(row) else ""
         return [
             row.scenario,
             row.database,
@@ -146,6 +152,7 @@ class Report:
             "rows": [
                 {
                     "scenario": row.scenario,
+                    "part_of": row.part_of,
                     "database": row.database,
                     "clients": row.clients,
                     "failed": row.failed,

@@ -155,6 +155,11 @@ class Running:
         self.parts = {"server": self.server.pid}
         self._wait(health)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the root of its processes is there."""
+        return self.server.process.poll() is None
+
     def _wait(self, path: str) -> None:
         end = monotonic() + START_SECONDS
         while True:

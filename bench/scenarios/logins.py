@@ -38,7 +38,7 @@ def login_job(lab: Lab, service: Service, clients: int, numbers: Sequence[int]) 
 
 def _login(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     service = lab.service(database)
-    for clients in lab.options.clients:
+    for clients in sorted({*lab.options.clients, SATURATING_CLIENTS}):
         pure, runs = [], []
         for _ in range(lab.options.repeats):
             rate, foreign = pure_argon2id(lab, service)
@@ -111,7 +111,7 @@ def _login_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     """Fail to log in in three ways, in turn; every request meets another account."""
     service = lab.service(database)
     requests = []
-    for n in range(TIMING_REQUESTS):
+    for n in range(lab.options.count(TIMING_REQUESTS)):
         requests += [
             _refused("unknown", f"nobody{n}"),
             _refused("wrong password", username(accounts.WRONG_PASSWORD[n])),

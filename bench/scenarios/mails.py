@@ -86,11 +86,11 @@ def _mail_drain(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         sink.use(service)
         service.server.stop()  # its workers would drain, too
         idle = _flush(service, sink, 0, cores[:1])
-        runs = []
+        runs, mails = [], lab.options.count(DRAINED_MAILS)
         for _ in range(lab.options.repeats):
-            outbox.fill(service, DRAINED_MAILS)
+            outbox.fill(service, mails)
             procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
-            run = _flush(service, sink, DRAINED_MAILS, cores[:1])
+            run = _flush(service, sink, mails, cores[:1])
             run.cpu = {part: used - idle.cpu[part] for part, used in run.cpu.items()}
             runs.append(run)
             outbox.clear(service)
@@ -193,7 +193,7 @@ def _mail_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         accounts.deactivate(service, accounts.NOT_ACTIVATED)
         for name, path, field, numbers in flows:
             requests = []
-            for n in range(TIMING_REQUESTS):
+            for n in range(lab.options.count(TIMING_REQUESTS)):
                 for kind, user in ("existing", username(numbers[n])), ("unknown", f"nobody{n}"):
                     raw = render("POST", path, {field: email(user)})
                     requests.append(Request(kind, raw, 200, '"message"'))

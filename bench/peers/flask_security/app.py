@@ -66,11 +66,11 @@ class WebAuthn(db.Model, models.FsWebAuthnMixin):
     """As the library wants it."""
 
 
-class RefreshTracker(db.Model, models.FsRefreshTrackerMixin):
+class FsRefreshTracker(db.Model, models.FsRefreshTrackerMixin):
     """As the library wants it."""
 
 
-security = Security(app, SQLAlchemyUserDatastore(db, User, Role, WebAuthn, RefreshTracker))
+security = Security(app, SQLAlchemyUserDatastore(db, User, Role, WebAuthn, FsRefreshTracker))
 
 
 def _write_ahead(connection: Any, _: Any) -> None:
