@@ -85,8 +85,11 @@ def _measure_one(lab: Lab, database: str, scenario: Scenario, report: Report) ->
     """Measure one scenario; whatever its failure, it is reported and does not stop the others."""
     try:
         with _time_limit(LONGEST_SCENARIO_SECONDS):
+            before = procs.sample()
             for row in scenario.measure(lab, database, scenario):
-                row.part_of = scenario.name
+                row.part_of, after = scenario.name, procs.sample()
+                row.foreign_beside = procs.foreign_load(before, after)
+                before = after
                 report.rows.append(row)
                 show(row)
     except Exception as error:

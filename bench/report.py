@@ -75,6 +75,7 @@ class Row:
     runs: Sequence[Run] = ()
     figures: list[Figure] = field(default_factory=list)
     part_of: str = ""
+    foreign_beside: float = 0.0
 
     @property
     def failed(self) -> int:
@@ -83,8 +84,8 @@ class Row:
 
     @property
     def foreign_cores(self) -> float:
-        """The most CPU that other programs used during a run."""
-        return max((run.foreign_cores for run in self.runs), default=0.0)
+        """The most CPU that other programs used during a run; without runs, all the while."""
+        return max((run.foreign_cores for run in self.runs), default=self.foreign_beside)
 
     def of(self, value: Callable[[Run], float]) -> float:
         """Return the median of a value over the runs."""
@@ -137,7 +138,7 @@ class Report:
             "; ".join(str(figure.target) for figure in figures if figure.target) or NOTHING,
             _verdict(row),
             f"{row.failed:,}/{sum(run.sent for run in row.runs):,}" if row.runs else NOTHING,
-            f"{row.foreign_cores:.2f}{noisy}" if row.runs else NOTHING,
+            f"{row.foreign_cores:.2f}{noisy}",
         ]
 
     def save(self, path: Path) -> None:

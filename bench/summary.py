@@ -1,6 +1,6 @@
 """The short form of a report: figures with a target by issue, and the peers beside the service."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.lab import Group, Scenario
@@ -115,30 +115,19 @@ def _by_issue(groups: Sequence[Group], lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _lines(group: Group, chosen: Sequence[Scenario], report: Report) -> Iterator[Line]:
-    if group.issue is None:
-        return
+    """Return a group's targets; those of which nothing was found come without values."""
     for scenario in group.scenarios:
-        if scenario not in chosen:
+        databases = [d for d in report.databases if d in scenario.databases]
+        if group.issue is None or scenario not in chosen or not databases:
             continue
         rows = [row for row in report.rows if row.part_of == scenario.name]
-        found = {(row.scenario, f.name): f for row in rows for f in row.figures if f.target}
-        for (label, name), figure in found.items():
-            values = {
-                database: list(_values(rows, label, name, database, report))
-                for database in scenario.databases
-                if database in report.databases
-            }
-            unit = f", {figure.unit}" if figure.unit else ""
-            clients = _clients([v for some in values.values() for v in some])
-            if figure.target:
-                yield Line(group.issue, f"{label}: {name}{unit}{clients}", figure.target, values)
-        names = {name for _, name in found}
-        for name in (name for name in scenario.targets if name not in names):
-            nothing: dict[str, list[Value]] = {
-                database: [] for database in scenario.databases if database in report.databases
-            }
-            if nothing:
-                yield Line(group.issue, f"{scenario.name}: {name}", scenario.targets[name], nothing)
+        found = {(row.scenario, f.name): f.unit for row in rows for f in row.figures if f.target}
+        missing = scenario.targets.keys() - {name for _, name in found}
+        found |= {(scenario.name, n): "" for n in scenario.targets if n in missing}
+        for (label, name), unit in found.items():
+            values = {d: list(_values(rows, label, name, d, report)) for d in databases}
+            text = f"{label}: {name}{unit and ', ' + unit}{_clients(values)}"
+            yield Line(group.issue, text, scenario.targets[name], values)
 
 
 def _values(
@@ -151,9 +140,9 @@ def _values(
                     yield Value(row, figure, report.is_noisy(row))
 
 
-def _clients(values: Sequence[Value]) -> str:
+def _clients(values: Mapping[str, Sequence[Value]]) -> str:
     """Return the numbers of clients if the values differ in them."""
-    clients = list(dict.fromkeys(value.row.clients for value in values))
+    clients = list(dict.fromkeys(value.row.clients for some in values.values() for value in some))
     return f", {' / '.join(map(str, clients))} clients" if len(clients) > 1 else ""
 
 

@@ -37,6 +37,8 @@ WARMUP_SECONDS = 4.0
 SETTINGS_SECONDS = 1.0
 DRAINED_MAILS = 3000
 WAITING_MAILS = 100_000
+# As many as a short run cannot outlast, however short the look.
+FEWEST_WAITING_MAILS = 30_000
 ME_CLIENTS = 16
 LONGEST_WAIT_FOR_MAIL = 60.0
 
@@ -156,8 +158,9 @@ def _me_during_mails(lab: Lab, database: str, scenario: Scenario) -> Iterator[Ro
 
 def _while_filling(lab: Lab, service: Service, job: Job) -> tuple[Run, float]:
     """Measure while another process queues mails; return the run and the mails per second."""
+    mails = max(lab.options.count(WAITING_MAILS), FEWEST_WAITING_MAILS)
     procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
-    with outbox.being_filled(service, WAITING_MAILS) as filling:
+    with outbox.being_filled(service, mails) as filling:
         before, began = outbox.length(service), monotonic()
         run = load.run(job, service.parts)
         rate = (outbox.length(service) - before) / (monotonic() - began)
