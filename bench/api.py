@@ -2,11 +2,12 @@
 
 import http.client
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 PASSWORD = "correct horse battery staple"
@@ -34,11 +35,18 @@ class Api:
         self._log = log
 
     def call(
-        self, method: str, path: str, body: Any = None, cookies: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        cookies: dict[str, str] | None = None,
+        more_headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Answer:
         """Send one request and return its answer, whatever it is."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=180)
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = dict(more_headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         if cookies:
             headers["Cookie"] = cookie_header(cookies)
         content = None if body is None else json.dumps(body)
@@ -56,12 +64,12 @@ class Api:
     def setup(self, username: str) -> None:
         """Create the first administrator."""
         account = {"username": username, "email": email(username), "password": PASSWORD}
-        self._require(self.call("POST", "/api/v1/auth/setup", account), 201)
+        self.require(self.call("POST", "/api/v1/auth/setup", account), 201)
 
     def login(self, username: str) -> dict[str, str]:
         """Sign in and return the cookies."""
         answer = self.call("POST", "/api/v1/auth/login", credentials(username))
-        self._require(answer, 200)
+        self.require(answer, 200)
         return answer.cookies
 
     def login_all(self, usernames: Iterable[str]) -> list[dict[str, str]]:
@@ -69,7 +77,11 @@ class Api:
         with ThreadPoolExecutor(LOGINS_AT_ONCE) as pool:
             return list(pool.map(self.login, usernames))
 
-    def _require(self, answer: Answer, status: int) -> None:
+    def require(self, answer: Answer, status: int) -> None:
+        """Insist on a status.
+
+        Raises: Unexpected.
+        """
         if answer.status != status:
             log = self._log.read_text()[-3000:] if answer.status >= 500 else ""
             raise Unexpected(f"{log}status {answer.status} instead of {status}: {answer.body}")

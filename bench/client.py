@@ -1,7 +1,7 @@
 """The load generator, run as a process of its own: `python -m bench.client < job.json`.
 
 One thread, one epoll, keep-alive connections in a closed loop. It parses just enough of every
-answer to check it: status line, Content-Length and a substring of the body. Standard library only.
+answer to check it: status line, length and a substring of the body. Standard library only.
 
 Protocol on standard output: a line `begin` when the measured window starts, `end` when it is over,
 then one line of JSON. An answer counts for the rate when it arrives inside the window; its latency
@@ -25,6 +25,8 @@ from typing import Any
 DRAIN_SECONDS = 30.0
 RECEIVE_BYTES = 65536
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+LAST_CHUNK = b"\r\n0\r\n\r\n"
 CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
@@ -41,11 +43,11 @@ class Request:
 
 
 class Connection:
-    """One client: its socket, the request on the way and, in a chain, its own cookies."""
+    """One client: its socket, the request on the way and, in a chain, its own tokens."""
 
     __slots__ = ("chain", "parts", "request", "sock", "started")
 
-    def __init__(self, chain: "Chain | None") -> None:
+    def __init__(self, chain: "Chain | BodyChain | None") -> None:
         self.sock: socket.socket | None = None
         self.request: Request | None = None
         self.started = 0.0
@@ -70,12 +72,36 @@ class Chain:
         self._request.raw = self._template.replace("@@COOKIES@@", cookie).encode()
         return self._request
 
-    def learn(self, head: bytes) -> bool:
+    def learn(self, data: bytes, head_end: int) -> bool:
         """Take the new cookies out of an answer's head; False if one was not renewed."""
-        fresh = {name.decode(): value.decode() for name, value in self._set_cookie.findall(head)}
+        found = self._set_cookie.findall(data, 0, head_end)
+        fresh = {name.decode(): value.decode() for name, value in found}
         renewed = all(fresh.get(name, old) != old for name, old in self._cookies.items())
         self._cookies |= fresh
         return renewed and len(fresh) == len(self._cookies)
+
+
+class BodyChain:
+    """The same for a token that stands in the bodies, in a field of one name."""
+
+    def __init__(self, template: dict[str, Any], tokens: dict[str, str]) -> None:
+        ((name, self._token),) = tokens.items()
+        self._request = Request(**template)
+        self._head, _, self._body = template["raw"].partition("\r\n\r\n")
+        self._field = re.compile(rf'"{re.escape(name)}" *: *"([^"]+)"'.encode())
+
+    def render(self) -> Request:
+        """Return the next request with the newest token."""
+        body = self._body.replace("@@TOKEN@@", self._token)
+        head = re.sub(r"(?<=\r\nContent-Length: )\d+", str(len(body)), self._head)
+        self._request.raw = f"{head}\r\n\r\n{body}".encode()
+        return self._request
+
+    def learn(self, data: bytes, head_end: int) -> bool:
+        """Take the new token out of an answer's body; False if it was not renewed."""
+        found = self._field.search(data, head_end)
+        old, self._token = self._token, found[1].decode() if found else self._token
+        return self._token != old
 
 
 class Tally:
@@ -106,7 +132,8 @@ class Generator:
         self._by_fd: dict[int, Connection] = {}
         self._requests: Iterator[Request] = itertools.cycle(Request(**r) for r in job["requests"])
         chains = job["chains"] or [None] * job["clients"]
-        self._connections = [Connection(c and Chain(job["template"], c)) for c in chains]
+        kind = BodyChain if job["chained_by"] == "body" else Chain
+        self._connections = [Connection(c and kind(job["template"], c)) for c in chains]
         self._sending = True
         self._counting = False
         self.tally = Tally()
@@ -179,10 +206,14 @@ class Generator:
             data = connection.parts + data
         head_end = data.find(b"\r\n\r\n")
         length = head_end > 0 and LENGTH.search(data, 0, head_end)
-        if not length or len(data) < head_end + 4 + int(length[1]):
-            connection.parts = data
-            return None
-        return self._answered(connection, data, head_end)
+        if length:
+            is_whole = len(data) >= head_end + 4 + int(length[1])
+        else:
+            is_whole = head_end > 0 and _is_whole_in_chunks(data, head_end)
+        if is_whole:
+            return self._answered(connection, data, head_end)
+        connection.parts = data
+        return None
 
     def _answered(self, connection: Connection, data: bytes, head_end: int) -> None:
         request, tally = connection.request, self.tally
@@ -193,8 +224,8 @@ class Generator:
             tally.fail("status", data)
         elif data.find(request.expect, head_end) < 0:
             tally.fail("body", data)
-        elif connection.chain and not connection.chain.learn(data[:head_end]):
-            tally.fail("cookies not renewed", data)
+        elif connection.chain and not connection.chain.learn(data, head_end):
+            tally.fail("tokens not renewed", data)
         else:
             tally.counted += self._counting
             if self._counting or not self._sending:
@@ -208,6 +239,11 @@ class Generator:
             self.tally.fail(reason)
         self._connect(connection)
         self._send(connection)
+
+
+def _is_whole_in_chunks(data: bytes, head_end: int) -> bool:
+    """Tell whether the last chunk is there; no answer's text contains what ends one."""
+    return data.endswith(LAST_CHUNK) and CHUNKED.search(data, 0, head_end) is not None
 
 
 def _cpu_seconds() -> float:

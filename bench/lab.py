@@ -9,8 +9,9 @@ from functools import cached_property
 
 from bench import accounts, load, procs
 from bench.load import Job, Request, Run, render
+from bench.peers.servers import Peer
 from bench.report import Figure, Row, Target
-from bench.servers import Bare, Gunicorn, Postgres, Service
+from bench.servers import Bare, Postgres, Running, Service
 
 BARE_REQUEST = Request("bare", render("GET", "/"), 200, '"hello"')
 
@@ -25,6 +26,11 @@ class Options:
     noise: float
     wait: float
     scale: int
+    divisor: int = 1
+
+    def count(self, usual: int) -> int:
+        """Return how many of something to take: fewer for a quick look."""
+        return max(1, usual // self.divisor)
 
 
 @dataclass
@@ -60,13 +66,30 @@ class Lab:
         postgres = self.postgres if database == "postgres" else None
         return Service(stack, postgres, f"bench{self._databases}", **env)
 
+    def forget_dead(self) -> None:
+        """Forget servers that have ended, so that what comes next starts them anew."""
+        for database, service in list(self._services.items()):
+            if not service.is_running:
+                del self._services[database]
+        if "bare" in self.__dict__ and not self.bare.is_running:
+            del self.bare
+        if "postgres" in self.__dict__ and self.postgres.server.process.poll() is not None:
+            del self.postgres
+            self._services.pop("postgres", None)
+
+    def start_peer(self, stack: ExitStack, peer: Peer, database: str) -> Running:
+        """Start a peer that lives as long as `stack`."""
+        self._databases += 1
+        postgres = self.postgres if database == "postgres" else None
+        return peer.start(stack, postgres, f"bench{self._databases}")
+
     @contextmanager
     def fresh(self, database: str, **env: str) -> Iterator[Service]:
         """Run a service of one's own inside the block."""
         with ExitStack() as stack:
             yield self.start(stack, database, **env)
 
-    def measure(self, server: Bare | Service, job: Job) -> Run:
+    def measure(self, server: Running, job: Job) -> Run:
         """Run `job` against `server` once the machine is quiet."""
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
         run = load.run(job, server.parts)
@@ -75,7 +98,7 @@ class Lab:
             say(server.server.log.read_text()[-2000:])
         return run
 
-    def job(self, server: Gunicorn, clients: int, requests: Sequence[Request]) -> Job:
+    def job(self, server: Running, clients: int, requests: Sequence[Request]) -> Job:
         """Return a job of the usual length."""
         return Job(server.port, clients, self.options.duration, requests)
 
@@ -101,6 +124,7 @@ class Scenario:
     targets: dict[str, Target] = field(default_factory=dict)
     databases: tuple[str, ...] = ("sqlite", "postgres")
     only_by_name: bool = False
+    runs_last: bool = False
 
     def figure(self, name: str, value: float, unit: str = "") -> Figure:
         """Return a figure with this scenario's target for it."""
@@ -110,6 +134,15 @@ class Scenario:
         """Return the median of the ratios of runs that belong together."""
         ratios = [a / b if b else float("nan") for a, b in zip(over, under, strict=True)]
         return self.figure(name, statistics.median(ratios))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Scenarios of one area, and the number of the issue that names their targets."""
+
+    title: str
+    scenarios: tuple[Scenario, ...]
+    issue: int | None = None
 
 
 def say(text: str) -> None:

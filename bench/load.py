@@ -41,7 +41,8 @@ class Job:
     """What the load generator is told; the requests go round over all clients.
 
     With `chains` each client has its own cookies, put into `template` at @@COOKIES@@ and renewed by
-    every answer. `limit` ends the run after so many requests.
+    every answer; with `chained_by` "body" it has one field of the answers' bodies instead, put into
+    the request's body at @@TOKEN@@. `limit` ends the run after so many requests.
     """
 
     port: int
@@ -50,6 +51,7 @@ class Job:
     requests: Sequence[Request] = ()
     template: Request | None = None
     chains: Sequence[dict[str, str]] | None = None
+    chained_by: str = "cookies"
     limit: int | None = None
     warmup: float = 0.4
     host: str = "127.0.0.1"

@@ -74,6 +74,8 @@ class Row:
     clients: int | str = NOTHING
     runs: Sequence[Run] = ()
     figures: list[Figure] = field(default_factory=list)
+    part_of: str = ""
+    foreign_beside: float = 0.0
 
     @property
     def failed(self) -> int:
@@ -82,8 +84,8 @@ class Row:
 
     @property
     def foreign_cores(self) -> float:
-        """The most CPU that other programs used during a run."""
-        return max((run.foreign_cores for run in self.runs), default=0.0)
+        """The most CPU that other programs used during a run; without runs, all the while."""
+        return max((run.foreign_cores for run in self.runs), default=self.foreign_beside)
 
     def of(self, value: Callable[[Run], float]) -> float:
         """Return the median of a value over the runs."""
@@ -97,17 +99,22 @@ class Report:
     machine: str
     options: str
     noise_limit: float
+    databases: Sequence[str]
     rows: list[Row] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
+    def is_noisy(self, row: Row) -> bool:
+        """Whether other programs took too much of the machine during a run."""
+        return row.foreign_cores > self.noise_limit
+
     def markdown(self) -> str:
-        """Return the report as a Markdown text."""
+        """Return all rows as a Markdown text."""
         lines = [f"Machine: {self.machine}.", f"Options: `{self.options}`.", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(self._cells(row)) + " |" for row in self.rows]
-        lines += ["", *(f"- not measured: {error}" for error in self.errors)]
+        lines += ["", *(f"- not measured: {error}" for error in self.errors), ""]
         missed = [row for row in self.rows if any(f.verdict == "no" for f in row.figures)]
-        noisy = sum(row.foreign_cores > self.noise_limit for row in self.rows)
+        noisy = sum(self.is_noisy(row) for row in self.rows)
         sent = sum(run.sent for row in self.rows for run in row.runs)
         failed = sum(row.failed for row in self.rows)
         lines.append(f"Requests: {sent:,}, every answer checked, {failed:,} wrong or missing.")
@@ -121,7 +128,7 @@ class Report:
 
     def _cells(self, row: Row) -> list[str]:
         figures = sorted(row.figures, key=lambda figure: figure.target is None)
-        noisy = " noisy" if row.foreign_cores > self.noise_limit else ""
+        noisy = " noisy" if self.is_noisy(row) else ""
         return [
             row.scenario,
             row.database,
@@ -131,7 +138,7 @@ class Report:
             "; ".join(str(figure.target) for figure in figures if figure.target) or NOTHING,
             _verdict(row),
             f"{row.failed:,}/{sum(run.sent for run in row.runs):,}" if row.runs else NOTHING,
-            f"{row.foreign_cores:.2f}{noisy}" if row.runs else NOTHING,
+            f"{row.foreign_cores:.2f}{noisy}",
         ]
 
     def save(self, path: Path) -> None:
@@ -146,6 +153,7 @@ class Report:
             "rows": [
                 {
                     "scenario": row.scenario,
+                    "part_of": row.part_of,
                     "database": row.database,
                     "clients": row.clients,
                     "failed": row.failed,

@@ -145,23 +145,26 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-class Gunicorn:
-    """A gunicorn with the project's settings."""
+class Running:
+    """A server that answers on a local port by so many workers, and where its CPU is counted."""
 
-    def __init__(self, app: str, folder: Path, env: dict[str, str], conf: str, health: str) -> None:
-        self.port = free_port()
-        log = folder / "gunicorn.log"
-        self.api = Api(self.port, log)
-        env = os.environ | env | {"GATEHOUSE_BIND": f"127.0.0.1:{self.port}"}
-        argv = [sys.executable, "-m", "gunicorn", "-c", conf, app]
-        self.server = Server(argv, log, signal.SIGTERM, cwd=ROOT, env=env)
+    def __init__(self, argv: list[str], port: int, log: Path, health: str, **popen: Any) -> None:
+        self.port = port
+        self.api = Api(port, log)
+        self.server = Server(argv, log, signal.SIGTERM, **popen)
+        self.parts = {"server": self.server.pid}
         self._wait(health)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the root of its processes is there."""
+        return self.server.process.poll() is None
 
     def _wait(self, path: str) -> None:
         end = monotonic() + START_SECONDS
         while True:
             with suppress(OSError):
-                if self.api.call("GET", path).status == 200:
+                if self.api.call("GET", path).status < 500:
                     break
             if self.server.process.poll() is not None or monotonic() > end:
                 self.server.stop()
@@ -176,6 +179,16 @@ class Gunicorn:
         return sorted(pid for pid, p in table.items() if p.parent == self.server.pid)
 
 
+class Gunicorn(Running):
+    """A gunicorn with the project's settings."""
+
+    def __init__(self, app: str, folder: Path, env: dict[str, str], conf: str, health: str) -> None:
+        port, log = free_port(), folder / "gunicorn.log"
+        env = os.environ | env | {"GATEHOUSE_BIND": f"127.0.0.1:{port}"}
+        argv = [sys.executable, "-m", "gunicorn", "-c", conf, app]
+        super().__init__(argv, port, log, health, cwd=ROOT, env=env)
+
+
 class Bare(Gunicorn):
     """The bare Flask route under the same gunicorn settings."""
 
@@ -184,7 +197,6 @@ class Bare(Gunicorn):
         env = {"GATEHOUSE_INSTANCE": str(folder)}
         super().__init__("bench.bare:app", folder, env, "bench/bare_conf.py", "/")
         stack.callback(self.server.stop)
-        self.parts = {"server": self.server.pid}
 
 
 class Service(Gunicorn):
@@ -216,7 +228,7 @@ class Service(Gunicorn):
         super().__init__("wsgi:app", folder, settings, "gunicorn.conf.py", "/health")
         stack.callback(self.server.stop)
         self.api.setup(self.ADMIN)
-        self.parts = {"server": self.server.pid, "valkey": store.pid}
+        self.parts["valkey"] = store.pid
         if postgres:
             self.parts["postgres"] = postgres.server.pid
 

@@ -1,6 +1,6 @@
-"""All scenarios. A new group is a module with its own `SCENARIOS`, added to this table."""
+"""All scenarios by what they are about. A new one is added to its module's `SCENARIOS`."""
 
-from bench.lab import Scenario
+from bench.lab import Group, Scenario
 from bench.scenarios import (
     assignments,
     avatars,
@@ -9,22 +9,28 @@ from bench.scenarios import (
     mails,
     memory,
     passkeys,
+    peers,
     requests,
     scale,
     second_factors,
     streams,
 )
 
-SCENARIOS: tuple[Scenario, ...] = (
-    *requests.SCENARIOS,
-    *avatars.SCENARIOS,
-    *logins.SCENARIOS,
-    *second_factors.SCENARIOS,
-    *passkeys.SCENARIOS,
-    *external_auth.SCENARIOS,
-    *mails.SCENARIOS,
-    *memory.SCENARIOS,
-    *scale.SCENARIOS,
-    *streams.SCENARIOS,
-    *assignments.SCENARIOS,
+# In the order they are measured in, so that the peers stand beside what they are compared with.
+GROUPS = (
+    Group(
+        "Sessions and password logins",
+        (*requests.SCENARIOS, *logins.SCENARIOS, *memory.SCENARIOS, *scale.SCENARIOS),
+        issue=2,
+    ),
+    Group("Peers", peers.SCENARIOS),
+    Group("Accounts by mail", mails.SCENARIOS, issue=3),
+    Group("Second factors", second_factors.SCENARIOS, issue=4),
+    Group("Passkeys", passkeys.SCENARIOS, issue=5),
+    Group("External sign-in", external_auth.SCENARIOS, issue=6),
+    Group("Avatars", avatars.SCENARIOS, issue=7),
+    Group("Live events and assignments", (*streams.SCENARIOS, *assignments.SCENARIOS), issue=8),
+)
+SCENARIOS: tuple[Scenario, ...] = tuple(
+    scenario for group in GROUPS for scenario in group.scenarios
 )

@@ -74,7 +74,7 @@ def _upload(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     _pipeline(source)
     bare: list[tuple[float, float]] = []
     ours: list[tuple[float, float]] = []
-    for _ in range(UPLOADS):
+    for _ in range(lab.options.count(UPLOADS)):
         began, cpu = perf_counter(), process_time()
         _pipeline(source)
         bare.append((perf_counter() - began, process_time() - cpu))
@@ -150,7 +150,7 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         for pid in before:
             Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew (proc(5))
         with _uploading(service, UPLOADERS_FOR_MEMORY) as done:
-            _wait_for(done, UPLOADS_FOR_MEMORY)
+            _wait_for(done, lab.options.count(UPLOADS_FOR_MEMORY))
         peaks = [_status(pid, "VmHWM") - rss for pid, rss in before.items()]
         kept = [_status(pid, "VmRSS") - rss for pid, rss in before.items()]
     figures = [

@@ -13,7 +13,7 @@ from bench.lab import Lab, Scenario
 from bench.load import Job, Request, Run, render
 from bench.report import Figure, Row, Target
 from bench.scenarios.requests import me_request
-from bench.servers import Service
+from bench.servers import Running, Service
 
 LOGIN = "/api/v1/auth/login"
 # Every answer takes 350 to 475 ms (response-time floor), so it takes many clients to keep two
@@ -38,10 +38,10 @@ def login_job(lab: Lab, service: Service, clients: int, numbers: Sequence[int]) 
 
 def _login(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     service = lab.service(database)
-    for clients in lab.options.clients:
+    for clients in sorted({*lab.options.clients, SATURATING_CLIENTS}):
         pure, runs = [], []
         for _ in range(lab.options.repeats):
-            rate, foreign = _pure_rate(lab, service)
+            rate, foreign = pure_argon2id(lab, service)
             run = lab.measure(service, login_job(lab, service, clients, accounts.ORDINARY))
             run.foreign_cores = max(run.foreign_cores, foreign)
             pure.append(rate)
@@ -53,9 +53,9 @@ def _login(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         yield Row(scenario.name, database, clients, runs, [ratio, pure_figure])
 
 
-def _pure_rate(lab: Lab, service: Service) -> tuple[float, float]:
+def pure_argon2id(lab: Lab, server: Running) -> tuple[float, float]:
     """Return pure Argon2id verifications per second, and the foreign CPU meanwhile."""
-    procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
+    procs.wait_until_quiet(server.server.pid, lab.options.noise, lab.options.wait)
     before = procs.sample()
     rate = pure_rate(lab.options.duration)
     return rate, procs.foreign_load(before, procs.sample())
@@ -111,7 +111,7 @@ def _login_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     """Fail to log in in three ways, in turn; every request meets another account."""
     service = lab.service(database)
     requests = []
-    for n in range(TIMING_REQUESTS):
+    for n in range(lab.options.count(TIMING_REQUESTS)):
         requests += [
             _refused("unknown", f"nobody{n}"),
             _refused("wrong password", username(accounts.WRONG_PASSWORD[n])),

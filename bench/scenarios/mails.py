@@ -37,6 +37,8 @@ WARMUP_SECONDS = 4.0
 SETTINGS_SECONDS = 1.0
 DRAINED_MAILS = 3000
 WAITING_MAILS = 100_000
+# As many as a short run cannot outlast, however short the look.
+FEWEST_WAITING_MAILS = 30_000
 ME_CLIENTS = 16
 LONGEST_WAIT_FOR_MAIL = 60.0
 
@@ -86,11 +88,11 @@ def _mail_drain(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         sink.use(service)
         service.server.stop()  # its workers would drain, too
         idle = _flush(service, sink, 0, cores[:1])
-        runs = []
+        runs, mails = [], lab.options.count(DRAINED_MAILS)
         for _ in range(lab.options.repeats):
-            outbox.fill(service, DRAINED_MAILS)
+            outbox.fill(service, mails)
             procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
-            run = _flush(service, sink, DRAINED_MAILS, cores[:1])
+            run = _flush(service, sink, mails, cores[:1])
             run.cpu = {part: used - idle.cpu[part] for part, used in run.cpu.items()}
             runs.append(run)
             outbox.clear(service)
@@ -156,8 +158,9 @@ def _me_during_mails(lab: Lab, database: str, scenario: Scenario) -> Iterator[Ro
 
 def _while_filling(lab: Lab, service: Service, job: Job) -> tuple[Run, float]:
     """Measure while another process queues mails; return the run and the mails per second."""
+    mails = max(lab.options.count(WAITING_MAILS), FEWEST_WAITING_MAILS)
     procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
-    with outbox.being_filled(service, WAITING_MAILS) as filling:
+    with outbox.being_filled(service, mails) as filling:
         before, began = outbox.length(service), monotonic()
         run = load.run(job, service.parts)
         rate = (outbox.length(service) - before) / (monotonic() - began)
@@ -193,7 +196,7 @@ def _mail_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         accounts.deactivate(service, accounts.NOT_ACTIVATED)
         for name, path, field, numbers in flows:
             requests = []
-            for n in range(TIMING_REQUESTS):
+            for n in range(lab.options.count(TIMING_REQUESTS)):
                 for kind, user in ("existing", username(numbers[n])), ("unknown", f"nobody{n}"):
                     raw = render("POST", path, {field: email(user)})
                     requests.append(Request(kind, raw, 200, '"message"'))

@@ -90,5 +90,6 @@ SCENARIOS = (
         {"cost": Target(at_most=1.3), "CPU": Target(at_most=1.3)},
         databases=("postgres",),
         only_by_name=True,
+        runs_last=True,
     ),
 )

@@ -146,15 +146,15 @@ def _tokens(service: Service) -> list[str]:
     return [access_token.issue(signed, sid, user, now, life) for user, sid in sessions.items()]
 
 
-def _make_team(service: Service) -> int:
-    """Make a team of every hundredth account; return its id."""
+def _make_team(service: Service, streams: int) -> int:
+    """Make a team of a hundred accounts, evenly spread; return its id."""
     with accounts.database(service) as (cursor, dialect):
         cursor.execute(
             "INSERT INTO teams (name, description, created_by, storage_used, storage_quota,"
             " created_at, updated_at) SELECT 'Bench', '', id, 0, 0, created_at, created_at"
             f" FROM users WHERE username_key = '{Service.ADMIN}'"
         )
-        step = STREAMS // TEAM_MEMBERS
+        step = streams // TEAM_MEMBERS
         names = ", ".join(f"'{username(1 + n * step)}'" for n in range(TEAM_MEMBERS))
         cursor.execute(
             "INSERT INTO team_members (team_id, user_id, role, created_at, updated_at)"
@@ -183,10 +183,10 @@ def _idle_cpu(service: Service) -> float:
 
 
 def _streams(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
-    users = range(1, STREAMS + 1)
+    streams = lab.options.count(STREAMS)
     with lab.fresh(database) as service, ExitStack() as stack:
-        accounts.fill(service, users, 1)
-        team_id = _make_team(service)
+        accounts.fill(service, range(1, streams + 1), 1)
+        team_id = _make_team(service, streams)
         job = lab.job(service, ME_CLIENTS, [me_request(service, username(1))])
         before = lab.measure(service, job)
         pss = _workers_pss(service)
@@ -199,9 +199,9 @@ def _streams(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         yield Row(
             f"{scenario.name}, open",
             database,
-            STREAMS,
+            streams,
             figures=[
-                scenario.figure("held", herd.held),
+                scenario.figure("held", 100 * herd.held / streams, "%"),
                 scenario.figure("KiB a stream", grown),
                 scenario.figure("idle CPU", _idle_cpu(service), "%"),
             ],
@@ -210,14 +210,14 @@ def _streams(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         yield Row(
             f"{scenario.name}, event to all",
             database,
-            STREAMS,
+            streams,
             figures=_tail(scenario, everybody, "all"),
         )
         team = _rounds(publisher, {"team": team_id}, TEAM_MEMBERS)
         yield Row(
             f"{scenario.name}, event to a team",
             database,
-            STREAMS,
+            streams,
             figures=_tail(scenario, team, "team"),
         )
         beside = lab.measure(service, job)
@@ -267,7 +267,7 @@ SCENARIOS = (
         f"{STREAMS:,} event streams: memory, idle CPU, arrival, GET /auth/me beside them",
         _streams,
         {
-            "held": Target(at_least=STREAMS),
+            "held": Target(at_least=100),
             "KiB a stream": Target(at_most=20),
             "idle CPU": Target(at_most=10),
             "all p50": Target(at_most=200),
@@ -276,5 +276,6 @@ SCENARIOS = (
             "me p99, an event a second": Target(at_most=2),
         },
         only_by_name=True,
+        runs_last=True,
     ),
 )

@@ -1,0 +1,114 @@
+"""Runs a peer: two workers, on a database of its own, with the same accounts as our service.
+
+The settings are those a careful user would choose: gunicorn with two threaded workers of eight
+threads, or two processes of Node; SQLite writes ahead with synchronous=NORMAL, PostgreSQL keeps its
+default durability; no limits of rate and no mail; Argon2id at the cost we have.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar
+
+from bench.accounts import NAME, ORDINARY
+from bench.api import PASSWORD, email
+from bench.peers import install
+from bench.servers import WORKERS, NotStarted, Postgres, Running, free_port, temporary_folder
+
+THREADS = 8
+
+
+class Peer:
+    """How one peer is filled and served; in the commands stand {installed} and {port}."""
+
+    folder: ClassVar[str]
+    program: ClassVar[str]
+    fill: ClassVar[Sequence[str]]
+    serve: ClassVar[Sequence[str]]
+    health: ClassVar[str]
+    environment: ClassVar[Mapping[str, str]] = {}
+
+    def start(self, stack: ExitStack, postgres: Postgres | None, database: str) -> Running:
+        """Fill a new database and serve it until `stack` is closed.
+
+        Raises: install.Missing, NotStarted.
+        """
+        installed = install.ensure(self.folder)
+        # Node looks for packages beside the program.
+        shutil.copyfile(install.SOURCES / self.folder / self.program, installed / self.program)
+        folder, port = temporary_folder(stack), free_port()
+        settings = {
+            "PEER_FOLDER": str(folder),
+            "PEER_PORT": str(port),
+            "PEER_PASSWORD": PASSWORD,
+            "PEER_EMAIL": email(f"{NAME}{{}}"),
+            "PEER_ACCOUNTS": str(ORDINARY[-1]),
+            "PEER_DATABASE": database if postgres else str(folder / "peer.db"),
+            **self.environment,
+        }
+        if postgres:
+            postgres.create(database)
+            settings["PEER_POSTGRES_HOST"] = str(postgres.folder)
+        env = os.environ | settings
+        fill, serve = (
+            [part.format(installed=installed, port=port) for part in command]
+            for command in (self.fill, self.serve)
+        )
+        _run(fill, installed, env)
+        running = Running(serve, port, folder / "peer.log", self.health, cwd=installed, env=env)
+        stack.callback(running.server.stop)
+        if postgres:
+            running.parts["postgres"] = postgres.server.pid
+        return running
+
+
+class PythonPeer(Peer):
+    """A WSGI application under gunicorn."""
+
+    program = "app.py"
+    fill = ("{installed}/bin/python", "app.py", "fill")
+    serve = (
+        *("{installed}/bin/python", "-m", "gunicorn", "app", "--bind", "127.0.0.1:{port}"),
+        *("--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS)),
+        *("--log-level", "warning"),
+    )
+
+
+class Allauth(PythonPeer):
+    """django-allauth headless with its session tokens."""
+
+    folder = "allauth"
+    health = "/_allauth/app/v1/config"
+
+
+class AllauthJwt(Allauth):
+    """The same with JSON Web Tokens, which alone it can refresh."""
+
+    environment: ClassVar[Mapping[str, str]] = {"PEER_STRATEGY": "jwt"}
+
+
+class FlaskSecurity(PythonPeer):
+    """Flask-Security-Too with tokens."""
+
+    folder = "flask_security"
+    health = "/me"
+
+
+class BetterAuth(Peer):
+    """better-auth on Node."""
+
+    folder = "better_auth"
+    program = "server.mjs"
+    fill = ("node", "server.mjs", "fill")
+    serve = ("node", "server.mjs")
+    health = "/api/auth/ok"
+    environment: ClassVar[Mapping[str, str]] = {"NODE_ENV": "production"}
+
+
+def _run(command: list[str], folder: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotStarted(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")

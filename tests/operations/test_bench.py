@@ -1,0 +1,83 @@
+"""The bench's own rules: what its tables say, and that one failure takes nothing along."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from bench import __main__ as command
+from bench import summary
+from bench.client import BodyChain, _is_whole_in_chunks
+from bench.lab import Group, Lab, Options, Scenario
+from bench.load import Run, render
+from bench.report import Report, Row, Target
+
+
+def _run(*, foreign_cores: float = 0.0, failed: int = 0) -> Run:
+    return Run(100, 100, 1.0, failed, "", {"x": [1.0]}, foreign_cores=foreign_cores)
+
+
+def _rows(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
+    for clients, value in (1, 0.6), (16, 0.4):
+        run = _run(foreign_cores=0.5 if clients == 16 else 0.0)
+        yield Row("me", database, clients, [run], [scenario.figure("rate", value)])
+    if database == "postgres":
+        raise KeyError("data")
+
+
+ME = Scenario("me", "", _rows, {"rate": Target(at_least=0.5), "p99": Target(at_most=3)})
+GROUPS = (Group("Sessions", (ME,), issue=2),)
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch) -> Report:
+    report = Report("machine", "none", 0.15, ("sqlite", "postgres"))
+    lab = Lab(Options(1, (1,), 1, 0.15, 0, 0), stack=None)
+    monkeypatch.setattr(command, "show", lambda row: None)
+    for database in report.databases:
+        command._measure_one(lab, database, ME, report)
+    return report
+
+
+def test_a_scenario_that_fails_keeps_its_rows_and_names_the_reason(report):
+    assert [row.database for row in report.rows] == ["sqlite"] * 2 + ["postgres"] * 2
+    assert report.errors == ["me on postgres: 'data'"]
+    assert "- not measured: me on postgres: 'data'" in report.markdown()
+
+
+def test_the_summary_marks_what_is_missed_noisy_and_not_measured(report):
+    text = summary.markdown(GROUPS, [ME], report)
+    values = "0.60 / **0.40**\\*"
+    assert f"| 2 | me: rate, 1 / 16 clients | ≥ 0.5 | {values} | {values} | **no** |" in text
+    assert "| 2 | me: p99 | ≤ 3 | not measured | not measured | not measured |" in text
+    assert "| 2 | Sessions | 2 | 0 | 1 | 1 | 1 |" in text
+
+
+def test_wrong_answers_make_a_figure_worthless():
+    report = Report("machine", "none", 0.15, ("sqlite",))
+    row = Row("me", "sqlite", 16, [_run(failed=1)], [ME.figure("rate", 0.9)], part_of="me")
+    report.rows.append(row)
+    text = summary.markdown(GROUPS, [ME], report)
+    assert "| 2 | me: rate | ≥ 0.5 | **worthless** | - | **no** |" in text
+
+
+def test_a_chain_carries_the_newest_token_of_the_bodies():
+    template = {
+        "label": "refresh",
+        "raw": render("POST", "/refresh", {"token": "@@TOKEN@@"}),
+        "status": 200,
+        "expect": "",
+    }
+    chain = BodyChain(template, {"token": "old"})
+    assert chain.learn(b'HTTP/1.1 200 OK\r\n\r\n{"token": "a longer one"}', 15)
+    head, _, body = chain.render().raw.partition(b"\r\n\r\n")
+    assert json.loads(body) == {"token": "a longer one"}
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert not chain.learn(b"HTTP/1.1 200 OK\r\n\r\n{}", 15)
+
+
+def test_an_answer_in_chunks_is_whole_with_its_last_chunk():
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
+    begun = head + b"\r\n\r\n2\r\n{}\r\n"
+    assert not _is_whole_in_chunks(begun, len(head))
+    assert _is_whole_in_chunks(begun + b"0\r\n\r\n", len(head))
