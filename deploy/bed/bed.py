@@ -1,6 +1,7 @@
 """The bed itself: servers, two instances and the proxy, started and stopped together."""
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tests.support import live, servers
 from tests.support.live import LiveService
 
 INSTANCES = ("one", "two")
+DISK_BYTES = 64 * 1024 * 1024
 AVATAR_PATH = "/internal/avatars"
 
 
@@ -22,6 +24,10 @@ class Instance(LiveService):
     """One instance, whose clock somebody may set."""
 
     gunicorn_config = "deploy/bed/gunicorn_conf.py"
+
+    def hurry(self) -> None:
+        """Begin to end it, without a wait for what has begun."""
+        self._process.send_signal(signal.SIGQUIT)
 
     def replace(self) -> None:
         """Restart it as a new version would be: what has begun is finished first."""
@@ -39,7 +45,9 @@ class Bed:
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
-        self.avatars = folder / "avatars"
+        # What the instances write, avatars and logs included; small, so that it can be filled.
+        self.disk = folder / "disk"
+        self.avatars = self.disk / "avatars"
         self._settings = settings
         self._clock = folder / "clock"
         self.stack = ExitStack()
@@ -53,10 +61,16 @@ class Bed:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for instance in self.instances:
+            instance.hurry()  # all at once, and then each is waited for
         self.stack.close()
 
     def _start(self) -> None:
         self.set_clock(0.0)
+        self.disk.mkdir()
+        self.disk_is_small = mount_small_disk(self.disk)
+        if self.disk_is_small:
+            self.stack.callback(subprocess.run, ["umount", "-l", str(self.disk)], check=False)
         self.avatars.mkdir(mode=0o750)
         (self.folder / "pg").mkdir()
         (self.folder / "valkey").mkdir()
@@ -85,8 +99,8 @@ class Bed:
         }
 
     def _instance(self, name: str) -> Instance:
-        folder = self.folder / name
-        folder.mkdir(exist_ok=True)
+        folder = self.disk / name
+        folder.mkdir()
         os.environ["BED_CLOCK"] = str(self._clock)  # LiveService hands the environment on
         instance = Instance(folder, self.database_url, self.valkey.url, **self._environment(name))
         self.stack.callback(instance.stop)
@@ -155,6 +169,15 @@ def running(**settings: str) -> Iterator[Bed]:
         folder.chmod(0o711)
         with Bed(folder, **settings) as bed:
             yield bed
+
+
+def mount_small_disk(folder: Path) -> bool:
+    """Put a file system of its own at `folder`; tell whether this user may."""
+    if os.geteuid() != 0:
+        return False
+    options = f"size={DISK_BYTES},mode=711"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def describe(bed: Bed) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 _path = Path("gunicorn.conf.py")
-exec(compile(_path.read_text(), _path, "exec"))  # noqa: S102 - the product's own settings
+exec(compile(_path.read_text(), _path, "exec"))
 
 from app.core.clock import SystemClock  # noqa: E402 - gevent's patches come first
 

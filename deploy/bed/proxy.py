@@ -47,7 +47,7 @@ class Proxy:
         folder, pem = self.folder, self._authority.pem(HOST)
         own = self._configuration / "gatehouse"
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        # A root's nginx would serve as another user, who cannot read avatars below a private folder.
+        # A root's nginx would serve as another user, who cannot look into a private folder.
         user = "user root;" if os.geteuid() == 0 else ""
         texts = {
             "main": f"daemon off; {user} pid {folder}/pid; error_log {folder}/error.log;",

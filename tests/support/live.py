@@ -287,6 +287,9 @@ class LiveClient:
     def put(self, path: str, body: Any = None, **options: Any) -> Answer:
         return self.call("PUT", path, body, **options)
 
+    def patch(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("PATCH", path, body, **options)
+
     def delete(self, path: str, **options: Any) -> Answer:
         return self.call("DELETE", path, **options)
 
