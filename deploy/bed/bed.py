@@ -90,8 +90,10 @@ class Bed:
         for instance in self.instances:
             instance.wait()
 
-    def _environment(self, name: str) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         return {
+            # Whoever tries wrong codes all day is not what the bed is about.
+            "LOGIN_FAILURES": "1000000/300",
             "TRUSTED_PROXIES": "127.0.0.1",
             "AVATAR_DIR": str(self.avatars),
             "AVATAR_ACCEL": AVATAR_PATH,
@@ -102,7 +104,7 @@ class Bed:
         folder = self.disk / name
         folder.mkdir()
         os.environ["BED_CLOCK"] = str(self._clock)  # LiveService hands the environment on
-        instance = Instance(folder, self.database_url, self.valkey.url, **self._environment(name))
+        instance = Instance(folder, self.database_url, self.valkey.url, **self._environment())
         self.stack.callback(instance.stop)
         return instance
 

@@ -42,6 +42,7 @@ class Ledger:
     failures: list[Failure] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     longest: float = 0.0
+    phase: str = ""
     _done: Counter[tuple[int, str]] = field(default_factory=Counter)
     _unclear: Counter[tuple[int, str]] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,6 +53,7 @@ class Ledger:
         with self._lock:
             self.answers[f"{answer.status // 100}xx"] += 1
             self.longest = max(self.longest, now - began)
+            if __import__("os").environ.get("DBG") and now-began>4: print(f" slow {now-began:.1f} {answer.method} {answer.path} {answer.status} {answer.code} in {self.phase}")
             if answer.status >= 500:
                 request = f"{answer.method} {answer.path}"
                 self.failures.append(Failure(began, now, answer.status, answer.code, request))
@@ -68,7 +70,7 @@ class Ledger:
         """Record that an invariant is broken."""
         with self._lock:
             if len(self.broken) < MOST_TOLD:
-                self.broken.append(what)
+                self.broken.append(f"{self.phase}: {what}")
 
     def unclear(self, user_id: int, action: str) -> int:
         """Return how many attempts at this had no clear answer."""

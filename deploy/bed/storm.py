@@ -103,12 +103,14 @@ class Storm:
     def _suffer(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
         outcome = Outcome(fault.name, time.monotonic())
         self._outcomes.append(outcome)
+        self._ledger.phase = fault.name
         fault.begin()
         try:
             fault.hold(hold)
         finally:
             fault.end()
         outcome.ended = time.monotonic()
+        self._ledger.phase = f"after: {fault.name}"
         self._rest(rest)
         self._judge(outcome, fault)
         if verbose:
