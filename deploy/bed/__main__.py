@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from deploy.bed.bed import Bed, describe, running
+from deploy.bed.faults import FAULTS
 from deploy.bed.storm import Storm
 from tests.support.servers import NotStarted
 
@@ -42,7 +43,8 @@ def _stay(bed: Bed) -> None:
 
 
 def _suffer(bed: Bed, arguments: argparse.Namespace) -> bool:
-    storm = Storm(bed, recovery=arguments.recovery)
+    chosen = [fault for fault in FAULTS if any(word in fault.name for word in arguments.only)]
+    storm = Storm(bed, recovery=arguments.recovery, faults=chosen)
     report = storm.run(arguments.storm, hold=arguments.hold, rest=arguments.rest, verbose=True)
     sys.stdout.write(report.text() + "\n")
     return not report.broken
@@ -62,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--hold", type=_seconds, default=6.0, help="how long each fault lasts (default 6s)")
     add("--rest", type=_seconds, default=6.0, help="the calm after each (default 6s)")
+    add(
+        "--only",
+        nargs="+",
+        default=[""],
+        metavar="WORD",
+        help="only faults with one of these words: " + ", ".join(fault.name for fault in FAULTS),
+    )
     add("--recovery", type=_seconds, default=5.0, help="until all must be well (default 5s)")
     return parser
 

@@ -53,7 +53,6 @@ class Ledger:
         with self._lock:
             self.answers[f"{answer.status // 100}xx"] += 1
             self.longest = max(self.longest, now - began)
-            if __import__("os").environ.get("DBG") and now-began>4: print(f" slow {now-began:.1f} {answer.method} {answer.path} {answer.status} {answer.code} in {self.phase}")
             if answer.status >= 500:
                 request = f"{answer.method} {answer.path}"
                 self.failures.append(Failure(began, now, answer.status, answer.code, request))
@@ -71,10 +70,6 @@ class Ledger:
         with self._lock:
             if len(self.broken) < MOST_TOLD:
                 self.broken.append(f"{self.phase}: {what}")
-
-    def unclear(self, user_id: int, action: str) -> int:
-        """Return how many attempts at this had no clear answer."""
-        return self._unclear[user_id, action]
 
     def compare(self, rt: Runtime) -> int:
         """Compare with the audit log; return how many deeds were compared."""

@@ -69,8 +69,11 @@ class Report:
 class Storm:
     """One run: `hold` is how long a fault lasts, `rest` how long the calm after it."""
 
-    def __init__(self, bed: Bed, *, recovery: float) -> None:
+    def __init__(
+        self, bed: Bed, *, recovery: float, faults: Sequence[type[Fault]] = FAULTS
+    ) -> None:
         self._bed = bed
+        self._faults = faults
         self._recovery = recovery
         self._ledger = Ledger()
         self._outcomes: list[Outcome] = []
@@ -78,8 +81,10 @@ class Storm:
 
     def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
         """Run every fault in turn, round and round, until the time is over."""
-        possible = [make for make in FAULTS if make is not DiskIsFull or self._bed.disk_is_small]
-        skipped = [make.name for make in FAULTS if make not in possible]  # type: ignore[attr-defined]
+        possible = [
+            fault for fault in self._faults if fault is not DiskIsFull or self._bed.disk_is_small
+        ]
+        skipped = [fault.name for fault in self._faults if fault not in possible]
         actors = crowd(self._bed, self._ledger)
         began = time.monotonic()
         for actor in actors:
@@ -98,7 +103,7 @@ class Storm:
                 break
         seconds = time.monotonic() - began
         self._end(actors)
-        return self._report(seconds, actors, skipped)
+        return self._report(seconds, actors, skipped, verbose=verbose)
 
     def _suffer(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
         outcome = Outcome(fault.name, time.monotonic())
@@ -128,7 +133,6 @@ class Storm:
             if (failure.status, failure.code) not in fault.allowed:
                 ledger.complain(f"during: {fault.name}: {failure}")
             outcome.recovery = max(outcome.recovery, failure.ended - outcome.ended)
-            if __import__("os").environ.get("DBG") and failure.ended>outcome.ended+.3: print(f"  +{failure.ended-outcome.ended:.2f} took {failure.ended-failure.began:.2f} {failure}")
         if outcome.recovery > self._recovery:
             ledger.complain(f"{fault.name}: failures {outcome.recovery:.1f} s after its end")
 
@@ -161,8 +165,13 @@ class Storm:
             elif not actor.steps:
                 self._ledger.complain(f"{actor.name} did nothing")
 
-    def _report(self, seconds: float, actors: Sequence[Actor], skipped: list[str]) -> Report:
+    def _report(
+        self, seconds: float, actors: Sequence[Actor], skipped: list[str], *, verbose: bool
+    ) -> Report:
         ledger = self._ledger
+        if verbose:
+            for actor in actors:
+                sys.stderr.write(f"{actor.name}: {actor.steps} steps\n")
         self._bed.rt.database.close()  # its connections were cut like all others
         deeds = ledger.compare(self._bed.rt)
         for actor in actors:
