@@ -127,7 +127,7 @@ def _answers(way: dict[str, Any]) -> bool:
 def _cut(connection: Any) -> None:
     """End the connection for whoever waits for it.
 
-    To throw something at the waiting greenlet instead could hit it when it waits for something else.
+    To throw something at the waiting greenlet could hit it when it waits for something else.
     """
     with suppress(OSError, psycopg2.Error), _copy(connection) as line:
         line.shutdown(socket.SHUT_RDWR)

@@ -63,7 +63,11 @@ def dial(port: int, receive_buffer: int | None = None) -> socket.socket:
     if receive_buffer is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     connection.settimeout(PATIENCE)
-    connection.connect(("127.0.0.1", port))
+    try:
+        connection.connect(("127.0.0.1", port))
+    except OSError:
+        connection.close()
+        raise
     return connection
 
 
