@@ -32,7 +32,7 @@ class Instance(LiveService):
     def replace(self) -> None:
         """Restart it as a new version would be: what has begun is finished first."""
         self._process.terminate()
-        self._process.wait(30)
+        self.wait_for_end()
         self.restart()
 
 

@@ -155,8 +155,12 @@ class LiveService:
         os.killpg(self.pid, number)
         self._process.wait()
 
+    def wait_for_end(self) -> None:
+        """Return once a service that was told to stop has done so."""
+        self._process.wait(30)
+
     def restart(self) -> None:
-        """Start it again after `kill`."""
+        """Start it again after its end."""
         self._process = self._launch()
         self.wait()
 
