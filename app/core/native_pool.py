@@ -47,18 +47,31 @@ class NativePool:
         if not self._places.acquire(blocking=False):
             raise Overloaded
         try:
-            result: T = self._apply(self._politely, (function, *arguments))
-            return result
+            result, error = self._apply(self._politely, (function, *arguments))
         finally:
             self._places.release()
+        if error is not None:
+            raise error
+        answer: T = result
+        return answer
 
-    def _politely(self, function: Callable[..., T], *arguments: Any) -> T:
+    def _politely(
+        self, function: Callable[..., T], *arguments: Any
+    ) -> tuple[T | None, BaseException | None]:
+        """Return the result, or the exception.
+
+        gevent would print an exception before it passes it on: expected ones, too, and where
+        nothing can be written, say on a full disk, the caller would wait for ever.
+        """
         thread = threading.get_native_id()
         if self._niceness and thread not in self._polite:
             self._polite.add(thread)
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, thread, self._niceness)
-        return function(*arguments)
+        try:
+            return function(*arguments), None
+        except BaseException as error:
+            return None, error
 
     @cached_property
     def _apply(self) -> Callable[..., Any]:

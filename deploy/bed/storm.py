@@ -11,6 +11,8 @@ from deploy.bed.bed import Bed
 from deploy.bed.faults import FAULTS, DiskIsFull, Fault, InstancesAreReplaced
 from deploy.bed.ledger import Ledger
 
+# What no log may have. A full disk loses lines, so that this is a net with holes.
+UNEXPECTED = ("unexpected failure", "SIGBUS", "SIGSEGV", "Traceback")
 # Memory may grow by so much between the first third of a worker's life and its end.
 GROWTH_MB, GROWTH_SHARE = 8.0, 0.10
 
@@ -178,9 +180,10 @@ class Storm:
             if isinstance(actor, Registrar):
                 actor.compare()
         for name, text in self._bed.logs():
-            if "unexpected failure" in text:
-                where = text.index("unexpected failure")
-                ledger.complain(f"log of {name}: {text[where : where + 1500]}")
+            for what in UNEXPECTED:
+                if what in text:
+                    where = text.index(what)
+                    ledger.complain(f"log of {name}: {text[where : where + 1500]}")
         return Report(
             seconds=seconds,
             answers=dict(ledger.answers),
