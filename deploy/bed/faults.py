@@ -135,9 +135,18 @@ class DiskIsFull(Fault):
 
     def begin(self) -> None:
         self._filler = self.bed.disk / "filler"
-        with self._filler.open("wb", buffering=0) as stream, suppress(OSError):
+        self._fill()
+
+    def _fill(self) -> None:
+        with self._filler.open("ab", buffering=0) as stream, suppress(OSError):
             while True:
                 stream.write(b"x" * 65_536)
+
+    def hold(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            self._fill()  # what a replaced avatar has left
 
     def end(self) -> None:
         self._filler.unlink()
