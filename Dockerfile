@@ -2,6 +2,7 @@
 #   docker run --read-only --tmpfs /tmp -v gatehouse:/srv/instance -p 8000:8000 \
 #     -e GATEHOUSE_DATABASE_URL=... -e GATEHOUSE_REDIS_URL=... gatehouse
 # Migrate first, once per release: docker run ... gatehouse flask --app wsgi prepare
+# deploy/compose.yaml does all of it.
 FROM python:3.13-slim AS packages
 COPY requirements.txt /
 RUN python -m venv /venv \
@@ -15,9 +16,10 @@ ENV PATH=/venv/bin:$PATH \
     GATEHOUSE_INSTANCE=/srv/instance \
     GATEHOUSE_BIND=0.0.0.0:8000 \
     GATEHOUSE_LOG_FORMAT=json
-# A fixed id, so that a mounted folder can be given to it.
+# A fixed id, so that a mounted folder can be given to it. Its group reads avatars: nginx joins it.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gatehouse \
-    && install -d -o gatehouse -g gatehouse -m 0700 /srv/instance
+    && install -d -o gatehouse -g gatehouse -m 0700 /srv/instance \
+    && install -d -o gatehouse -g gatehouse -m 0750 /srv/avatars
 COPY --from=packages /venv /venv
 WORKDIR /srv/gatehouse
 COPY wsgi.py gunicorn.conf.py ./
@@ -26,9 +28,9 @@ COPY app app
 # Compiled now: the file system is read-only later.
 RUN python -m compileall -q -j 0 app wsgi.py
 USER gatehouse
-VOLUME /srv/instance
+VOLUME ["/srv/instance", "/srv/avatars"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["python", "-c", \
-    "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+HEALTHCHECK --interval=10s --timeout=8s --start-period=20s --start-interval=1s \
+    CMD ["python", "-m", "app.serving.health"]
 CMD ["gunicorn", "wsgi:app"]

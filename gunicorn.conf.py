@@ -10,9 +10,10 @@ monkey.patch_all()
 # Streams that become ready by the thousand let requests in between every so many seconds.
 gevent.setswitchinterval(0.001)
 
-from psycogreen.gevent import patch_psycopg
+from app.core.patience import Patience
 
-patch_psycopg()
+_patience = Patience()
+_patience.install()
 
 import gc
 import os
@@ -82,6 +83,7 @@ def post_worker_init(worker: Any) -> None:
     from app.events.views import PATH
 
     runtime = worker.app.wsgi().extensions["gatehouse"]
+    _patience.watch(runtime.clock)
     runtime.start_background()
     worker.wind_down = runtime.wind_down
     worker.long_answers = frozenset({PATH})

@@ -28,15 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InvalidatePoolError, OperationalError
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
 from app.core import waits
 from app.core.clock import Clock
 from app.core.config import Config
-from app.core.driver_pool import DriverPool
+from app.core.driver_pool import DriverPool, was_hung_up
 from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
@@ -137,6 +137,9 @@ class Database:
             for engine in (self.engine, self.reader, self._apart, self._direct):
                 event.listen(engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
+        else:
+            for engine in (self.engine, self.reader, self._apart):
+                event.listen(engine, "checkout", _refuse_hung_up)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -370,6 +373,16 @@ def _note_waits(dialect: Any) -> None:
 
     for name in ("do_execute", "do_executemany", "do_commit", "connect"):
         setattr(dialect, name, noted(getattr(dialect, name)))
+
+
+def _refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+    """Have the pool replace what the server has hung up on, instead of failing a request with it.
+
+    A connection that is new was just spoken to.
+    """
+    if record.info.get("served") and was_hung_up(connection):
+        raise InvalidatePoolError
+    record.info["served"] = True
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -4,14 +4,32 @@ SQLAlchemy's own pool lets a newcomer overtake callers that wait, who then wait 
 and costs more per checkout than a prepared statement does.
 """
 
+import select
 import threading
 from collections import deque
 from typing import Any
 
+from gevent.monkey import get_original
+from psycopg2 import InterfaceError
 from sqlalchemy import Engine
 from sqlalchemy.pool import PoolProxiedConnection
 
 from app.core.errors import DatabaseUnavailable
+
+
+def was_hung_up(connection: Any) -> bool:
+    """Tell whether an idle connection was closed by the server, say at its restart.
+
+    Nobody has asked it anything, so whatever there is to read is a farewell, or the end.
+    """
+    if not hasattr(connection, "fileno"):
+        return False  # SQLite's are files
+    try:
+        look = get_original("select", "poll")()  # gevent's own would let others run
+        look.register(connection.fileno(), select.POLLIN)
+        return bool(look.poll(0))
+    except InterfaceError:
+        return True
 
 
 class _Waiter:
@@ -48,6 +66,9 @@ class DriverPool:
                 self._waiting.append(waiter)
         if waiter is not None:
             connection = self._wait(waiter)
+        elif connection is not None and was_hung_up(connection):
+            self._close_idle(connection)
+            connection = None
         return connection or self._make()
 
     def put(self, connection: PoolProxiedConnection) -> None:
@@ -61,10 +82,7 @@ class DriverPool:
 
     def drop_all(self, connection: PoolProxiedConnection, error: BaseException) -> None:
         """Close a connection that was lost, and those that idle: they are lost as well."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for other in idle:
-            other.invalidate(error)
+        self._close_idle(error=error)
         self.drop(connection, error)
 
     def forget(self) -> None:
@@ -91,6 +109,14 @@ class DriverPool:
             self._turns += 1
             if connection is not None:
                 self._idle.append(connection)
+
+    def _close_idle(
+        self, *others: PoolProxiedConnection, error: BaseException | None = None
+    ) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in (*idle, *others):
+            connection.invalidate(error)
 
     def _wait(self, waiter: _Waiter) -> PoolProxiedConnection | None:
         if not waiter.has_turn.wait(self._patience):

@@ -47,7 +47,7 @@ class NativePool:
         if not self._places.acquire(blocking=False):
             raise Overloaded
         try:
-            result, error = self._apply(self._outcome, (function, *arguments))
+            result, error = self._apply(self._politely, (function, *arguments))
         finally:
             self._places.release()
         try:
@@ -57,22 +57,23 @@ class NativePool:
         finally:
             del error  # which holds this frame, as this frame holds it
 
-    def _outcome(
+    def _politely(
         self, function: Callable[..., T], *arguments: Any
-    ) -> tuple[T | None, Exception | None]:
-        """Return the result, or the exception: gevent would write one that passes to stderr."""
-        try:
-            return self._politely(function, *arguments), None
-        except Exception as error:
-            return None, error
+    ) -> tuple[T | None, BaseException | None]:
+        """Return the result, or the exception.
 
-    def _politely(self, function: Callable[..., T], *arguments: Any) -> T:
+        gevent would print an exception before it passes it on: expected ones, too, and where
+        nothing can be written, say on a full disk, the caller would wait for ever.
+        """
         thread = threading.get_native_id()
         if self._niceness and thread not in self._polite:
             self._polite.add(thread)
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, thread, self._niceness)
-        return function(*arguments)
+        try:
+            return function(*arguments), None
+        except BaseException as error:
+            return None, error
 
     @cached_property
     def _apply(self) -> Callable[..., Any]:

@@ -4,6 +4,9 @@ import os
 import shutil
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+FIRST_BYTES = 1 << 16
 
 
 @cache
@@ -15,3 +18,56 @@ def prepare(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    from prometheus_client import values
+
+    values.MmapedDict = counts_that_own_their_blocks()  # type: ignore[attr-defined]
+
+
+def counts_that_own_their_blocks() -> type[Any]:
+    """Return prometheus_client's file of counts, made safe for a disk that may be full.
+
+    Its own files have holes, and to write into a hole through a mapping where there is no room ends
+    the process (SIGBUS): every request would cost a worker. Counts for which there is no room stay
+    in this process's memory, unseen by the others.
+    """
+    from prometheus_client.mmap_dict import MmapedDict
+
+    class Counts(MmapedDict):
+        """One worker's counts of one kind."""
+
+        def __init__(self, filename: str, read_mode: bool = False) -> None:
+            if not read_mode:
+                filename = _with_blocks(filename, FIRST_BYTES)
+            super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+        def _init_value(self, key: str) -> None:
+            # More than a key of this length may take.
+            if self._used + 2 * len(key.encode()) + 64 > self._capacity:
+                self._grow()
+            super()._init_value(key)  # type: ignore[no-untyped-call]
+
+        def _grow(self) -> None:
+            counted = self._m[: self._used]
+            filename = _with_blocks(self._fname, 2 * self._capacity)
+            self.close()  # type: ignore[no-untyped-call]
+            if filename != self._fname:
+                with open(filename, "r+b") as file:
+                    file.write(counted)
+            super().__init__(filename)  # type: ignore[no-untyped-call]
+
+    return Counts
+
+
+def _with_blocks(filename: str, size: int) -> str:
+    """Return the name of a file with blocks for so many bytes: this one, or one in memory."""
+    try:
+        descriptor = os.open(filename, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        memory = os.memfd_create("metrics")  # open for as long as the process lives
+        os.ftruncate(memory, size)
+        return f"/proc/self/fd/{memory}"
+    return filename

@@ -39,8 +39,10 @@ PAUSE = 0.001
 HEARTBEAT = 1.0
 SEND_BUFFER_BYTES = 128 * 1024
 READABLE = 1  # libev's EV_READ
-# A client that connected just before the stop may still send its first request this long.
-FIRST_REQUEST_GRACE = 0.5
+# What is on its way when the stop begins still has this long to arrive: a client's first request,
+# or the next one on a connection that a proxy keeps. A proxy may not send a POST twice, so one that
+# meets a connection being closed is lost.
+LAST_REQUEST_GRACE = 0.5
 # Slow bodies hold connections (OWASP, Denial of Service Cheat Sheet): it wants a lowest rate and a
 # longest time. nginx's client_body_timeout alone, 60 s between two reads, lets a byte a minute in.
 BODY_SECONDS = 30.0
@@ -103,13 +105,17 @@ class EvenServer(StreamServer):
         self._share.closed()
         super().do_close(*args)
 
-    def accept_backlog(self) -> None:
-        """Take what clients already connected to, so that a stop resets none of them."""
+    def close_after_backlog(self) -> None:
+        """Take what clients already connected to and close, so that a stop resets none of them."""
+        self.stop_accepting()
         try:
             while not self.full() and (connection := self.do_read()):
                 self.do_handle(*connection)
         except OSError:
-            return  # out of file descriptors: those clients see a reset
+            pass  # out of file descriptors: those clients see a reset
+        finally:
+            self.socket.close()
+        self.close()
 
 
 @dataclass(eq=False, slots=True)
@@ -208,6 +214,21 @@ class Connection:
             return False
         except OSError:
             return True
+
+
+@dataclass(frozen=True)
+class ListenerName:
+    """All that gunicorn asks a listener for each connection.
+
+    The listener itself is closed before the last of its connections is served, and gunicorn would
+    hang up on those.
+    """
+
+    name: Any
+
+    def getsockname(self) -> Any:
+        """Return the address it listened on."""
+        return self.name
 
 
 class Wait(gevent.Timeout):
@@ -352,7 +373,7 @@ class EvenWorker(GeventWorker):
     def _listen(self, listener: Any) -> EvenServer:
         listener.setblocking(1)
         pool = Pool(self.worker_connections)
-        handle = partial(self.handle, listener)
+        handle = partial(self.handle, ListenerName(listener.getsockname()))
         server = EvenServer(listener, self.share, handle=handle, spawn=pool)
         server.start()
         return server
@@ -414,8 +435,7 @@ class EvenWorker(GeventWorker):
         self.share.leave()
         self.wind_down()
         for server in servers:
-            server.accept_backlog()
-            server.close()
+            server.close_after_backlog()
         if not self._connections_ended(self.cfg.graceful_timeout):
             self.log.warning("Worker graceful timeout (pid:%s)", self.pid)
             for server in servers:
@@ -428,9 +448,9 @@ class EvenWorker(GeventWorker):
         gevent.sleep(0)
         while self._connections and time.monotonic() - begin < seconds:
             self.tmp.notify()
-            fewest = 2 if time.monotonic() - begin < FIRST_REQUEST_GRACE else 1
-            for connection in list(self._connections.values()):
-                if connection.waiting and connection.reads >= fewest:
-                    connection.hang_up()
+            if time.monotonic() - begin > LAST_REQUEST_GRACE:
+                for connection in list(self._connections.values()):
+                    if connection.waiting:
+                        connection.hang_up()
             gevent.sleep(0.02)
         return not self._connections

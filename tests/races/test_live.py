@@ -236,6 +236,28 @@ def test_a_killed_service_starts_again_with_everything_it_answered(live, user):
         client.refresh().ok()
 
 
+@pytest.mark.postgres
+def test_who_connected_before_the_stop_is_answered(live, user):
+    """Connections that nobody has accepted yet when the listener is closed."""
+    frozen = [psutil.Process(pid) for pid in live.workers()]
+    for worker in frozen:
+        worker.suspend()
+        eventually(lambda w=worker: w.status() == psutil.STATUS_STOPPED, "a worker to stand still")
+    clients = [live.client() for _ in range(6)]
+    try:
+        answers = [client.send("POST", "/auth/check") for client in clients]
+        os.kill(live.pid, signal.SIGTERM)
+    finally:
+        for worker in frozen:
+            worker.resume()
+    for answer in answers:
+        answer().ok()
+    for client in clients:
+        client.close()
+    live.wait_for_end()
+    live.restart()
+
+
 # --- HTTP as it is on the wire (decision E23) --------------------------------------------------
 
 

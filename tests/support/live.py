@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 import sqlalchemy as sa
@@ -56,6 +56,20 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def dial(port: int, receive_buffer: int | None = None) -> socket.socket:
+    """Return a connection to a port of this machine."""
+    connection = socket.socket()
+    if receive_buffer is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.settimeout(PATIENCE)
+    try:
+        connection.connect(("127.0.0.1", port))
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 class LiveService:
@@ -142,8 +156,12 @@ class LiveService:
         os.killpg(self.pid, number)
         self._process.wait()
 
+    def wait_for_end(self) -> None:
+        """Return once a service that was told to stop has done so."""
+        self._process.wait(30)
+
     def restart(self) -> None:
-        """Start it again after `kill`."""
+        """Start it again after its end."""
         self._process = self._launch()
         self.wait()
 
@@ -170,6 +188,10 @@ class LiveService:
         settings.announce(self.rt)
 
     # --- clients -----------------------------------------------------------------------------
+
+    def dial(self, receive_buffer: int | None = None) -> socket.socket:
+        """Return a new connection, if asked with a receive buffer of so many bytes."""
+        return dial(self.port, receive_buffer)
 
     def client(self) -> "LiveClient":
         """Return a client with one connection, kept open; close it or use it as a context."""
@@ -215,13 +237,33 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
+class Front(Protocol):
+    """What takes connections: a service, or a proxy before several."""
+
+    port: int
+
+    def dial(self, receive_buffer: int | None = None) -> socket.socket:
+        """Return a new connection, if asked with a receive buffer of so many bytes."""
+
+
+class Connection(http.client.HTTPConnection):
+    """A connection as its front makes it, which may be with TLS."""
+
+    def __init__(self, front: Front) -> None:
+        super().__init__("127.0.0.1", front.port)
+        self._front = front
+
+    def connect(self) -> None:
+        self.sock = self._front.dial()
+
+
 class LiveClient:
     """One connection and a cookie jar; sends like a script unless told otherwise."""
 
-    def __init__(self, service: LiveService) -> None:
+    def __init__(self, service: Any) -> None:
         self.service = service
         self.cookies: dict[str, str] = {}
-        self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+        self._connection = Connection(service)
 
     def __enter__(self) -> "LiveClient":
         return self
@@ -253,6 +295,9 @@ class LiveClient:
 
     def put(self, path: str, body: Any = None, **options: Any) -> Answer:
         return self.call("PUT", path, body, **options)
+
+    def patch(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.call("PATCH", path, body, **options)
 
     def delete(self, path: str, **options: Any) -> Answer:
         return self.call("DELETE", path, **options)

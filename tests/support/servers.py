@@ -14,10 +14,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg2
 import sqlalchemy as sa
 from flask_migrate import upgrade
@@ -83,10 +84,10 @@ def redis_server(number: int = 0) -> Iterator[str]:
 
 
 class PrivateValkey:
-    """A Valkey that keeps nothing, to be treated badly; a context manager."""
+    """A Valkey to be treated badly, which keeps nothing unless told to; a context manager."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._socket = folder, folder / "v.sock"
+    def __init__(self, folder: Path, *, persist: bool = False) -> None:
+        self._folder, self._socket, self._persist = folder, folder / "v.sock", persist
         self.url = f"unix://{self._socket}"
 
     def __enter__(self) -> "PrivateValkey":
@@ -95,12 +96,16 @@ class PrivateValkey:
 
     def __exit__(self, *_: object) -> None:
         self.resume()
-        valkey.stop(self._process)
+        self.stop()
 
     def start(self) -> None:
         """Start it, for the first time or again."""
-        self._process = valkey.start(self._folder, self._socket, persist=False)
+        self._process = valkey.start(self._folder, self._socket, persist=self._persist)
         valkey.wait_until_ready(self._process, self._socket)
+
+    def stop(self) -> None:
+        """End it in order."""
+        valkey.stop(self._process)
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -154,38 +159,76 @@ def postgres_server(*, durable: bool = False) -> Iterator[Cluster]:
     if url := os.environ.get("TEST_DATABASE_URL"):
         yield Cluster(url)
         return
-    with short_folder() as folder:
-        process = _start_postgres(folder, DURABLE if durable else THROW_AWAY)
-        try:
-            yield Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+    with (
+        short_folder() as folder,
+        PrivatePostgres(folder, DURABLE if durable else THROW_AWAY) as server,
+    ):
+        yield server.cluster
 
 
-def _start_postgres(folder: Path, settings: Sequence[str]) -> subprocess.Popen[bytes]:
-    binaries = _postgres_binaries()
-    user = _unprivileged(folder)
-    data, log = str(folder / "data"), folder / "postgres.log"
-    initdb = [str(binaries / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
-    initdb += ["--no-locale", "--no-sync"]
-    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
-    command = [str(binaries / "postgres"), "-D", data, "-k", str(folder)]
-    for setting in ("listen_addresses=", "max_connections=200", *settings):
-        command += ["-c", setting]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-            start_new_session=True,
-            preexec_fn=before_exec(signal.SIGINT),
-            **user,
+class PrivatePostgres:
+    """A PostgreSQL on a unix socket, to be treated badly; a context manager."""
+
+    def __init__(self, folder: Path, settings: Sequence[str] = THROW_AWAY) -> None:
+        self._folder, self._log = folder, folder / "postgres.log"
+        self._settings = ("listen_addresses=", "max_connections=200", *settings)
+        self._user = _unprivileged(folder)
+        self._data = str(folder / "data")
+        self.cluster = Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
+
+    def __enter__(self) -> "PrivatePostgres":
+        command = [str(_postgres_binaries() / "initdb"), "-D", self._data, "-U", "postgres"]
+        command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user
         )
-    _wait(process, log, lambda: _postgres_answers(folder))
-    return process
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.resume()
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, for the first time or again."""
+        command = [str(_postgres_binaries() / "postgres"), "-D", self._data]
+        command += ["-k", str(self._folder)]
+        for setting in self._settings:
+            command += ["-c", setting]
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self._folder,
+                start_new_session=True,
+                preexec_fn=before_exec(signal.SIGINT),
+                **self._user,
+            )
+        _wait(self._process, self._log, lambda: _postgres_answers(self._folder))
+
+    def stop(self) -> None:
+        """End it in order, without waiting for its clients."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(30)
+
+    def hang(self) -> None:
+        """Have it take connections and answer none."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have it answer again."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Signal the postmaster, which then forks no more, and all that serve a connection."""
+        with suppress(psutil.NoSuchProcess):
+            postmaster = psutil.Process(self._process.pid)
+            postmaster.send_signal(number)
+            for child in postmaster.children():
+                with suppress(psutil.NoSuchProcess):
+                    child.send_signal(number)
 
 
 def _postgres_answers(folder: Path) -> bool:

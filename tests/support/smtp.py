@@ -238,6 +238,12 @@ class Authority:
 
     def server(self, host: str = HOST, *, expired: bool = False) -> ssl.SSLContext:
         """Return what a server of this name shows."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.pem(host, expired=expired))
+        return context
+
+    def pem(self, host: str = HOST, *, expired: bool = False) -> Path:
+        """Return a file with the key and the certificate of a server of this name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
         end = datetime.now(UTC) + timedelta(hours=-1 if expired else 24)
@@ -260,9 +266,7 @@ class Authority:
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
+        return path
 
     def _builder(self, subject: x509.Name, key: Any, end: datetime) -> x509.CertificateBuilder:
         return (

@@ -19,11 +19,7 @@ class OpenStream:
     """
 
     def __init__(self, client: LiveClient, *, buffer: int | None = None) -> None:
-        self._socket = socket.socket()
-        if buffer is not None:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self._socket.settimeout(PATIENCE)
-        self._socket.connect(("127.0.0.1", client.service.port))
+        self._socket = client.service.dial(buffer)
         cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
         request = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\n\r\n"
         self._socket.sendall(request.encode())

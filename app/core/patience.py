@@ -1,0 +1,137 @@
+"""Waiting for PostgreSQL under gevent, for as long as it lives.
+
+A server that hangs keeps its connections, and libpq waits for an answer without end: every request
+would hang until the proxy gives up. A statement may take its time, though. So while one does, the
+server is asked over a connection of its own; when that gets no answer either, all waits end, and
+nobody begins another until the server answers again.
+"""
+
+import logging
+import os
+import socket
+from contextlib import suppress
+from typing import Any
+
+import gevent
+import psycopg2
+from gevent.socket import wait_read, wait_write
+from psycopg2 import extensions
+
+from app.core.clock import Clock
+
+log = logging.getLogger(__name__)
+
+SILENCE_SECONDS = 3.0
+ANSWER_SECONDS = 2.0
+# libpq leaves its own limit to whoever waits in its place.
+CONNECT_SECONDS = 5.0
+LOOK_SECONDS = 0.5
+
+
+class Hangs(psycopg2.OperationalError):
+    """The server hangs; to ask it would only make one more wait."""
+
+
+class Patience:
+    """The waits of this process; `wait` is psycopg2's wait callback."""
+
+    def __init__(self) -> None:
+        self._since: dict[Any, float] = {}
+        self._hangs = False
+        self._watcher: gevent.Greenlet[..., Any] | None = None
+        self._clock: Clock | None = None
+
+    def install(self) -> None:
+        """Have psycopg2 wait by gevent's loop, which serves others meanwhile."""
+        extensions.set_wait_callback(self.wait)
+
+    def watch(self, clock: Clock) -> None:
+        """Look after the waits of this process from now on; called once after the fork."""
+        self._clock = clock
+        self._since.clear()
+        self._watcher = gevent.spawn(self._run, clock)
+
+    def wait(self, connection: Any) -> None:
+        """Return when the driver's connection has got what it waits for.
+
+        Raises: psycopg2.OperationalError.
+        """
+        if self._hangs and gevent.getcurrent() is not self._watcher:
+            raise Hangs("PostgreSQL hangs")
+        if connection.status == extensions.STATUS_SETUP:
+            with gevent.Timeout(CONNECT_SECONDS, psycopg2.OperationalError("no answer in time")):
+                return _wait(connection)
+        if self._clock is None:
+            return _wait(connection)
+        self._since[connection] = self._clock.monotonic()
+        try:
+            return _wait(connection)
+        finally:
+            del self._since[connection]
+
+    def _run(self, clock: Clock) -> None:
+        while True:
+            clock.sleep(LOOK_SECONDS)
+            try:
+                self._look(clock)
+            except Exception:
+                # This greenlet is never started again.
+                log.exception("the waits for PostgreSQL were not looked after")
+
+    def _look(self, clock: Clock) -> None:
+        now = clock.monotonic()
+        silent = [c for c, since in self._since.items() if now - since > SILENCE_SECONDS]
+        if not silent:
+            return
+        way = {**silent[0].get_dsn_parameters(), "password": silent[0].info.password}
+        if _answers(way):
+            for connection in self._since.keys() & silent:
+                self._since[connection] = clock.monotonic()
+            return
+        log.error("PostgreSQL hangs; requests are refused until it answers")
+        self._hangs = True
+        try:
+            for connection in self._since:
+                _cut(connection)
+            while not _answers(way):
+                clock.sleep(LOOK_SECONDS)
+        finally:
+            self._hangs = False
+        log.warning("PostgreSQL answers again")
+
+
+def _wait(connection: Any) -> None:
+    while (state := connection.poll()) != extensions.POLL_OK:
+        if state == extensions.POLL_READ:
+            wait_read(connection.fileno())
+        else:
+            wait_write(connection.fileno())
+
+
+def _answers(way: dict[str, Any]) -> bool:
+    """Tell whether the server answers a new connection; a refusal is an answer."""
+    try:
+        with gevent.Timeout(ANSWER_SECONDS):
+            connection = psycopg2.connect(**way)
+            try:
+                connection.cursor().execute("SELECT 1")
+            finally:
+                connection.close()
+    except gevent.Timeout:
+        return False
+    except psycopg2.Error:
+        return True
+    return True
+
+
+def _cut(connection: Any) -> None:
+    """End the connection for whoever waits for it.
+
+    To throw something at the waiting greenlet could hit it when it waits for something else.
+    """
+    with suppress(OSError, psycopg2.Error), _copy(connection) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _copy(connection: Any) -> socket.socket:
+    return socket.socket(fileno=os.dup(connection.fileno()))

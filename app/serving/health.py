@@ -1,0 +1,20 @@
+"""The health check of a container: `python -m app.serving.health`, exit code 0 or 1."""
+
+import os
+import sys
+
+from app.core.config import Config, ConfigError
+from app.serving.address import Address
+from app.serving.launch import is_healthy
+
+
+def main() -> int:
+    """Ask the service that this environment describes, on this machine."""
+    try:
+        return 0 if is_healthy(Address.of(Config.from_env(os.environ).bind)) else 1
+    except ConfigError:
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How Gatehouse is deployed, and a test bed that deploys it on one machine."""

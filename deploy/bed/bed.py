@@ -1,0 +1,194 @@
+"""The bed itself: servers, two instances and the proxy, started and stopped together."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.core.runtime import Runtime
+from deploy.bed.proxy import Proxy
+from tests.support import live, servers
+from tests.support.live import LiveService
+
+INSTANCES = ("one", "two")
+DISK_BYTES = 64 * 1024 * 1024
+AVATAR_PATH = "/internal/avatars"
+
+
+class Instance(LiveService):
+    """One instance, whose clock somebody may set."""
+
+    gunicorn_config = "deploy/bed/gunicorn_conf.py"
+
+    def hurry(self) -> None:
+        """Begin to end it, without a wait for what has begun."""
+        self._process.send_signal(signal.SIGQUIT)
+
+    def replace(self) -> None:
+        """Restart it as a new version would be: what has begun is finished first."""
+        self._process.terminate()
+        self.wait_for_end()
+        self.restart()
+
+
+class Bed:
+    """Everything that an installation consists of; a context manager.
+
+    Started on an empty database, which both instances bring up to date at the same time. Settings
+    of the instances are given as LiveService has them: WORKERS="2".
+    """
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        # What the instances write, avatars and logs included; small, so that it can be filled.
+        self.disk = folder / "disk"
+        self.avatars = self.disk / "avatars"
+        self._settings = settings
+        self._clock = folder / "clock"
+        self.stack = ExitStack()
+
+    def __enter__(self) -> "Bed":
+        try:
+            self._start()
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for instance in self.instances:
+            instance.hurry()  # all at once, and then each is waited for
+        self.stack.close()
+
+    def _start(self) -> None:
+        self.set_clock(0.0)
+        self.disk.mkdir()
+        self.disk_is_small = mount_small_disk(self.disk)
+        if self.disk_is_small:
+            self.stack.callback(subprocess.run, ["umount", "-l", str(self.disk)], check=False)
+        self.avatars.mkdir(mode=0o750)
+        (self.folder / "pg").mkdir()
+        (self.folder / "valkey").mkdir()
+        enter = self.stack.enter_context
+        self.postgres = enter(servers.PrivatePostgres(self.folder / "pg"))
+        self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
+        self.database_url = self.postgres.cluster.create("gatehouse")
+        self.prepared = self.prepare_at_once(self.database_url)
+        if any(self.prepared):
+            raise servers.NotStarted((self.folder / "prepare.log").read_text())
+        self.instances = [self._instance(name) for name in INSTANCES]
+        self.proxy = Proxy(
+            self.folder / "proxy", [instance.port for instance in self.instances], self.avatars
+        )
+        self.proxy.start()
+        self.stack.callback(self.proxy.stop)
+        for instance in self.instances:
+            instance.wait()
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            # Whoever tries wrong codes all day is not what the bed is about.
+            "LOGIN_FAILURES": "1000000/300",
+            "TRUSTED_PROXIES": "127.0.0.1",
+            "AVATAR_DIR": str(self.avatars),
+            "AVATAR_ACCEL": AVATAR_PATH,
+            **self._settings,
+        }
+
+    def _instance(self, name: str) -> Instance:
+        folder = self.disk / name
+        folder.mkdir()
+        os.environ["BED_CLOCK"] = str(self._clock)  # LiveService hands the environment on
+        instance = Instance(folder, self.database_url, self.valkey.url, **self._environment())
+        self.stack.callback(instance.stop)
+        return instance
+
+    def prepare_at_once(self, database_url: str) -> list[int]:
+        """Migrate a database from as many processes as there are instances; return exit codes."""
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+        environ |= {
+            "GATEHOUSE_DATABASE_URL": database_url,
+            "GATEHOUSE_REDIS_URL": self.valkey.url,
+            "GATEHOUSE_STORAGE_BOOTSTRAP": "local",
+        }
+        with (self.folder / "prepare.log").open("ab") as log:
+            processes = [
+                subprocess.Popen(
+                    [sys.executable, "-m", "flask", "--app", "wsgi", "prepare"],
+                    cwd=servers.ROOT,
+                    env=environ | {"GATEHOUSE_INSTANCE": str(self.folder / f"prepare-{name}")},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
+                for name in INSTANCES
+            ]
+            return [process.wait(120) for process in processes]
+
+    # --- what tests and faults take hold of ------------------------------------------------------
+
+    @property
+    def rt(self) -> Runtime:
+        """The database and Redis of the bed, as this process reaches them."""
+        return self.instances[0].rt
+
+    def set_clock(self, seconds: float) -> None:
+        """Set the clock of both instances so many seconds ahead, behind when negative."""
+        with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
+            file.write(struct.pack("d", seconds))
+
+    def client(self) -> live.LiveClient:
+        """Return a client of the proxy."""
+        return self.proxy.client()
+
+    def reset(self) -> None:
+        """Remove every account, session, setting and counter; the processes stay."""
+        for instance in self.instances:
+            instance.wait()
+        self.instances[0].reset()
+
+    def roll(self) -> None:
+        """Restart one instance after the other."""
+        for instance in self.instances:
+            instance.replace()
+
+    def logs(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the text of every instance's log."""
+        for instance in self.instances:
+            yield instance.folder.name, instance.log.read_text(errors="replace")
+
+
+@contextmanager
+def running(**settings: str) -> Iterator[Bed]:
+    """Yield a bed in a folder of its own, which is removed afterwards."""
+    with servers.short_folder() as folder:
+        # Processes of other users (PostgreSQL's) pass through it.
+        folder.chmod(0o711)
+        with Bed(folder, **settings) as bed:
+            yield bed
+
+
+def mount_small_disk(folder: Path) -> bool:
+    """Put a file system of its own at `folder`; tell whether this user may."""
+    if os.geteuid() != 0:
+        return False
+    options = f"size={DISK_BYTES},mode=711"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def describe(bed: Bed) -> dict[str, Any]:
+    """Return where everything is."""
+    return {
+        "nginx": bed.proxy.url,
+        "certificate": str(bed.proxy.certificate),
+        "instances": [f"http://127.0.0.1:{instance.port}" for instance in bed.instances],
+        "database": bed.database_url.replace("+psycopg2", ""),
+        "valkey": bed.valkey.url,
+        "logs": [str(instance.log) for instance in bed.instances] + [str(bed.proxy.folder)],
+    }

@@ -1,0 +1,207 @@
+"""What goes wrong in a run, and what clients may be told while it does."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+import psycopg2
+from redis import Redis
+
+from deploy.bed.bed import Bed
+from deploy.bed.ledger import DOCUMENTED
+
+NOTHING: frozenset[tuple[int, str]] = frozenset()
+# Spec 04 §3: an avatar's folder that cannot be written.
+DISK_ANSWERS = DOCUMENTED | {(500, "storage.unknown")}
+
+
+class Fault:
+    """Begins, holds for a while, and ends; `allowed` are the failures a client may be told."""
+
+    name: str
+    allowed = DOCUMENTED
+
+    def __init__(self, bed: Bed) -> None:
+        self.bed = bed
+
+    def begin(self) -> None:
+        """Make it so."""
+
+    def hold(self, seconds: float) -> None:
+        """Wait while it lasts."""
+        time.sleep(seconds)
+
+    def end(self) -> None:
+        """Undo it; the service must recover by itself."""
+
+
+class PostgresRestarts(Fault):
+    """It goes and comes back; every connection is cut."""
+
+    name = "PostgreSQL restarts"
+
+    def begin(self) -> None:
+        self.bed.postgres.stop()
+
+    def end(self) -> None:
+        self.bed.postgres.start()
+
+
+class PostgresHangs(Fault):
+    """It takes connections and answers none."""
+
+    name = "PostgreSQL hangs"
+
+    def begin(self) -> None:
+        self.bed.postgres.hang()
+
+    def end(self) -> None:
+        self.bed.postgres.resume()
+
+
+class PostgresIsFull(Fault):
+    """Every connection it has is somebody else's."""
+
+    name = "PostgreSQL has no connection left"
+
+    def begin(self) -> None:
+        url = self.bed.postgres.cluster.url("postgres").replace("+psycopg2", "")
+        self._taken = [psycopg2.connect(url)]
+        self._taken[0].autocommit = True
+        with suppress(psycopg2.OperationalError):
+            while True:
+                self._taken.append(psycopg2.connect(url))
+        # Those of the instances are cut and, before they are made again, taken.
+        ours = "application_name = 'gatehouse'"
+        cursor = self._taken[0].cursor()
+        for _ in range(5):
+            cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
+            with suppress(psycopg2.OperationalError):
+                while True:
+                    self._taken.append(psycopg2.connect(url))
+
+    def end(self) -> None:
+        for connection in self._taken:
+            connection.close()
+
+
+class ValkeyRestarts(Fault):
+    """It goes and comes back with what it kept."""
+
+    name = "Valkey restarts"
+
+    def begin(self) -> None:
+        self.bed.valkey.stop()
+
+    def end(self) -> None:
+        self.bed.valkey.start()
+
+
+class ValkeyHangs(Fault):
+    """It takes connections and answers none."""
+
+    name = "Valkey hangs"
+
+    def begin(self) -> None:
+        self.bed.valkey.hang()
+
+    def end(self) -> None:
+        self.bed.valkey.resume()
+
+
+class ValkeyIsFull(Fault):
+    """It takes no further connection, and those it had are cut."""
+
+    name = "Valkey has no connection left"
+
+    def begin(self) -> None:
+        self._redis = Redis.from_url(self.bed.valkey.url, single_connection_client=True)
+        self._usual = self._redis.config_get("maxclients")["maxclients"]
+        self._redis.config_set("maxclients", 1)
+        for kind in ("normal", "pubsub"):
+            self._redis.client_kill_filter(_type=kind, skipme=True)
+
+    def end(self) -> None:
+        self._redis.config_set("maxclients", self._usual)
+        self._redis.close()
+
+
+class DiskIsFull(Fault):
+    """Nothing more can be written: no avatar, no log, no file of metrics."""
+
+    name = "the disk is full"
+    allowed = DISK_ANSWERS
+
+    def begin(self) -> None:
+        self._filler = self.bed.disk / "filler"
+        self._fill()
+
+    def _fill(self) -> None:
+        with self._filler.open("ab", buffering=0) as stream, suppress(OSError):
+            while True:
+                stream.write(b"x" * 65_536)
+
+    def hold(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            self._fill()  # what a replaced avatar has left
+
+    def end(self) -> None:
+        self._filler.unlink()
+
+
+class ClockIsSetBack(Fault):
+    """Both instances live an hour earlier for a while."""
+
+    name = "the clock is set back an hour"
+    allowed = NOTHING
+
+    def begin(self) -> None:
+        self.bed.set_clock(-3600.0)
+
+    def end(self) -> None:
+        self.bed.set_clock(0.0)
+
+
+class WorkersAreKilled(Fault):
+    """One worker of the first instance dies every second, in the middle of what it does."""
+
+    name = "a worker is killed every second"
+    # It may have sent a part of its answer.
+    allowed = DOCUMENTED | {(599, "cut off")}
+
+    def hold(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for pid in self.bed.instances[0].workers()[:1]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(min(1.0, max(0.1, until - time.monotonic())))
+
+
+class InstancesAreReplaced(Fault):
+    """Both are restarted, one after the other, as in an upgrade: no request fails."""
+
+    name = "both instances are restarted, one after the other"
+    allowed = NOTHING
+
+    def hold(self, seconds: float) -> None:
+        """Take as long as it takes."""
+        del seconds
+        self.bed.roll()
+
+
+FAULTS: tuple[type[Fault], ...] = (
+    InstancesAreReplaced,
+    PostgresRestarts,
+    PostgresHangs,
+    PostgresIsFull,
+    ValkeyRestarts,
+    ValkeyHangs,
+    ValkeyIsFull,
+    DiskIsFull,
+    ClockIsSetBack,
+    WorkersAreKilled,
+)

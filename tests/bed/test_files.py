@@ -1,0 +1,125 @@
+"""The files an operator deploys with: nothing they name is missing or misspelt."""
+
+import configparser
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from app.core.config import Config
+from tests.support.servers import ROOT
+
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SERVICES = COMPOSE["services"]
+INSTANCES = ("app1", "app2")
+
+
+def example():
+    """Return the variables of the example, the secret keys filled in."""
+    lines = (DEPLOY / "gatehouse.env.example").read_text().splitlines()
+    pairs = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    assert pairs["GATEHOUSE_SECRET_KEYS"] == ""
+    return pairs | {"GATEHOUSE_SECRET_KEYS": "k1:" + "A" * 43}
+
+
+def known_variables():
+    """Return every variable that README lists."""
+    return set(re.findall(r"^\| `(GATEHOUSE_\w+)`", (ROOT / "README.md").read_text(), re.M))
+
+
+def test_the_example_environment_is_accepted():
+    assert set(example()) <= known_variables()
+    config = Config.from_env(example())
+    assert not config.embedded_redis
+    assert config.database_url.startswith("postgresql")
+    [network] = config.trusted_proxies
+    assert str(network) == COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"]
+
+
+@pytest.mark.parametrize("name", [*INSTANCES, "prepare"])
+def test_containers_of_the_image_are_locked_down(name):
+    service = SERVICES[name]
+    assert service["read_only"]
+    assert service["tmpfs"] == "/tmp"
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["env_file"] == "gatehouse.env"
+
+
+def test_what_services_mount_and_wait_for_is_there():
+    for service in SERVICES.values():
+        for mount in service.get("volumes", ()):
+            source = mount.split(":")[0]
+            if source.startswith("./") and source != "./tls":
+                assert (DEPLOY / source).exists(), source
+            elif not source.startswith("./"):
+                assert source in COMPOSE["volumes"], source
+        assert set(service.get("depends_on", ())) <= set(SERVICES)
+
+
+def test_instances_start_when_the_database_is_up_to_date():
+    for name in INSTANCES:
+        waits = SERVICES[name]["depends_on"]
+        assert waits["prepare"]["condition"] == "service_completed_successfully"
+    assert SERVICES["prepare"]["command"] == ["flask", "--app", "wsgi", "prepare"]
+
+
+def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
+    text = (DEPLOY / "nginx" / "gatehouse" / "instances.conf").read_text()
+    assert re.findall(r"^server (\w+):8000 max_fails=0;", text, re.M) == list(INSTANCES)
+    folder = example()["GATEHOUSE_AVATAR_DIR"]
+    avatars = (DEPLOY / "nginx" / "gatehouse" / "avatars.conf").read_text()
+    assert f"alias {folder}/;" in avatars
+    for name in (*INSTANCES, "nginx"):
+        assert any(v.split(":")[1] == folder for v in SERVICES[name]["volumes"]), name
+    location = (DEPLOY / "nginx" / "conf.d" / "gatehouse.conf").read_text()
+    assert f"location {example()['GATEHOUSE_AVATAR_ACCEL']}/ {{" in location
+    # The group that the image makes for it.
+    assert SERVICES["nginx"]["user"].endswith(":10001")
+    assert "--uid 10001" in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_database_has_room_for_all_connections():
+    config = Config.from_env(example())
+    per_instance = config.workers * (3 * config.database_pool + 1)
+    setting = next(a for a in SERVICES["postgres"]["command"] if a.startswith("max_connections"))
+    # During an upgrade there may be one instance more, and commands come on top.
+    assert int(setting.split("=")[1]) >= 3 * per_instance + 20
+
+
+def unit():
+    parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
+    parser.optionxform = str
+    parser.read(DEPLOY / "gatehouse@.service")
+    return parser
+
+
+def test_the_unit_names_variables_that_exist():
+    text = (DEPLOY / "gatehouse@.service").read_text()
+    assert set(re.findall(r"GATEHOUSE_\w+", text)) <= known_variables()
+    assert unit()["Service"]["Type"] == "notify"
+    assert unit()["Service"]["KillMode"] == "mixed"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
+def test_systemd_understands_the_unit_and_finds_it_well_guarded(tmp_path):
+    # systemd wants programs that are there.
+    text = (DEPLOY / "gatehouse@.service").read_text()
+    text = text.replace("/opt/gatehouse/.venv/bin/python", "/usr/bin/env")
+    (tmp_path / "gatehouse@8001.service").write_text(text)
+    file = str(tmp_path / "gatehouse@8001.service")
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", file], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in verified.stderr.splitlines() if "gatehouse@" in line]
+    assert complaints == []
+    security = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=20", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert security.returncode == 0, security.stdout[-500:]

@@ -1,0 +1,249 @@
+"""What nginx does with the configuration of deploy/nginx, as it stands."""
+
+import http.client
+import re
+import shutil
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from app.events import service as events
+from app.events.messages import Audience, Kind, StorageEvent
+from deploy.bed.proxy import Proxy, find_nginx
+from tests.support import servers
+from tests.support.images import RED, headers, multipart, plain, upload
+from tests.support.live import free_port
+from tests.support.smtp import HOST
+from tests.support.streams import OpenStream
+
+CURL = shutil.which("curl")
+UNAVAILABLE = 503, "internal_server_error"
+
+
+@pytest.fixture
+def client(bed, user):
+    with bed.client() as client:
+        client.login(user).ok()
+        yield client
+
+
+class Upstream:
+    """Takes requests as an instance would, keeps them, and hangs up without an answer."""
+
+    def __init__(self):
+        self.heads: list[str] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                self.heads.append(connection.recv(65_536).decode())
+
+    def close(self):
+        self._listener.close()
+
+
+@pytest.fixture
+def alone():
+    """Start an nginx before these ports of this machine."""
+    try:
+        find_nginx()
+    except servers.NotStarted as reason:
+        pytest.skip(str(reason))
+    started = []
+    with servers.short_folder() as folder:
+
+        def start(*ports):
+            proxy = Proxy(folder / "proxy", ports, folder)
+            proxy.start()
+            started.append(proxy)
+            return proxy
+
+        yield start
+        for proxy in started:
+            proxy.stop()
+
+
+@pytest.fixture
+def broken(alone):
+    """An nginx before two instances that hang up in the middle of every request."""
+    upstreams = [Upstream(), Upstream()]
+    yield alone(*(upstream.port for upstream in upstreams)), upstreams
+    for upstream in upstreams:
+        upstream.close()
+
+
+def test_plain_http_is_sent_to_https(bed):
+    connection = http.client.HTTPConnection("127.0.0.1", bed.proxy.plain_port)
+    connection.request("GET", "/api/v1/docs?a=b", headers={"Host": HOST})
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Location"]) == (308, f"https://{HOST}/api/v1/docs?a=b")
+    connection.close()
+
+
+def test_it_speaks_http_2(bed):
+    with bed.proxy.dial(protocols=["h2", "http/1.1"]) as connection:
+        assert connection.selected_alpn_protocol() == "h2"
+        assert connection.version() == "TLSv1.3"
+
+
+@pytest.mark.skipif(CURL is None, reason="curl is not on the PATH")
+def test_a_request_over_http_2_is_answered(bed):
+    command = [CURL, "-sS", "--http2", "--cacert", str(bed.proxy.certificate)]
+    command += ["-w", " %{http_version}", "-X", "POST", f"{bed.proxy.url}/api/v1/auth/check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    body, _, version = done.stdout.rpartition(" ")
+    assert body.startswith('{"code":"success"')
+    assert version == "2"
+
+
+def test_what_an_instance_is_told_of_the_request(broken):
+    proxy, upstreams = broken
+    lies = {
+        "X-Forwarded-For": "198.51.100.7",
+        "X-Forwarded-Proto": "http",
+        "X-Forwarded-Host": "evil.example",
+        "Forwarded": "for=198.51.100.7",
+        "X-Request-Start": "t=1",
+        "X_Forwarded_For": "198.51.100.7",
+    }
+    with proxy.client() as client:
+        client.post("/auth/check", headers=lies).fails(*UNAVAILABLE)
+    [head] = upstreams[0].heads + upstreams[1].heads
+    sent = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+    sent = {name.lower(): value for name, value in sent.items()}
+    assert sent["host"] == sent["x-forwarded-host"] == f"127.0.0.1:{proxy.port}"
+    assert (sent["x-forwarded-for"], sent["x-forwarded-proto"]) == ("127.0.0.1", "https")
+    assert re.fullmatch(r"t=\d{10}\.\d{3}", sent["x-request-start"])
+    assert "forwarded" not in sent
+    assert "x_forwarded_for" not in sent
+
+
+@pytest.mark.parametrize(
+    ("method", "times"), [("POST", 1), ("PATCH", 1), ("PUT", 1), ("DELETE", 1), ("GET", 2)]
+)
+def test_what_changes_something_is_never_sent_twice(broken, method, times):
+    """By nginx's own rule a PUT or DELETE that was cut off goes to the next instance."""
+    proxy, upstreams = broken
+    body = None if method in {"GET", "DELETE"} else {"name": "value"}
+    with proxy.client() as client:
+        client.call(method, "/auth/password", body).fails(*UNAVAILABLE)
+    assert len(upstreams[0].heads + upstreams[1].heads) == times
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE", "GET"])
+def test_what_one_instance_does_not_take_goes_to_the_other(bed, alone, method):
+    """As in an upgrade; again and again, since nginx forgets who refused."""
+    body = None if method in {"GET", "DELETE"} else {"name": "value"}
+    with alone(free_port(), bed.instances[0].port).client() as client:
+        for _ in range(6):
+            assert client.call(method, "/auth/me", body).status in {401, 405}
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE", "GET"])
+def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
+    with alone(free_port(), free_port()).client() as client:
+        body = None if method in {"GET", "DELETE"} else {"name": "value"}
+        answer = client.call(method, "/auth/me", body).fails(*UNAVAILABLE)
+    assert answer.retry_after == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        ({"Host": "a b"}, 400, "bad_request"),
+        ({"Referer": "https://files.example/" + "x" * 20_000}, 400, "bad_request"),
+        ({"Referer": "https://files.example/" + "x" * 10_000}, 401, "auth.token_missing"),
+    ],
+)
+def test_headers_that_are_wrong_or_long(bed, sent, status, code):
+    with bed.client() as client:
+        client.get("/auth/me", headers=sent).fails(status, code)
+
+
+def test_bodies_over_the_limit(client):
+    too_large = 413, "file.too_large"
+    client.put("/auth/password", b"x" * 1_500_000).fails(*too_large)  # by the service
+    client.put("/auth/password", b"x" * 2_500_000).fails(*too_large)  # by nginx
+    upload(client, plain(RED).ljust(11_000_000, b"\0")).fails(400, "file.too_large")
+    path = "/auth/profile/avatar/upload"
+    client.post(path, multipart(b"x" * 18_000_000), headers=headers()).fails(*too_large)
+
+
+def test_a_refusal_of_a_large_upload_arrives(bed):
+    body = multipart(plain(RED).ljust(9 * 2**20, b"\0"))
+    with bed.client() as stranger:
+        for _ in range(15):
+            answer = stranger.post("/auth/profile/avatar/upload", body, headers=headers())
+            answer.fails(401, "auth.token_missing")
+
+
+def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
+    upload(client, plain(RED)).ok()
+    answer = client.get("/auth/profile/avatar/512")
+    assert (answer.status, answer.body[8:12]) == (200, b"WEBP")
+    assert answer.headers["Content-Type"] == "image/webp"
+    assert answer.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    assert answer.headers["ETag"].startswith('"v1-')
+    assert "X-Accel-Redirect" not in answer.headers
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+    known = client.get(
+        "/auth/profile/avatar/512", headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert (known.status, known.body) == (304, b"")
+
+    with bed.client() as stranger:
+        stranger.get("/auth/profile/avatar/512").fails(401, "auth.token_missing")
+    [file] = bed.avatars.rglob("512.webp")
+    inside = f"/internal/avatars/{file.relative_to(bed.avatars)}"
+    assert get(bed, inside, client.cookies) == 404
+
+
+def test_metrics_stay_inside(bed, client):
+    assert get(bed, "/health/metrics", client.cookies) == 404
+    assert get(bed, "/health/ready", {}) == 200
+
+
+def get(bed, path, cookies):
+    """Return the status of a path as it is."""
+    cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    lines = [f"GET {path} HTTP/1.1", f"Host: {HOST}", f"Cookie: {cookie}", "Connection: close"]
+    with bed.proxy.dial() as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = b""
+        while data := connection.recv(65_536):
+            answer += data
+    return int(answer.split()[1])
+
+
+def test_the_address_of_a_session_is_that_of_nginxs_client(client, user):
+    client.post(
+        "/auth/login",
+        {"identifier": user.username, "password": user.password},
+        headers={"X-Forwarded-For": "198.51.100.7"},
+    ).ok()
+    addresses = {session["ip_address"] for session in client.get("/auth/sessions").ok()}
+    assert addresses == {"127.0.0.1"}
+
+
+def test_an_event_passes_at_once(bed, client, user):
+    with OpenStream(client) as stream:
+        stream.opened()
+        assert stream.headers["content-type"] == "text/event-stream"
+        for number in range(3):
+            event = StorageEvent(
+                Kind.FILE_CREATED, {"kind": "personal"}, bed.rt.clock.now(), file_ids=(number,)
+            )
+            events.publish(bed.rt, Audience(user_id=user.id), event)
+            heard = stream.event(5)
+            while heard["kind"] == "sync.required":
+                heard = stream.event(5)
+            assert heard["file_ids"] == [number]

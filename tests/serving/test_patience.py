@@ -1,0 +1,88 @@
+"""Waiting for a PostgreSQL that may hang, in a process of its own with gevent's loop."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import servers
+
+# Its times are shorter than the product's, so that the test is.
+PROGRAM = """
+import sys, time
+from gevent import monkey
+monkey.patch_all()
+import gevent, psycopg2
+from app.core import patience
+from app.core.clock import SystemClock
+
+patience.SILENCE_SECONDS, patience.ANSWER_SECONDS, patience.LOOK_SECONDS = 0.6, 0.6, 0.1
+waits = patience.Patience()
+waits.install()
+waits.watch(SystemClock())
+connections = [psycopg2.connect(sys.argv[1]) for _ in range(3)]
+
+def ask(connection, statement="SELECT 1"):
+    try:
+        cursor = connection.cursor()
+        cursor.execute(statement)
+        return cursor.fetchone()[0]
+    except psycopg2.OperationalError as error:
+        return type(error).__name__
+
+def tell(what):
+    print(what, flush=True)
+    sys.stdin.readline()
+
+tell(ask(connections[0], "SELECT 7 FROM pg_sleep(1.5)"))  # hangs from here on
+waiting = [gevent.spawn(ask, connection) for connection in connections[:2]]
+gevent.joinall(waiting)
+began = time.monotonic()
+told = [greenlet.value for greenlet in waiting] + [ask(connections[2])]
+tell((told, time.monotonic() - began < 0.3))  # answers from here on
+for _ in range(300):
+    gevent.sleep(0.05)
+    try:
+        fresh = psycopg2.connect(sys.argv[1])
+    except patience.Hangs:
+        continue
+    break
+tell(ask(fresh))
+"""
+
+
+@pytest.fixture
+def postgres():
+    with servers.short_folder() as folder, servers.PrivatePostgres(folder) as server:
+        yield server
+
+
+def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
+    url = postgres.cluster.url("postgres").replace("+psycopg2", "")
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, url],
+        cwd=servers.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+
+        def next_line():
+            return program.stdout.readline().strip()
+
+        def go_on():
+            program.stdin.write("\n")
+            program.stdin.flush()
+
+        assert next_line() == "7"
+        postgres.hang()
+        go_on()
+        try:
+            told = next_line()
+        finally:
+            postgres.resume()
+        # Two waits were ended, and nobody began a third.
+        assert told == "(['OperationalError', 'OperationalError', 'Hangs'], True)"
+        go_on()
+        assert next_line() == "1"
+        go_on()
