@@ -5,6 +5,7 @@ proven its name with a valid certificate (decision E18). Flask-Mail by itself ch
 for ever.
 """
 
+import binascii
 import math
 import os
 import smtplib
@@ -305,7 +306,7 @@ class _OpenConnection(flask_mail.Connection):
             if server.uses_tls and server.port != IMPLICIT_TLS_PORT:
                 host.starttls(context=self.mail.tls)
             if server.username:
-                host.login(server.username, server.password)
+                _log_in(host, server)
         except BaseException:
             host.close()
             raise
@@ -325,6 +326,13 @@ class _OpenConnection(flask_mail.Connection):
                 self.host.sock.settimeout(FAREWELL_SECONDS)
                 self.host.quit()
         self.host.close()
+
+
+def _log_in(host: smtplib.SMTP, server: SmtpServer) -> None:
+    try:
+        host.login(server.username, server.password)
+    except binascii.Error as error:
+        raise smtplib.SMTPException("the server's challenge cannot be read") from error
 
 
 class _Message(flask_mail.Message):

@@ -5,12 +5,13 @@ import re
 import smtplib
 import ssl
 from collections.abc import Iterator
-from contextlib import suppress
 
 from app.core.texts import one_line
 
 LONGEST_REASON = 255
 PERMANENT = range(500, 600)
+CLOSING = 421  # to any command: the server takes no more for now (RFC 5321, section 3.8)
+TELLING_LENGTH = 6  # so many bytes of a text are no coincidence
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{4,}")
 
@@ -37,12 +38,13 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         [(code, text), *_] = error.recipients.values()
         reason = f"the server refused the recipient: {_told(code, text)}"
-        return Undeliverable(reason, is_final=code in PERMANENT)
+        return Undeliverable(reason, is_final=code in PERMANENT, is_servers_fault=code == CLOSING)
     if isinstance(error, smtplib.SMTPDataError):
         # Its words may quote the mail, so only the codes are kept.
         told = _told(error.smtp_code, error.smtp_error).split()
         codes = [word for word in told[:2] if word.replace(".", "").isdigit()]
-        return Undeliverable(f"the server refused the mail: {' '.join(codes)}")
+        reason = f"the server refused the mail: {' '.join(codes)}"
+        return Undeliverable(reason, is_servers_fault=error.smtp_code == CLOSING)
     reason = _reason(error)
     if _repeats(reason, username, password):
         reason = "the server repeats the log-in in its refusal"
@@ -50,22 +52,29 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
 
 
 def _repeats(reason: str, username: str, password: str) -> bool:
-    """Tell whether a text holds the password, or user name or password as AUTH sends them.
+    """Tell whether a text holds the password, or how user name or password begin in base64.
 
-    That is base64 of either, alone or with more (RFC 4616, RFC 2195). The user name itself is what
+    So AUTH sends them, alone or with more (RFC 4616, RFC 2195). The user name itself is what
     servers usually name, and no secret.
     """
     if password and password in reason:
         return True
-    sent = [text.encode() for text in (username, password) if text]
-    return any(text in decoded for decoded in _decoded(reason) for text in sent)
+    begun = [text.encode()[:TELLING_LENGTH] for text in (username, password) if text]
+    return any(text in decoded for decoded in _decoded(reason) for text in begun)
 
 
 def _decoded(text: str) -> Iterator[bytes]:
-    """Yield what could be meant by the words of a text that are base64, padded or not."""
-    for word in _BASE64.findall(text):
-        with suppress(ValueError):
-            yield base64.b64decode(word + "=" * (-len(word) % 4))
+    """Yield what could be meant by whatever in a text is base64.
+
+    Wherever it begins, since what stands before may be letters of base64, too; it may also be cut
+    short, or spread over lines.
+    """
+    for run in _BASE64.findall("".join(text.split())):
+        for start in range(4):
+            letters = run[start:]
+            if len(letters) % 4 == 1:  # which says nothing
+                letters = letters[:-1]
+            yield base64.b64decode(letters + "=" * (-len(letters) % 4))
 
 
 def _reason(error: Exception) -> str:

@@ -124,7 +124,7 @@ def _letter(rt: Runtime, mail: Outgoing) -> Letter:
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
         sender=sender,
-        sender_name=one_line(rt.settings.get(keys.MAIL_FROM_NAME)),
+        sender_name=one_line(_sender_name(rt)),
         recipient=mail.recipient,
         recipient_name=mail.username if mail.names_recipient else "",
         subject=mail.rendered.subject,
@@ -133,6 +133,13 @@ def _letter(rt: Runtime, mail: Outgoing) -> Letter:
         message_id=make_msgid(domain=sender.rpartition("@")[2]),
         written_at=rt.clock.now(),
     )
+
+
+def _sender_name(rt: Runtime) -> str:
+    """Return the name mails come from, which is the site's unless another one is set."""
+    name = rt.settings.get(keys.MAIL_FROM_NAME)
+    is_set = name != keys.MAIL_FROM_NAME.default
+    return name if is_set else rt.settings.get(keys.BRANDING_TITLE)
 
 
 def _keep(rt: Runtime, mail: Outgoing, letter: Letter) -> None:

@@ -471,11 +471,13 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     assert caplog.text.count("mails wait") == 1
 
 
-def test_a_stop_is_prompt(rt, smtp, wait_for):
+def test_a_stop_does_not_wait_for_the_next_look(rt, smtp, wait_for, monkeypatch):
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 60)
+    configure(rt, mail_outbox_dispatch_interval_secs=3600)
     stop, thread = start(rt)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
-    assert seconds_of(stop) < 1
+    stop()
     assert not thread.is_alive()
     queue(rt)
     assert sorted(row.status for row in rows(rt)) == ["queued", "sent"]
@@ -486,18 +488,19 @@ def test_a_stop_waits_for_a_server_that_has_the_content_and_has_not_answered(
 ):
     """Were the mail left to its lease, it would arrive a second time."""
     monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "STOP_AFTER_CONTENT_SECONDS", 60)
     arrived, may_answer = threading.Event(), threading.Event()
 
     def hold(_mail):
         arrived.set()
-        may_answer.wait(10)
+        may_answer.wait(30)
 
     smtp.on_mail = hold
     stop, thread = start(rt)
     queue(rt)
-    assert arrived.wait(10)
+    assert arrived.wait(30)
     threading.Timer(1, may_answer.set).start()
-    assert 1 <= seconds_of(stop) < 4
+    assert seconds_of(stop) >= 1
     assert not thread.is_alive()
     assert only_row(rt).status == "sent"
     assert len(smtp.received) == 1
@@ -507,14 +510,14 @@ def test_a_stop_does_not_wait_for_that_answer_for_ever(rt, smtp, wait_for, monke
     monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
     monkeypatch.setattr(dispatcher, "STOP_AFTER_CONTENT_SECONDS", 0.5)
     may_answer = threading.Event()
-    smtp.on_mail = lambda _mail: may_answer.wait(10)
+    smtp.on_mail = lambda _mail: may_answer.wait(30)
     stop, thread = start(rt)
     queue(rt)
     wait_for(lambda: rt.mailer.is_content_out)
-    assert 0.5 <= seconds_of(stop) < 3
+    assert seconds_of(stop) >= 0.5
     assert only_row(rt).status == "sending"
     may_answer.set()
-    thread.join(5)
+    thread.join(30)
     assert not thread.is_alive()
 
 
@@ -527,10 +530,10 @@ def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
         stop, thread = start(rt)
         queue(rt)
         wait_for(lambda: server.connections == 1)
-        assert 0.5 <= seconds_of(stop) < 3  # while the server would be waited for for 10 s
-        assert thread.is_alive()
+        assert seconds_of(stop) >= 0.5
+        assert thread.is_alive()  # for as long as the server is waited for
         assert only_row(rt).status == "sending"
-    thread.join(5)
+    thread.join(30)
     assert not thread.is_alive()
 
 

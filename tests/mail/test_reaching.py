@@ -58,18 +58,16 @@ def silent_dns(monkeypatch):
 
 def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, dead, alive):
     have(monkeypatch, dead, dead, dead, alive)
-    began = time.monotonic()
-    with reaching.connected("mail.example", 25, each=10, altogether=2) as connection:
+    with reaching.connected("mail.example", 25, each=10, altogether=3) as connection:
         assert connection.getpeername()[1] == alive
         assert connection.gettimeout() == 10
-    assert 1 < time.monotonic() - began < 2
 
 
 def test_an_address_has_no_more_than_its_own_time(monkeypatch, dead, alive):
     have(monkeypatch, dead, alive)
     began = time.monotonic()
-    reaching.connected("mail.example", 25, each=0.2, altogether=20).close()
-    assert time.monotonic() - began < 2
+    reaching.connected("mail.example", 25, each=0.2, altogether=120).close()
+    assert time.monotonic() - began < 30  # half of what its share would be
 
 
 def test_all_addresses_together_have_one_end(monkeypatch, dead):
@@ -77,7 +75,7 @@ def test_all_addresses_together_have_one_end(monkeypatch, dead):
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         reaching.connected("mail.example", 25, each=10, altogether=1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30  # of 200 without that end
 
 
 def test_a_dns_that_is_silent_is_not_waited_for(silent_dns):
@@ -94,14 +92,14 @@ def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
 
 
 def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monkeypatch, dead):
-    rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
+    rt.mailer.timeouts = Timeouts(answer=10, attempt=0.5)
     use(rt, 25)
-    have(monkeypatch, *[dead] * 5)
+    have(monkeypatch, *[dead] * 10)
     began = time.monotonic()
     # Whichever notices first: the last address, or the watch over the whole attempt.
     reasons = {"the server did not answer in time", "the server took longer than 0.5 s"}
     assert refusal(rt) in reasons
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30  # of 100 for all addresses
 
 
 # --- what this machine calls itself --------------------------------------------------------------

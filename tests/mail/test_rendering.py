@@ -193,6 +193,13 @@ def test_a_value_becomes_neither_header_nor_markup_nor_placeholder(rt, mailbox):
     assert "&lt;script&gt;{{reset_url}}&lt;/script&gt;&amp;amp;" in html
 
 
+@pytest.mark.parametrize(("chosen", "name"), [({}, "Acme Files"), ({"mail_from_name": "IT"}, "IT")])
+def test_mails_come_from_the_site_unless_another_name_is_set(rt, mailbox, chosen, name):
+    configure(rt, branding_title="Acme Files", **chosen)
+    [sender] = sent(rt, mailbox, Template.PASSWORD_RESET)["From"].addresses
+    assert sender.display_name == name
+
+
 def test_a_senders_name_stays_a_name(rt, mailbox):
     configure(rt, mail_from_name='Files, "the" <evil@evil.example>')
     message = sent(rt, mailbox, Template.PASSWORD_RESET)

@@ -181,6 +181,9 @@ def encoded(text):
         encoded("secret-2").rstrip("="),
         f"5.7.8 <{encoded(chr(0) + 'files' + chr(0) + 'secret-2')}>",
         f"5.7.8 {encoded('files 0123456789abcdef')}",
+        f"PLAIN/{encoded('secret-2')}",
+        f"LOGIN+{encoded(chr(0) + 'files' + chr(0) + 'secret-2')}",
+        f"x{encoded('secret-2')[:8]}...",
     ],
 )
 def test_a_server_that_repeats_the_log_in_is_not_quoted(rt, told):
@@ -233,6 +236,51 @@ def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
     smtp.data_answers = [f"{answer}: {TOKEN}"]
     assert refusal(rt) == f"the server refused the mail: {answer[:9]}"
     assert smtp.received == []
+
+
+@pytest.mark.parametrize("command", [b"MAIL", b"RCPT", b"DATA"])
+def test_a_server_that_closes_for_now_is_asked_once_and_not_per_mail(rt, command):
+    """421 may answer any command (RFC 5321 §3.8), often to who sends too much."""
+
+    def behave(client):
+        converse(client, until=command)
+        client.sendall(b"421 4.7.0 too much mail, come back later\r\n")
+
+    with Scripted(behave) as server:
+        use(rt, server.port)
+        for _ in range(3):
+            queue(rt)
+        dispatcher.drain(rt)
+        assert server.connections == 1
+    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+    assert {row.status for row in rows(rt)} == {"queued"}
+
+
+def test_a_server_that_closes_for_now_after_the_content_is_asked_once_too(rt, smtp):
+    smtp.data_answers = ["421 4.7.0 too much mail, come back later"]
+    for _ in range(3):
+        queue(rt)
+    assert dispatcher.drain(rt).server_error == "the server refused the mail: 421 4.7.0"
+    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+    assert smtp.received == []
+
+
+@pytest.mark.parametrize("challenge", ["a", "w7w="])
+def test_a_challenge_that_cannot_be_read_is_the_servers_fault(rt, challenge):
+    def behave(client):
+        client.sendall(b"220 hello\r\n")
+        for line in client.makefile("rb"):
+            if line.upper().startswith(b"EHLO"):
+                client.sendall(b"250-hello\r\n250 AUTH CRAM-MD5\r\n")
+            else:
+                client.sendall(f"334 {challenge}\r\n".encode())
+
+    with Scripted(behave) as server:
+        use(rt, server.port, username="files", password="secret-2")
+        queue(rt)
+        queue(rt)
+        assert dispatcher.drain(rt).server_error
+    assert sorted(row.attempts for row in rows(rt)) == [0, 1]
 
 
 @pytest.mark.parametrize("answer", [b"421 4.3.2 busy\r\n", b"554 go away\r\n"])
@@ -292,22 +340,20 @@ def swallow(client):
 
 @pytest.mark.parametrize("behave", [say_nothing, swallow])
 def test_a_server_that_hangs_is_not_waited_for(rt, behave):
-    rt.mailer.timeouts = Timeouts(answer=0.2, attempt=10)
+    rt.mailer.timeouts = Timeouts(answer=0.2, attempt=30)
     with Scripted(behave, hangs=True) as server:
         use(rt, server.port)
-        began = time.monotonic()
+        # And not that the attempt took too long, which it would without an end to this wait.
         assert refusal(rt) == "the server did not answer in time"
-        assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("behave", [drip, drip_whole_lines, drip_the_last_answer])
 def test_a_server_that_drips_is_cut_off(rt, behave):
+    """Which never ends by itself."""
     rt.mailer.timeouts = Timeouts(answer=5, attempt=0.5)
     with Scripted(behave) as server:
         use(rt, server.port)
-        began = time.monotonic()
         assert refusal(rt) == "the server took longer than 0.5 s"
-        assert time.monotonic() - began < 3
 
 
 def test_a_server_that_drips_under_tls_is_cut_off(rt, authority):
@@ -338,8 +384,8 @@ def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, monkeypatch):
 
 
 def test_a_server_that_looks_at_the_content_for_long_gets_one_copy(rt, sink):
-    rt.mailer.timeouts = Timeouts(answer=0.2, attempt=10)
-    sink.on_mail = lambda _mail: time.sleep(1)
+    rt.mailer.timeouts = Timeouts(answer=0.5, attempt=30)
+    sink.on_mail = lambda _mail: time.sleep(1.5)
     use(rt, sink.port)
     assert attempt(rt).status == "sent"
     dispatcher.drain(rt)

@@ -14,6 +14,7 @@ from app.users.models import Status, User
 from tests.passwords.conftest import NEW, confirm
 from tests.passwords.test_change_password import change, change_late
 from tests.support.api import ORIGIN
+from tests.support.challenge import give_totp, verify
 from tests.support.external import add_provider, link, links
 from tests.support.factories import (
     audit_rows,
@@ -90,6 +91,22 @@ def test_passkeys_and_links_of_a_verified_account_stay(rt, api, signed_in, user,
     confirm(api, mailed(user)).ok()
     log_in(api.stranger(), own).ok()
     assert len(links(rt)) == 1
+
+
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_second_factors_and_recovery_codes_stay(rt, api, user, mailed, clock, is_proven):
+    enabled = give_totp(rt, user, clock)
+    if not is_proven:
+        change_user(rt, user, email_verified_at=None)
+    confirm(api, mailed(user)).ok()
+    codes = {"totp": enabled.app.code(), "recovery_code": enabled.recovery_codes[0]}
+    for method, code in codes.items():
+        answer = api.stranger().login(user, NEW)
+        data = answer.ok()
+        assert (data["status"], answer.set_cookies) == ("mfa_required", {})
+        assert set(data["methods"]) == set(codes)
+        passed = verify(api.stranger(), data["flow_token"], code, method).ok()
+        assert passed["status"] == "authenticated"
 
 
 def test_nothing_else_about_the_account_changes(rt, api, user, mailed, clock):
