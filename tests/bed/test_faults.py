@@ -3,8 +3,6 @@
 The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/operations.md.
 """
 
-import time
-
 import pytest
 
 from deploy.bed.storm import Storm
@@ -28,10 +26,10 @@ def test_a_hanging_postgres_is_found_out_and_refuses_nobody_for_long(bed, user):
         bed.postgres.hang()
         try:
             eventually(lambda: client.me().status == 503, "the hang to be told", 20)
-            began = time.monotonic()
-            client.me().fails(503, "database.error")
+            # By every worker, which finds out for itself. nginx would give up with another code.
+            for _ in range(10):
+                client.me().fails(503, "database.error")
             client.refresh().fails(503, "database.error")
-            assert time.monotonic() - began < 2.5
         finally:
             bed.postgres.resume()
         eventually(lambda: client.me().status == 200, "the service to be back", RECOVERY_SECONDS)
