@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import select
 
 from app.core.many_keys import among
-from app.core.prepared import Prepared
+from app.core.prepared import Prepared, compiled_for
 from app.core.tokens import random_uuid
 from app.factory import create_app
 from app.sessions import queries
@@ -50,7 +50,7 @@ def test_sqlite_finds_them_by_the_index(sqlite_template, tmp_path, redis_url):
     url = servers.copy_sqlite(sqlite_template, tmp_path / "copy.db")
     app = create_app(servers.cheap_config(tmp_path, url, redis_url))
     rt = app.extensions[web_runtime.EXTENSION]
-    compiled = rt.database._compiled_for(queries._OPEN_AMONG)
+    compiled = compiled_for(queries._OPEN_AMONG, rt.database.engine.dialect)
     values = compiled.bound(([random_uuid()], rt.clock.now(), "active", True))
     with rt.reading() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled.text}", values).all()
