@@ -17,7 +17,7 @@ from app.core import db, logs
 from app.core import redis as redis_client
 from app.core.breaker import Breaker
 from app.core.clock import Clock, SystemClock
-from app.core.config import MIGRATIONS, Config
+from app.core.config import MIGRATIONS, Config, ConfigError
 from app.core.deferred_writes import DeferredWrites
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
@@ -99,7 +99,7 @@ def create_app(
 ) -> Flask:
     """Return the WSGI application; a test may hand in its own way to everything outside.
 
-    Raises: ConfigError when the key file cannot be used.
+    Raises: ConfigError when the instance folder or its key file cannot be used.
     """
     logs.configure(config.log_format, config.log_level)
     app = SyncFlask(__name__, static_folder=None)
@@ -145,7 +145,10 @@ def _runtime(
     mailer: Mailer,
     outgoing: Outgoing,
 ) -> Runtime:
-    config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
     mailer.context = app.app_context  # Flask-Mail announces every mail to the application
     database = db.Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)

@@ -73,6 +73,11 @@ def _finding(rt: Runtime, check: Check) -> Finding:
         return fail(f"Redis does not answer ({error}). Start it, or correct GATEHOUSE_REDIS_URL.")
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        if rt.database.is_sqlite:
+            return fail(
+                f"{rt.database.engine.url.database} cannot be used as a database ({reason}). "
+                "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
+            )
         return fail(f"The database failed ({reason}). Start it, or correct GATEHOUSE_DATABASE_URL.")
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}.")

@@ -38,7 +38,8 @@ def keys(rt: Runtime) -> Finding:
         return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")
     file = rt.config.instance / "keys.json"
     if mode := _open_to_others(file):
-        return fail(f"{file} is open to others ({mode}). Run `chmod 600 {file}`, then rotate.")
+        mend = f"Run `chmod 600 {file}`, then `flask keys rotate`."
+        return fail(f"{file} is open to others ({mode}). {mend}")
     return ok(f"{count} in {file}.")
 
 
@@ -50,7 +51,8 @@ def avatars(rt: Runtime) -> Finding:
     try:
         staging.claim(folder, 0).clear()
     except OSError as error:
-        return fail(f"{folder} cannot be written or locked ({error.strerror}).")
+        mend = "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
+        return fail(f"{folder} cannot be written or locked ({error.strerror}). {mend}")
     return ok(f"In {folder}.")
 
 

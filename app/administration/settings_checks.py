@@ -4,6 +4,8 @@ from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.runtime import Runtime
 from app.external_auth import upkeep as external_auth
+from app.mail import service as mails
+from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.state import SetupState
@@ -54,11 +56,19 @@ def cookies(rt: Runtime) -> Finding:
 
 
 def mail(rt: Runtime) -> Finding:
-    """Tell whether an SMTP server is set completely, or not at all."""
+    """Tell whether the SMTP server takes mails, when one is set; half of a set-up is none."""
     host = rt.settings.get(keys.MAIL_SMTP_HOST)
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
     if host and sender:
-        return ok(f"SMTP server {host}, sender {sender}.")
+        port = rt.settings.get(keys.MAIL_SMTP_PORT)
+        try:
+            mails.reach_server(rt)
+        except MailDeliveryFailed as error:
+            return warn(
+                f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
+                f"{error.public_message} Correct the mail_smtp_* settings, or start it."
+            )
+        return ok(f"SMTP server {host}, port {port}, sender {sender}.")
     if host or sender:
         missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
         return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
@@ -90,7 +100,7 @@ def storage_route(rt: Runtime) -> Finding:
     if state is SetupState.NEEDS_ADMIN:
         return warn(
             "needs_admin: make the first administrator in the browser, or run "
-            "`flask users create --role admin`."
+            "`flask users create --username NAME --email ADDRESS --role admin --generate`."
         )
     if state is SetupState.NEEDS_STORAGE:
         return warn("needs_storage: run `flask storage bootstrap`.")

@@ -48,19 +48,28 @@ def database(rt: Runtime) -> Finding:
 
 def migrations(rt: Runtime) -> Finding:
     """Tell whether the tables are those of this version."""
-    newest = set(ScriptDirectory(str(MIGRATIONS)).get_heads())
+    scripts = ScriptDirectory(str(MIGRATIONS))
+    newest = set(scripts.get_heads())
     with rt.reading() as connection:
         current = set(MigrationContext.configure(connection).get_current_heads())
     if current == newest:
         return ok(f"At {', '.join(sorted(current))}.")
-    found = ", ".join(sorted(current)) or "nothing"
-    wanted = ", ".join(sorted(newest))
+    found, wanted = ", ".join(sorted(current)), ", ".join(sorted(newest))
+    if not current:
+        return fail("The database has no tables yet. Run `flask prepare`.")
+    if not current <= {script.revision for script in scripts.walk_revisions()}:
+        return fail(
+            f"The database is at {found}, which this version does not know: a newer one migrated "
+            "it. Run that version."
+        )
     return fail(f"The database is at {found}, this version needs {wanted}. Run `flask prepare`.")
 
 
 def clock(rt: Runtime) -> Finding:
     """Tell whether machine, database and Redis agree on the time everything expires by."""
     offsets = {"This machine": 0.0, **_offsets(rt)}
+    if len(offsets) == 1:
+        return ok("No other clock is in use that could differ.")
     slowest, fastest = (pick(offsets, key=offsets.__getitem__) for pick in (min, max))
     skew = offsets[fastest] - offsets[slowest]
     if skew >= MOST_SKEW_SECONDS:

@@ -52,8 +52,11 @@ class Keyring:
         self._seen = 0
         self._derived: dict[tuple[str, str], bytes] = {}
         if self.is_file:
-            _create(self._path, clock.now())
-            self._keys = self._read()
+            try:
+                _create(self._path, clock.now())
+                self._keys = self._read()
+            except OSError as error:
+                raise ConfigError(f"{error.filename}: {error.strerror}") from error
         else:
             self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
 

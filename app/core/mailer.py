@@ -116,10 +116,21 @@ class SmtpConnection:
 
         Raises: Undeliverable.
         """
+        self._attempt(server, lambda watch: self._send(server, letter, watch))
+
+    def reach(self, server: SmtpServer) -> None:
+        """Connect, with TLS and log-in as for a mail, and hand none in.
+
+        Raises: Undeliverable.
+        """
+        self._hang_up()
+        self._attempt(server, lambda watch: self._connect(server, watch))
+
+    def _attempt(self, server: SmtpServer, converse: Callable[["_Watch"], object]) -> None:
         watch = self._watch = self._watch or _Watch(self._mailer.timeouts.attempt)
         try:
             with watch.limited(), self._mailer.context():
-                self._send(server, letter, watch)
+                converse(watch)
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
             failure = undeliverable(error, server.username, server.password)
             if watch.is_over:
@@ -154,8 +165,11 @@ class SmtpConnection:
                 self._hang_up()
             else:
                 return
+        self._connect(server, watch).carry(letter)
+
+    def _connect(self, server: SmtpServer, watch: "_Watch") -> "_OpenConnection":
         self._connection = _OpenConnection(self._mailer, server, watch)
-        self._connection.carry(letter)
+        return self._connection
 
 
 class _Watch:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
 from app.core.after_commit import after_commit
+from app.core.mailer import SmtpConnection
 from app.core.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
@@ -157,6 +158,21 @@ def send_test(rt: Runtime, recipient: str) -> None:
         _send(rt, Outgoing(random_uuid(), TEST_MAIL, recipient, rendered))
     except Undeliverable as error:
         raise MailDeliveryFailed(f"The mail could not be sent: {error.reason}.") from error
+
+
+def reach_server(rt: Runtime) -> None:
+    """Connect to the SMTP server as for a mail, and hand none in.
+
+    Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
+    """
+    server = delivery.smtp_server(rt)
+    if server is None:
+        raise MailNotConfigured
+    with closing(SmtpConnection(rt.mailer)) as connection:
+        try:
+            connection.reach(server)
+        except Undeliverable as error:
+            raise MailDeliveryFailed(f"{error.reason}.") from error
 
 
 def list_newest(rt: Runtime, status: str | None, most: int) -> list[Listed]:

@@ -13,6 +13,8 @@ from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import configure, make_user
+from tests.support.live import free_port
+from tests.support.smtp import HOST, Sink
 
 CHECKS = {
     "configuration",
@@ -127,18 +129,21 @@ def test_open_folder_is_a_warning_and_open_keys_are_a_failure(line, rt):
 
 
 @pytest.mark.usefixtures("healthy")
-def test_tables_of_another_version_are_a_failure(line, rt):
+@pytest.mark.parametrize(
+    ("version", "advice"), [("0001", "Run `flask prepare`"), ("9999", "a newer one migrated it")]
+)
+def test_tables_of_another_version_are_a_failure(line, rt, version, advice):
     change = sa.text("UPDATE alembic_version SET version_num = :version")
     with rt.transaction() as session:
         current = session.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
-        session.execute(change, {"version": "9999"})
+        session.execute(change, {"version": version})
     try:
         code, checks = examined(line)
     finally:
         with rt.transaction() as session:
             session.execute(change, {"version": current})
     assert code == 1
-    assert "flask prepare" in checks["migrations"]["message"]
+    assert advice in checks["migrations"]["message"]
     assert "settings" not in checks
 
 
@@ -169,10 +174,36 @@ def test_doubtful_setting_is_a_warning(line, rt, check, values):
     finds(line, check, "warn")
 
 
+def use_server(rt, port, **values):
+    configure(
+        rt,
+        mail_smtp_host=HOST,
+        mail_smtp_port=port,
+        mail_security=False,
+        mail_from_address="a@mail.example",
+        **values,
+    )
+
+
 @pytest.mark.usefixtures("healthy")
-def test_complete_mail_is_fine(line, rt):
-    configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
-    assert "mail.example" in examined(line, "--strict")[1]["mail"]["message"]
+def test_a_mail_server_that_answers_is_fine(line, rt):
+    with Sink() as server:
+        use_server(rt, server.port)
+        code, checks = examined(line, "--strict")
+        assert not server.received
+    assert (code, checks["mail"]["level"]) == (0, "ok"), checks
+    assert f"{HOST}, port {server.port}, sender a@mail.example" in checks["mail"]["message"]
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_mail_server_that_cannot_be_used_is_a_warning_with_the_reason(line, rt):
+    use_server(rt, free_port())
+    assert "Connection refused" in finds(line, "mail", "warn")
+    with Sink(passwords={"files": "right"}) as server:
+        use_server(rt, server.port, mail_smtp_username="files", mail_smtp_password="a wrong one")
+        told = finds(line, "mail", "warn")
+    assert "a wrong one" not in told
+    assert "mail_smtp_*" in told
 
 
 @pytest.mark.usefixtures("healthy")

@@ -88,3 +88,22 @@ def test_unreadable_key_file_is_one_line(flask, tmp_path):
     assert refused.returncode == 1
     assert "keys.json" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_doctor_says_what_is_wrong_with_a_database_file(flask, tmp_path):
+    (tmp_path / "instance").mkdir()
+    (tmp_path / "instance" / "gatehouse.db").write_text("no database " * 100)
+    examined = flask("doctor")
+    [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
+    assert "gatehouse.db cannot be used as a database (file is not a database)" in failure
+    assert "Start it" not in failure
+
+
+def test_what_cannot_be_read_or_made_is_one_line(flask, tmp_path):
+    (tmp_path / "instance" / "keys.json").mkdir(parents=True)
+    refused = flask("doctor")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == f"{tmp_path / 'instance' / 'keys.json'}: Is a directory\n"
+    (tmp_path / "file").touch()
+    refused = flask("doctor", GATEHOUSE_INSTANCE=str(tmp_path / "file"))
+    assert refused.stderr == f"GATEHOUSE_INSTANCE: {tmp_path / 'file'}: File exists\n"
