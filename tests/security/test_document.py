@@ -8,15 +8,13 @@ from tests.support.servers import ROOT
 
 DOCUMENT = ROOT / "docs" / "security.md"
 NAMED = re.compile(r"(?<![\w./-])(?:tests|docs|app|bin|deploy)/[\w./-]*\w")
-# What other parts of the project bring.
-LATER = {"docs/operations.md"}
 CHAPTERS = {"4.0.3": 14, "5.0": 17}
 
 
 def test_every_file_it_names_is_there():
     named = set(NAMED.findall(DOCUMENT.read_text()))
     assert len(named) > 60
-    assert {name for name in named if not (ROOT / name).exists()} <= LATER
+    assert {name for name in named if not (ROOT / name).exists()} == set()
 
 
 @pytest.mark.parametrize(("edition", "last"), CHAPTERS.items())
