@@ -1,0 +1,134 @@
+"""What the documentation names exists: files, commands, variables, metrics, settings, codes."""
+
+import re
+
+import click
+import pytest
+from prometheus_client import REGISTRY
+
+from app.core.db import Base
+from app.core.error_codes import ErrorCode
+from app.factory import create_app
+from app.operations.dependencies import Dependencies
+from app.settings import keys
+from app.web import runtime as web_runtime
+from app.web.process_metrics import WorkerProcesses
+from tests.support import servers
+
+ROOT = servers.ROOT
+README = ROOT / "README.md"
+# For people who run the service or build upon it; the others are about how it came to be.
+NAMES = ("architecture", "integration", "operations")
+PAGES = [README, *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
+CONFIG = (ROOT / "app" / "core" / "config.py").read_text()
+
+# Read by a command, not by the service.
+OF_COMMANDS = {"CLIENT_SECRET"}
+
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+VARIABLE = re.compile(r"\bGATEHOUSE_([A-Z0-9_]*[A-Z0-9])\b")
+COMMAND = re.compile(r"\bflask (?:--app wsgi )?([a-z][a-z-]+)(?: ([a-z][a-z-]+))?")
+FILE = re.compile(r"(?:app|bin|deploy|docs|tests|bench|migrations)/[\w./@-]+\w")
+MODULE = re.compile(r"[a-z0-9_]+/[a-z0-9_/]+\.py")
+METRIC = re.compile(r"(?:http|db|auth|avatar|process|mail|mails|storage|dependency)_[a-z_]+")
+SETTING = re.compile(
+    r"\bconfig (?:set|get|unset) ([a-z_]+)|`((?:auth|mail|public|branding)_[a-z_]+)`"
+)
+CODE_OF_ERROR = re.compile(r"(?:auth|external_auth|avatar|mail|rate_limited|bad)(?:\.[a-z_]+)")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    file = servers.sqlite_template(folder / "template.db")
+    app = create_app(servers.cheap_config(folder, f"sqlite:///{file}", "redis://127.0.0.1:1"))
+    yield app
+    app.extensions[web_runtime.EXTENSION].close()
+
+
+@pytest.fixture(scope="module")
+def metrics(app):
+    told = set()
+    rt = app.extensions[web_runtime.EXTENSION]
+    for collector in (REGISTRY, Dependencies(rt), WorkerProcesses()):
+        for family in collector.collect():
+            told |= {family.name, f"{family.name}_total"}
+    return told
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: page.name)
+def page(request):
+    return request.param
+
+
+def words(page):
+    """Return what stands between backticks in a page's prose."""
+    return sorted(set(CODE.findall(FENCE.sub("", page.read_text()))))
+
+
+def test_links_lead_to_files(page):
+    for target in set(LINK.findall(page.read_text())):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_files_exist(page):
+    for word in words(page):
+        if FILE.fullmatch(word):
+            assert (ROOT / word).exists(), word
+        elif MODULE.fullmatch(word):
+            assert (ROOT / "app" / word).exists(), word
+
+
+def test_variables_are_read(page):
+    for name in set(VARIABLE.findall(page.read_text())):
+        assert f'"{name}"' in CONFIG or name in OF_COMMANDS, f"GATEHOUSE_{name}"
+
+
+def test_the_readme_has_every_variable_in_its_table():
+    read = re.findall(r'(?:reader\.\w+|self\._read)\(\s*"([A-Z0-9_]+)"', CONFIG)
+    rows = re.findall(r"^\| `GATEHOUSE_(\w+)` \|", README.read_text(), re.MULTILINE)
+    assert sorted(set(read)) == sorted(rows)
+
+
+def test_commands_exist(app, page):
+    context = click.Context(app.cli)
+    text = page.read_text()
+    for group, name in sorted(set(COMMAND.findall(text))):
+        command = app.cli.get_command(context, group)
+        if f"flask {group}" == "flask command":
+            continue  # "the flask command"
+        assert command is not None, f"flask {group}"
+        if name and isinstance(command, click.Group):
+            assert name in command.commands, f"flask {group} {name}"
+
+
+def test_metrics_are_told(metrics, page):
+    tables = Base.metadata.tables
+    columns = {name for table in tables.values() for name in table.columns.keys()}
+    others = set(keys.ALL) | set(tables) | columns
+    for word in words(page):
+        if METRIC.fullmatch(word) and word not in others:
+            assert word in metrics, word
+
+
+def test_operations_has_every_metric_in_its_table(metrics):
+    named = set(words(ROOT / "docs" / "operations.md"))
+    ours = {name for name in metrics if not name.startswith("python_")}
+    missing = {name for name in ours if not {name, f"{name}_total"} & named}
+    assert {name for name in missing if not name.endswith("_total")} == set()
+
+
+def test_settings_exist(metrics, page):
+    for set_by_command, word in set(SETTING.findall(page.read_text())):
+        name = set_by_command or word
+        assert name in set(keys.ALL) | metrics | set(Base.metadata.tables), name
+
+
+def test_error_codes_are_those_of_the_catalogue(page):
+    known = {code.value for code in ErrorCode}
+    for word in words(page):
+        if CODE_OF_ERROR.fullmatch(word):
+            assert word in known, word
