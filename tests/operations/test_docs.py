@@ -107,7 +107,7 @@ def test_commands_exist(app, page):
 
 def test_metrics_are_told(metrics, page):
     tables = Base.metadata.tables
-    columns = {name for table in tables.values() for name in table.columns.keys()}
+    columns = {column.name for table in tables.values() for column in table.columns}
     others = set(keys.ALL) | set(tables) | columns
     for word in words(page):
         if METRIC.fullmatch(word) and word not in others:
