@@ -48,7 +48,7 @@ class Postgres:
 
     def cut_connections(self):
         self._execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
             " WHERE datname = %s AND application_name = 'gatehouse'",
             self._name,
         )
