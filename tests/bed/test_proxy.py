@@ -202,7 +202,7 @@ def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
 
     with bed.client() as stranger:
         stranger.get("/auth/profile/avatar/512").fails(401, "auth.token_missing")
-    [file] = bed.avatars.rglob("512.webp")
+    file = next(bed.avatars.rglob("512.webp"))
     inside = f"/internal/avatars/{file.relative_to(bed.avatars)}"
     assert get(bed, inside, client.cookies) == 404
 
