@@ -84,6 +84,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         groups.leave(run, session.items)
 
 
+@pytest.fixture(autouse=True)
+def no_secret_is_logged() -> Iterator[None]:
+    """Fail a test whose secrets stand in a line of the log; see tests/support/leaks.py."""
+    yield
+    assert leaks.watch.leaks() == []
+
+
 # --- servers, one of each per process of the suite -----------------------------------------------
 
 
