@@ -53,9 +53,11 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     terms = Terms.of(rt)
     with rt.reading() as connection:
         waiting = _find_unmailed(rt, connection, token)
+    _count(rt, "external-mails", f"{waiting.identity_namespace}\0{waiting.subject}")
+    with rt.reading() as connection:
         provider = pending.provider_of(connection, waiting)
         _require_signing_in(connection, provider, address, terms)
-    _count_mail(rt, waiting, address)
+    _count(rt, "external-mails-to", address)
     mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
     with rt.transaction() as session:
         # All of it once more: it may have changed meanwhile.
@@ -109,15 +111,15 @@ def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
     return waiting
 
 
-def _count_mail(rt: Runtime, waiting: Pending, address: str) -> None:
-    """Count a mail of an identity, before the transaction, which may not wait for Redis.
+def _count(rt: Runtime, tier: str, whose: str) -> None:
+    """Count a question, before the transaction, which may not wait for Redis.
 
+    An identity's are counted whatever comes of them, since a refusal tells of an address whether it
+    has an account; an address's only where a mail would be sent, or refusals could use them up.
     Raises: RateLimited.
     """
     if rt.config.rate_limits:
-        identity = digest(f"{waiting.identity_namespace}\0{waiting.subject}")
-        rt.rate_limits.take("external-mails", MAILS, identity)
-        rt.rate_limits.take("external-mails-to", MAILS, digest(address))
+        rt.rate_limits.take(tier, MAILS, digest(whose))
 
 
 def _require_signing_in(reader: Reader, provider: Provider, address: str, terms: Terms) -> None:

@@ -205,15 +205,24 @@ def test_an_address_cannot_be_sent_mails_without_end(make_app, rt, provider, clo
     assert len(mailbox.read()) == 12
 
 
-def test_what_is_refused_uses_no_mail_up(make_app, rt, provider, flow, owner, mailbox):
+def test_what_is_refused_uses_no_mail_of_an_address_up(make_app, rt, provider, flow, mailbox):
     """Else whoever has an identity anywhere could keep somebody else's mail from being sent."""
     api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=1000, burst=1000)))
     change_provider(rt, provider, allowed_domains='["other.example"]')
-    for _ in range(11):
-        ask(api, flow).fails(403, "external_auth.policy_denied")
+    for number in range(11):
+        other = wait_for_account(rt, provider, f"identity {number}")
+        ask(api, other).fails(403, "external_auth.policy_denied")
     change_provider(rt, provider, allowed_domains=None)
     ask(api, flow).ok()
     mailbox.only()
+
+
+def test_an_identity_cannot_ask_without_end_who_has_an_account(make_app, rt, flow):
+    api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=1000, burst=1000)))
+    configure(rt, auth_allow_user_registration=False)
+    for number in range(10):
+        ask(api, flow, f"victim{number}@example.com").fails(403, "auth.registration_disabled")
+    ask(api, flow, "victim10@example.com").fails(429, "rate_limited")
 
 
 # --- following the link --------------------------------------------------------------------------

@@ -226,6 +226,14 @@ def test_missing_endpoints_are_a_fault_of_the_set_up(rt, api, fake):
     api.post("/auth/external-auth/generic_oauth2/corp/start", {}).fails(500, "config.error")
 
 
+def test_endpoints_on_this_machine_are_one_too_without_the_switch(make_app, rt, fake, monkeypatch):
+    """They may be stored. oauthlib refuses them by an error of its own, but for this variable."""
+    add_provider(rt, fake, kind="generic_oauth2")
+    monkeypatch.delenv("OAUTHLIB_INSECURE_TRANSPORT", raising=False)
+    api = ApiClient(make_app(outgoing=Outgoing(allow_loopback=False)))
+    api.post("/auth/external-auth/generic_oauth2/corp/start", {}).fails(500, "config.error")
+
+
 def test_without_redis_no_sign_in_begins(make_app, rt, fake, corp):
     app = make_app(
         redis=Redis.from_url("unix:///nowhere.sock"), outgoing=Outgoing(allow_loopback=True)

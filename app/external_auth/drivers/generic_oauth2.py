@@ -59,8 +59,9 @@ class GenericOAuth2Driver(PlainOAuthDriver):
 
 
 def _subject(answer: Mapping[str, Any], name: str) -> str | None:
-    found = _text(answer, name)
-    return _text(answer, "id") if found is None and name == "sub" else found
+    # One that is there and unusable must not make somebody another person.
+    has_none = name == "sub" and claims.find(answer, name) is None
+    return _text(answer, "id" if has_none else name)
 
 
 def _text(answer: Mapping[str, Any], name: str) -> str | None:

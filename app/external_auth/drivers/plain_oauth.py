@@ -1,13 +1,13 @@
 """What the kinds without ID token share: a code for an access token, which opens the user info."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from app.core import tokens
 from app.core.outgoing import Outgoing
 from app.external_auth.drivers import oauth
-from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.drivers.interface import (
     Authorization,
     Callback,
@@ -81,7 +81,7 @@ class PlainOAuthDriver:
         return oauth.authorization(
             self.outgoing,
             provider,
-            url=self.endpoints(provider).authorization,
+            url=self._usable_endpoints(provider).authorization,
             redirect_uri=redirect_uri,
             scope=self.scope(provider),
             state=f"oauth2_{tokens.random_hex()}",
@@ -92,7 +92,7 @@ class PlainOAuthDriver:
 
         Raises: ProviderRejected, ProviderMisconfigured, requests.RequestException.
         """
-        endpoints = self.endpoints(provider)
+        endpoints = self._usable_endpoints(provider)
         _check_callback(callback, provider, endpoints)
         token = oauth.exchange(self.outgoing, provider, callback, self.question(endpoints))
         return self.profile(provider, endpoints, token["access_token"])
@@ -102,7 +102,7 @@ class PlainOAuthDriver:
 
         Raises: ProviderMisconfigured.
         """
-        endpoints = self.endpoints(provider)
+        endpoints = self._usable_endpoints(provider)
         return TestResult(
             provider=provider.kind.display_name,
             issuer=self.issuer(provider),
@@ -112,6 +112,16 @@ class PlainOAuthDriver:
             jwks_key_count=None,
             checks=self.checks,
         )
+
+    def _usable_endpoints(self, provider: ProviderConfig) -> Endpoints:
+        """Return where to ask, if that is allowed now: an address of this machine may be stored.
+
+        Raises: ProviderMisconfigured.
+        """
+        endpoints = self.endpoints(provider)
+        if not all(map(self.outgoing.allows, astuple(endpoints))):
+            raise ProviderMisconfigured("an endpoint is not https")
+        return endpoints
 
 
 def origin(url: str) -> str:
