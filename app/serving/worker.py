@@ -27,6 +27,7 @@ import gevent
 from gevent.event import Event
 from gevent.pool import Pool
 from gevent.server import StreamServer
+from gunicorn.http.body import ChunkedReader
 from gunicorn.workers.ggevent import GeventWorker
 
 from app.serving.connections import ConnectionTable, Share
@@ -51,7 +52,7 @@ BODY_SECONDS = 30.0
 FILE_BYTES_PER_SECOND = 1024
 LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
 SLOW = "slow body"
-DISCARDED_BYTES = 16 * 1024  # at a time; as chunks of one byte they take some 30 ms
+PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
 CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it moves with the kernel's ticks
 KERNEL_TICK_SECONDS = time.clock_getres(CLOCK_MONOTONIC_COARSE)
 # Where Linux's struct tcp_info has tcpi_last_data_recv, in milliseconds (linux/tcp.h).
@@ -269,6 +270,8 @@ class TimedBody:
         self._began = time.monotonic()
         self._ends_at = self._latest_end = self._began + BODY_SECONDS
         self._has_ended = False
+        # Chunks may be of one byte, and to take many of them apart is all computing.
+        self._is_chunked = isinstance(getattr(body, "reader", None), ChunkedReader)
         self.is_first_of_connection = connection.reads == 1
 
     def waited_seconds(self) -> float:
@@ -283,12 +286,20 @@ class TimedBody:
         """
         self._latest_end = self._began + LONGEST_FILE_SECONDS
 
+    def expect_nothing(self) -> None:
+        """From now on the rest, which nobody wants, has no longer than any other body."""
+        self._latest_end = min(self._latest_end, time.monotonic() + BODY_SECONDS)
+        self._ends_at = min(self._ends_at, self._latest_end)
+
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; of a file perhaps fewer than asked for."""
+        """Return the next bytes; of a file, or in chunks, perhaps fewer than asked for."""
         if self._has_ended:  # gunicorn asks again after every answer; a timer has its price
             return b""
         if self._ends_at < self._latest_end:
             size = min(size, self._bearable_bytes())
+        if self._is_chunked and size > PIECE_BYTES:
+            size = PIECE_BYTES
+            gevent.sleep(0)
         content = self._in_time(self._body.read, size)
         # What has already arrived is read without waiting, so no time-out strikes.
         if content and time.monotonic() > self._ends_at:
@@ -308,7 +319,7 @@ class TimedBody:
         Without letting others run, a client that sends without end would be read from alone.
         """
         try:
-            while self.read(DISCARDED_BYTES):
+            while self.read(PIECE_BYTES):
                 gevent.sleep(0)
         except Exception:  # those of broken framing are of no common kind
             return False

@@ -71,6 +71,7 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
+            getattr(request.environ["wsgi.input"], "expect_nothing", lambda: None)()
             with suppress(BodyUnreadable):
                 while body.read():
                     runtime().clock.sleep(0)

@@ -7,6 +7,7 @@ import time
 
 import gevent
 import pytest
+from gunicorn.http.body import ChunkedReader
 
 from app.serving import worker
 from app.serving.worker import Connection, TimedBody
@@ -175,6 +176,42 @@ def test_a_body_that_was_read_in_time_has_ended_for_good():
 
 
 @pytest.mark.usefixtures("limit")
+def test_what_is_left_of_a_refused_file_earns_no_more_time(limit):
+    body = timed(Dripping(0.01))
+    body.expect_file()
+    body.expect_nothing()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        read_all(body)
+    assert time.monotonic() - began < worker.LONGEST_FILE_SECONDS / 100
+
+
+def test_others_run_between_the_pieces_of_a_body_in_chunks():
+    sizes = []
+
+    class Chunked:
+        reader = ChunkedReader.__new__(ChunkedReader)
+
+        def read(self, size):
+            sizes.append(size)
+            return b"x" * size if len(sizes) < 5 else b""
+
+    turns = []
+
+    def count_turns():
+        while True:
+            turns.append(len(sizes))
+            gevent.sleep(0)
+
+    other = gevent.spawn(count_turns)
+    body = timed(Chunked())
+    while body.read(2**20):
+        pass
+    other.kill()
+    assert set(sizes) == {worker.PIECE_BYTES}
+    assert set(range(5)) <= set(turns)
+
+
 def test_what_is_thrown_away_has_the_same_time():
     assert timed(io.BytesIO(bytes(10**6))).throw_away() is True
     assert timed(Dripping(pause=LIMIT / 20)).throw_away() is False
