@@ -9,9 +9,10 @@ from tests.support.factories import make_user
 
 @pytest.fixture
 def limited(make_app):
+    # So slow that the keys, which Redis ages by a clock of its own, outlive a test that stalls.
     return make_app(
-        anonymous_bucket=Bucket(per_second=2, burst=4),
-        session_bucket=Bucket(per_second=5, burst=8),
+        anonymous_bucket=Bucket(per_second=0.02, burst=4),
+        session_bucket=Bucket(per_second=0.05, burst=8),
     )
 
 
@@ -46,18 +47,18 @@ def test_the_documented_values_are_the_defaults():
 def test_the_burst_is_answered_and_the_next_refused(client):
     spend(lambda: check(client), 4)
     answer = check(client).fails(429, "rate_limited")
-    assert answer.retry_after == 1
-    assert "1" in answer.json["msg"]
+    assert answer.retry_after == 50
+    assert "50" in answer.json["msg"]
 
 
 def test_the_bucket_refills_token_by_token(client, clock):
     spend(lambda: check(client), 4)
-    clock.advance(seconds=0.499)
+    clock.advance(seconds=49.9)
     check(client).fails(429, "rate_limited")
-    clock.advance(seconds=0.001)
+    clock.advance(seconds=0.1)
     spend(lambda: check(client), 1)
     check(client).fails(429, "rate_limited")
-    clock.advance(seconds=1)
+    clock.advance(seconds=100)
     spend(lambda: check(client), 2)
     check(client).fails(429, "rate_limited")
 
@@ -73,7 +74,7 @@ def test_refused_requests_cost_nothing(client, clock):
     spend(lambda: check(client), 4)
     for _ in range(20):
         check(client).fails(429, "rate_limited")
-    clock.advance(seconds=0.5)
+    clock.advance(seconds=50)
     spend(lambda: check(client), 1)
 
 
@@ -162,8 +163,7 @@ def test_health_is_never_limited(client):
 
 
 def test_buckets_are_shared_by_all_applications_on_one_redis(make_app):
-    # Refilled so slowly that a busy machine makes no difference.
-    small = {"anonymous_bucket": Bucket(per_second=0.01, burst=4)}
+    small = {"anonymous_bucket": Bucket(per_second=0.02, burst=4)}
     first, second = ApiClient(make_app(**small)), ApiClient(make_app(**small))
     spend(lambda: check(first), 2)
     spend(lambda: check(second), 2)
@@ -175,4 +175,4 @@ def test_buckets_leave_redis_by_themselves(limited, client):
     redis = limited.extensions["gatehouse"].redis
     keys = redis.keys("gatehouse:rate:*")
     assert keys
-    assert all(0 < redis.pttl(key) <= 2000 for key in keys)
+    assert all(0 < redis.pttl(key) <= 50_000 for key in keys)
