@@ -59,7 +59,7 @@ def create(
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        _require_open_for(session, role)
+        group_id = _group_for(session, role)
         new = users.NewUser(
             username=username,
             email=email,
@@ -69,7 +69,7 @@ def create(
             email_verified_at=now,
             must_change_password=must_change_password or generated is not None,
             storage_quota=quota,
-            policy_group_id=storage_queries.find_default_group_id(session),
+            policy_group_id=group_id,
         )
         account = users.create(session, new, now)
         users.record(rt, session, Action.ADMIN_CREATE_USER, account, details={"role": role})
@@ -236,11 +236,12 @@ def _chosen(password: str | None) -> tuple[str, str | None]:
     return password, None
 
 
-def _require_open_for(session: Session, role: Role) -> None:
+def _group_for(session: Session, role: Role) -> int | None:
+    """Return the policy group of a new account; the first administrator may come before any."""
     if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
-        return
+        return storage_queries.find_default_group_id(session)
     try:
-        setup.require_ready(session)
+        return setup.group_for_newcomer(session)
     except AdministratorMissing:
         raise NoAdministrator from None
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 
 def after_commit(session: Session, do: Callable[[], None]) -> None:
-    """Have `do` called once the running transaction is committed; never if it is undone.
+    """Have `do` called once the running transaction is committed; never if all of it is undone.
 
     SQLAlchemy announces the release of a savepoint as a commit, too: others do not see the changes
     yet then, and may never.

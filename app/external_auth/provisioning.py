@@ -10,7 +10,6 @@ from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import UsernamesTaken
 from app.settings import keys
 from app.setup import service as setup
-from app.storage_policies import queries as storage_queries
 from app.users import service as users
 from app.users.errors import UsernameExists
 from app.users.models import Account
@@ -45,9 +44,8 @@ def create_account(
 
     Raises: SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
-    setup.require_ready(session)
+    group_id = setup.group_for_newcomer(session)
     now = rt.clock.now()
-    group_id = storage_queries.find_default_group_id(session)
     for username in usernames.candidates(profile.subject, profile.preferred_username, address):
         new = users.NewUser(
             username=username,

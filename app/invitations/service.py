@@ -31,7 +31,6 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
 from app.setup import service as setup
-from app.storage_policies import queries as storage_queries
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -99,7 +98,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     with rt.transaction() as session:
         users.hold_address(session, invitation.email)
         if queries.accept(session, invitation.id, now):
-            setup.require_ready(session)
+            group_id = setup.group_for_newcomer(session)
             new = users.NewUser(
                 username=username,
                 email=invitation.email,
@@ -107,7 +106,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
                 activated_at=now,
                 email_verified_at=now,
                 storage_quota=quota,
-                policy_group_id=storage_queries.find_default_group_id(session),
+                policy_group_id=group_id,
             )
             return _create_account(rt, session, invitation, new, client)
         refusal = _why_closed(session, invitation.id, now)

@@ -61,6 +61,18 @@ def require_ready(reader: Connection | Session) -> None:
         raise SystemNotInitialized
 
 
+def group_for_newcomer(session: Session) -> int:
+    """Return the policy group of a new ordinary account, held until the transaction ends.
+
+    Raises: SystemNotInitialized, also when the group went between the two looks.
+    """
+    require_ready(session)
+    group_id = storage_queries.find_default_group_id(session)
+    if group_id is None:
+        raise SystemNotInitialized
+    return group_id
+
+
 def require_ready_now(rt: Runtime) -> None:
     """Do `require_ready` before a transaction; it may have to be done again within.
 

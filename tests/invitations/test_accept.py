@@ -6,6 +6,8 @@ import sqlalchemy as sa
 from app.core.tokens import digest
 from app.invitations import queries, service
 from app.invitations.models import Invitation
+from app.setup import service as setup
+from app.storage_policies.models import StoragePolicyGroup
 from app.users.models import User
 from tests.invitations.conftest import GUEST
 from tests.support.factories import (
@@ -245,4 +247,16 @@ def test_an_expired_one_says_so_before_the_policy_is_asked(rt, guest, clock):
 def test_without_storage_route_it_stays_open(rt, guest):
     remove_storage_route(rt)
     guest.accept(username="x").fails(400, "validation.system_not_initialized")
+    insist_open(rt, guest)
+
+
+def test_a_default_group_that_goes_meanwhile_makes_no_account_without_one(rt, guest, monkeypatch):
+    look = setup.require_ready
+
+    def look_and_lose_the_group(session):
+        look(session)
+        session.execute(sa.update(StoragePolicyGroup).values(is_enabled=False))
+
+    monkeypatch.setattr(setup, "require_ready", look_and_lose_the_group)
+    guest.accept().fails(400, "validation.system_not_initialized")
     insist_open(rt, guest)
