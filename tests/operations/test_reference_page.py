@@ -82,8 +82,26 @@ def test_the_steps_can_be_taken_with_the_keyboard_alone(page: Page) -> None:
     Step(page, "Create the first administrator").says("admin is the administrator")
 
 
+def show_operations(page: Page) -> None:
+    page.get_by_role("link", name="All routes").click()
+
+
+def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
+    """Drawing them keeps the page busy, and whoever walks through the panels waits for nothing."""
+    operation = page.locator("#operations-Profile-profile_me_get")
+    address = page.url
+    page.wait_for_load_state("networkidle")
+    expect(operation).to_have_count(0)
+    show_operations(page)
+    expect(operation).to_be_visible()
+    page.goto("about:blank")
+    page.goto(f"{address}#/Sessions")
+    expect(page.locator("#operations-Sessions-sessions_logout_post")).to_be_visible()
+
+
 def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> None:
     set_up_and_sign_in(page)
+    show_operations(page)
     operation = page.locator("#operations-Profile-profile_me_get")
     operation.locator(".opblock-summary-control").click()
     operation.get_by_role("button", name="Execute").click()
@@ -94,6 +112,7 @@ def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> 
 
 def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
     set_up_and_sign_in(page)
+    show_operations(page)
     operation = page.locator("#operations-Sessions-sessions_logout_post")
     operation.locator(".opblock-summary-control").click()
     with page.expect_request("**/auth/logout") as sent:
@@ -107,6 +126,7 @@ def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
 
 def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     set_up_and_sign_in(page)
+    show_operations(page)
     upload = page.locator("#operations-Avatars-avatars_upload_post")
     upload.locator(".opblock-summary-control").click()
     picture = images.encoded(images.quarters(), "GIF")

@@ -3,7 +3,7 @@
 import { csrfToken } from "./api.js";
 import { el } from "./dom.js";
 import { panels } from "./panels/index.js";
-import { showReference } from "./reference.js";
+import { showReferenceWhenNear } from "./reference.js";
 
 const contents = document.getElementById("contents");
 const account = document.getElementById("account");
@@ -28,4 +28,4 @@ addContent("operations", "All routes");
 document.getElementById(window.location.hash.slice(1))?.scrollIntoView();
 document.addEventListener("exchange", showAccount);
 showAccount();
-showReference(document.getElementById("swagger-ui"));
+showReferenceWhenNear(document.getElementById("swagger-ui"));

@@ -1,9 +1,28 @@
 // Swagger UI with this site's manners: the CSRF token, and light or dark as the system says.
 
 import { announce, base, sourceHeaders } from "./api.js";
+import { el } from "./dom.js";
 
-export function showReference(host) {
+// Drawing every operation keeps the page busy for seconds, so it waits until somebody comes near:
+// by scrolling, or with the address of an operation.
+export function showReferenceWhenNear(host) {
   followColourScheme();
+  const observer = new IntersectionObserver((entries) => entries.some(isNear) && load(), {
+    rootMargin: "50%",
+  });
+  function load() {
+    observer.disconnect();
+    document.head.append(el("script", { src: host.dataset.script, load: () => show(host) }));
+  }
+  if (window.location.hash.startsWith("#/")) load();
+  else observer.observe(host);
+}
+
+function isNear(entry) {
+  return entry.isIntersecting;
+}
+
+function show(host) {
   window.SwaggerUIBundle({
     domNode: host,
     url: new URL("openapi.json", base).href,
