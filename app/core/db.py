@@ -130,7 +130,7 @@ class Database:
         self._drivers = DriverPool(self._direct, config.database_pool, POOL_PATIENCE_SECONDS)
         self._runner = Runner(self._direct.dialect, self._drivers)
         for engine in (self.engine, self.reader, self._apart):
-            _note_waits(engine.dialect)
+            _note_waits(engine)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
             self._write_turn = _WriteTurn()
@@ -358,8 +358,8 @@ def _engine_options(config: Config) -> dict[str, Any]:
     return options
 
 
-def _note_waits(dialect: Any) -> None:
-    """Note how long statements, commits and new connections take, where they meet the driver."""
+def _note_waits(engine: Engine) -> None:
+    """Note how long statements, commits and waiting for a connection take."""
 
     def noted(call: Callable[..., T]) -> Callable[..., T]:
         def timed(*arguments: Any, **options: Any) -> T:
@@ -371,8 +371,9 @@ def _note_waits(dialect: Any) -> None:
 
         return timed
 
-    for name in ("do_execute", "do_executemany", "do_commit", "connect"):
-        setattr(dialect, name, noted(getattr(dialect, name)))
+    for name in ("do_execute", "do_executemany", "do_commit"):
+        setattr(engine.dialect, name, noted(getattr(engine.dialect, name)))
+    engine.raw_connection = noted(engine.raw_connection)  # type: ignore[method-assign]
 
 
 def _refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:

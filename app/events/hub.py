@@ -321,13 +321,14 @@ class Hub:
         with self._lock:
             due = list(self._wheel[self._ticks % HEARTBEAT_SECONDS])
             fresh, self._fresh = self._fresh, []
-        if self._owes_sync:
-            self._sync_everybody("database")
-        self._check([*fresh, *due])
+        # Signs of life, which tell nothing, wait for no database.
         for few in _parts(due, TOLD_AT_ONCE):
             for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
+        if self._owes_sync:
+            self._sync_everybody("database")
+        self._check([*fresh, *due])
         if self._rt.clock.monotonic() >= self._renew_at:
             self._renew_at = self._rt.clock.monotonic() + RENEW_SECONDS
             self._seats.renew()

@@ -31,6 +31,7 @@ class Questions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_at = -math.inf
+        self._lock = threading.Lock()
         self._late: list[Future[Any]] = []
 
     def ask(self, look: Callable[[], T]) -> T:
@@ -49,9 +50,10 @@ class Questions:
             raise
 
     def _answer(self, look: Callable[[], T]) -> T:
-        self._late = [question for question in self._late if not question.done()]
-        if len(self._late) >= MOST_HANGING:
-            raise DatabaseUnavailable
+        with self._lock:
+            self._late = [question for question in self._late if not question.done()]
+            if len(self._late) >= MOST_HANGING:
+                raise DatabaseUnavailable
         question: Future[T] = Future()
 
         def run() -> None:
@@ -64,5 +66,6 @@ class Questions:
         try:
             return question.result(PATIENCE_SECONDS)
         except TimeoutError:
-            self._late.append(question)
+            with self._lock:
+                self._late.append(question)
             raise DatabaseUnavailable from None

@@ -354,6 +354,22 @@ def test_every_stream_gets_one_sign_of_life_a_round(rt, hub, watch, user):
     assert beats[late][0] == 14
 
 
+def test_a_sign_of_life_waits_for_no_database(rt, hub, watch, user, monkeypatch):
+    stream, before = watch(user), []
+    rows = rt.database.rows
+
+    def looked_up(*arguments):
+        before.append(list(stream._queue))
+        return rows(*arguments)
+
+    monkeypatch.setattr(rt.database, "rows", looked_up)
+    hub.tick()  # what is fresh is looked at
+    before.clear()
+    for _ in range(HEARTBEAT_SECONDS):
+        hub.tick()
+    assert before == [[KEEP_ALIVE]]
+
+
 def test_what_a_tick_takes_delays_no_other(hub, clock, monkeypatch):
     """Thousands of checks take their time, and fifteen ticks are fifteen seconds all the same."""
     takes = [0.25, 0.5, 3.5, 0.25, 0.0]

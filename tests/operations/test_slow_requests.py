@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from flask import Response
@@ -72,6 +72,23 @@ def test_the_time_that_it_waited_for_the_database_is_told(rt, signed_in, user, s
     def hold(began):
         with rt.transaction() as session:
             users.lock(session, user.id)
+            began.set()
+            time.sleep(PAUSE)
+
+    with held_up(hold):
+        signed_in.patch("/auth/profile", {"display_name": "Ada"}).ok()
+    [line] = [record for record in slow() if record.method == "PATCH"]
+    assert 500 * PAUSE <= line.database_ms <= line.duration_ms
+
+
+def test_waiting_for_a_connection_is_waiting_for_the_database(rt, signed_in, slow):
+    """A pool that is too small is what an operator looks for there."""
+
+    def hold(began):
+        engine = rt.database.engine
+        with ExitStack() as stack:
+            for _ in range(engine.pool.size()):
+                stack.enter_context(engine.connect())
             began.set()
             time.sleep(PAUSE)
 
