@@ -1,6 +1,7 @@
 """Fixtures: a real application on a real database and a real Redis, with a clock that stands still.
 
-Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL.
+Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL,
+but for those whose subject is neither: pixels, headers, damaged input.
 """
 
 # ruff: noqa: E402 - what is rewritten must be named before it is imported
@@ -46,11 +47,14 @@ LIVE: dict[str, dict[str, str]] = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test on both databases, one marked `postgres` on PostgreSQL only."""
+    """Run a test on both databases, unless a marker says that one is enough."""
+    databases = ["sqlite", "postgres"]
+    if metafunc.definition.get_closest_marker("postgres"):
+        databases = ["postgres"]
+    elif metafunc.definition.get_closest_marker("any_database"):
+        databases = ["sqlite"]
     for fixture in ("database_url", *LIVE):
         if fixture in metafunc.fixturenames:
-            only_postgres = metafunc.definition.get_closest_marker("postgres")
-            databases = ["postgres"] if only_postgres else ["sqlite", "postgres"]
             metafunc.parametrize(fixture, databases, indirect=True)
 
 

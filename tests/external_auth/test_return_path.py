@@ -8,6 +8,8 @@ from app.external_auth import return_path
 from app.external_auth.errors import ReturnPathInvalid
 from tests.support.external import link, location, sign_in
 
+pytestmark = pytest.mark.any_database
+
 TRICKS = [
     "https://evil.example",
     "http://evil.example/",

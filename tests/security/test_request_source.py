@@ -7,6 +7,8 @@ import pytest
 from tests.support.api import ORIGIN, ApiClient
 from tests.support.factories import configure, make_user
 
+pytestmark = pytest.mark.any_database
+
 OURS = ORIGIN
 ELSEWHERE = "https://elsewhere.example"
 LISTED = "https://files.example.com"
