@@ -1,7 +1,7 @@
 """How many uploads of one account this process receives at the same time.
 
-An upload may take half an hour (`app/serving/worker.py`), and until then it holds a connection and
-as much of the disk as has arrived. So one account may not have any number of them.
+An upload may take half an hour (`app/serving/body.py`), and until then it holds a connection and as
+much of the disk as has arrived. So one account may not have any number of them.
 """
 
 from collections import Counter

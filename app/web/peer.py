@@ -20,7 +20,7 @@ LONGEST_REQUEST_AGE_SECONDS = 60.0
 
 
 class Line(Protocol):
-    """The client's connection, for an answer that lasts; see `app/serving/worker.py`."""
+    """The client's connection, for an answer that lasts; see `app/serving/connection.py`."""
 
     def watch(self, left: Callable[[], None]) -> None:
         """Call `left` once when the client hangs up, though nobody reads from it."""

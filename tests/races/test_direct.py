@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from app.serving.worker import KERNEL_TICK_SECONDS
+from app.serving.connection import KERNEL_TICK_SECONDS
 from tests.support.factories import audit_rows, make_user
 from tests.support.live import eventually
 

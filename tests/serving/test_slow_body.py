@@ -9,8 +9,9 @@ import gevent
 import pytest
 from gunicorn.http.body import ChunkedReader
 
-from app.serving import worker
-from app.serving.worker import Connection, TimedBody
+from app.serving import body as bodies
+from app.serving.body import TimedBody
+from app.serving.connection import Connection
 from tests.support import images
 from tests.support.api import ApiClient
 from tests.support.factories import make_user
@@ -22,7 +23,7 @@ RATE = 1000
 
 @pytest.fixture
 def limit(monkeypatch):
-    monkeypatch.setattr(worker, "BODY_SECONDS", LIMIT)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", LIMIT)
 
 
 class Dripping:
@@ -99,10 +100,10 @@ def test_a_body_in_time_is_read_as_it_is_and_leaves_no_timer_behind():
 
 
 def test_the_limits_of_the_service():
-    assert worker.BODY_SECONDS == 30
+    assert bodies.BODY_SECONDS == 30
     # Twice Apache's default; the largest avatar at the speed of a bad line.
-    assert worker.FILE_BYTES_PER_SECOND == 1024
-    assert 17 * 2**20 / worker.LONGEST_FILE_SECONDS < 10 * 1024
+    assert bodies.FILE_BYTES_PER_SECOND == 1024
+    assert 17 * 2**20 / bodies.LONGEST_FILE_SECONDS < 10 * 1024
 
 
 def read_file(source, pieces=10**6):
@@ -117,8 +118,8 @@ def read_file(source, pieces=10**6):
 
 @pytest.fixture
 def rate(monkeypatch):
-    monkeypatch.setattr(worker, "BODY_SECONDS", LIMIT)
-    monkeypatch.setattr(worker, "FILE_BYTES_PER_SECOND", RATE)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", LIMIT)
+    monkeypatch.setattr(bodies, "FILE_BYTES_PER_SECOND", RATE)
 
 
 @pytest.mark.usefixtures("rate")
@@ -141,7 +142,7 @@ def test_a_file_that_comes_too_slowly_ends_as_a_lost_connection(pieces):
 
 @pytest.mark.usefixtures("rate")
 def test_what_came_fast_is_no_reason_to_wait_for_ever(monkeypatch):
-    monkeypatch.setattr(worker, "LONGEST_FILE_SECONDS", 4 * LIMIT)
+    monkeypatch.setattr(bodies, "LONGEST_FILE_SECONDS", 4 * LIMIT)
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         read_file(Paced(10**6))
@@ -183,7 +184,7 @@ def test_what_is_left_of_a_refused_file_earns_no_more_time(limit):
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         read_all(body)
-    assert time.monotonic() - began < worker.LONGEST_FILE_SECONDS / 100
+    assert time.monotonic() - began < bodies.LONGEST_FILE_SECONDS / 100
 
 
 def test_others_run_between_the_pieces_of_a_body_in_chunks():
@@ -208,7 +209,7 @@ def test_others_run_between_the_pieces_of_a_body_in_chunks():
     while body.read(2**20):
         pass
     other.kill()
-    assert set(sizes) == {worker.PIECE_BYTES}
+    assert set(sizes) == {bodies.PIECE_BYTES}
     assert set(range(5)) <= set(turns)
 
 
@@ -240,7 +241,8 @@ def test_the_application_takes_it_for_a_client_that_went_away(app, user):
 CONFIG = """
 from pathlib import Path
 exec(compile(Path("gunicorn.conf.py").read_text(), "gunicorn.conf.py", "exec"))
-serving_worker.BODY_SECONDS = {seconds}
+from app.serving import body
+body.BODY_SECONDS = {seconds}
 """
 HEAD = (
     b"POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from app.serving.connections import ConnectionTable
-from app.serving.worker import KERNEL_TICK_SECONDS, PAUSES, Connection, EvenServer
+from app.serving.connection import KERNEL_TICK_SECONDS, Connection
+from app.serving.listener import PAUSES, EvenServer
+from app.serving.shares import ConnectionTable
 
 
 def test_a_connection_tells_for_how_long_at_least_nothing_has_arrived():

@@ -1,0 +1,90 @@
+"""The listener of a worker, which shares connections evenly with the other workers.
+
+Stock gunicorn lets whoever wakes first accept. With few, long-lived connections (a proxy's
+keep-alive pool, event streams) one worker then ends up doing nearly all the work.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gevent.server import StreamServer
+
+from app.serving.shares import Share
+
+# A busier worker leaves a new connection to a less loaded one this often, this long each time.
+# Together about 25 ms: what a worker in the middle of a few requests needs to look up.
+PAUSES = 20
+PAUSE = 0.001
+
+
+class EvenServer(StreamServer):
+    """Accepts connections, after those workers that hold fewer had their chance."""
+
+    # One connection per wake-up, or the first worker awake would take a whole burst.
+    max_accept = 1
+
+    def __init__(self, listener: Any, share: Share, **options: Any) -> None:
+        super().__init__(listener, **options)
+        self._share = share
+        self._rivals: list[tuple[int, int]] = []
+        self._waits = 0
+
+    def _do_read(self) -> None:
+        """Handle gevent's "the listener is readable"."""
+        self._share.woke()
+        if not self._leaves_it_to_others():
+            super()._do_read()  # type: ignore[misc]  # private, so not in the stubs
+            return
+        # gevent's own way to stop looking for a while, else used after a failed accept().
+        self.stop_accepting()
+        self._timer = self.loop.timer(PAUSE)
+        self._timer.start(self._start_accepting_if_started)  # type: ignore[attr-defined, call-arg]
+
+    def _leaves_it_to_others(self) -> bool:
+        """Tell whether to wait a moment for a worker that holds fewer connections.
+
+        Patience is spent on workers that do not wake up, because they are busy or dead, and
+        renewed as soon as one does: so a stuck worker delays one connection, not every one.
+        """
+        rivals = self._share.less_loaded()
+        if rivals != self._rivals:
+            self._rivals, self._waits = rivals, 0
+        self._waits += 1
+        return bool(rivals) and self._waits <= PAUSES
+
+    def do_handle(self, *args: Any) -> None:
+        """Count the connection before anything else runs, so that the others see it at once."""
+        self._share.opened()
+        super().do_handle(*args)
+
+    def do_close(self, *args: Any) -> None:
+        """Uncount it; gevent calls this once per connection, whatever happened to it."""
+        self._share.closed()
+        super().do_close(*args)
+
+    def close_after_backlog(self) -> None:
+        """Take what clients already connected to and close, so that a stop resets none of them."""
+        self.stop_accepting()
+        try:
+            while not self.full() and (connection := self.do_read()):
+                self.do_handle(*connection)
+        except OSError:
+            pass  # out of file descriptors: those clients see a reset
+        finally:
+            self.socket.close()
+        self.close()
+
+
+@dataclass(frozen=True)
+class ListenerName:
+    """All that gunicorn asks a listener for each connection.
+
+    The listener itself is closed before the last of its connections is served, and gunicorn would
+    hang up on those.
+    """
+
+    name: Any
+
+    def getsockname(self) -> Any:
+        """Return the address it listened on."""
+        return self.name
