@@ -177,7 +177,7 @@ def test_a_body_that_was_read_in_time_has_ended_for_good():
 
 
 @pytest.mark.usefixtures("limit")
-def test_what_is_left_of_a_refused_file_earns_no_more_time(limit):
+def test_what_is_left_of_a_refused_file_earns_no_more_time():
     body = timed(Dripping(0.01))
     body.expect_file()
     body.expect_nothing()
@@ -213,6 +213,7 @@ def test_others_run_between_the_pieces_of_a_body_in_chunks():
     assert set(range(5)) <= set(turns)
 
 
+@pytest.mark.usefixtures("limit")
 def test_what_is_thrown_away_has_the_same_time():
     assert timed(io.BytesIO(bytes(10**6))).throw_away() is True
     assert timed(Dripping(pause=LIMIT / 20)).throw_away() is False
@@ -236,7 +237,7 @@ def test_the_application_takes_it_for_a_client_that_went_away(app, user):
     answer.fails(400, "bad_request")
 
 
-# --- the service as it runs, with shorter limits ------------------------------------------------
+# --- the service as it runs, with shorter limits; not a matter of databases ---------------------
 
 CONFIG = """
 from pathlib import Path
@@ -270,6 +271,7 @@ def service(database_url, redis_url, tmp_path, seconds):
     service.stop()
 
 
+@pytest.mark.postgres
 def test_a_client_that_stops_in_the_middle_of_a_body_is_hung_up_on(service):
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
         slow.sendall(HEAD + b'{"identifier": ')
@@ -288,6 +290,7 @@ def drip(connection):
         gevent.sleep(LIMIT / 20)
 
 
+@pytest.mark.postgres
 def test_a_client_that_sends_its_body_a_byte_at_a_time_is_hung_up_on(service):
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
         slow.sendall(HEAD)
@@ -295,6 +298,7 @@ def test_a_client_that_sends_its_body_a_byte_at_a_time_is_hung_up_on(service):
             drip(slow)
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("seconds", [1])
 def test_a_picture_may_be_longer_on_its_way_than_any_other_body(service):
     user = make_user(service.rt, role="admin")
@@ -313,6 +317,7 @@ def test_a_picture_may_be_longer_on_its_way_than_any_other_body(service):
         stranger.post("/auth/login", slowly(b" " * 1000, 0.1))
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("seconds", [3])
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 def test_who_sends_without_end_keeps_nobody_else_waiting(service, connection):
@@ -348,13 +353,13 @@ def test_who_sends_without_end_keeps_nobody_else_waiting(service, connection):
     assert 1 < sent[-1] - sent[0] < 10
 
 
-@pytest.mark.parametrize("seconds", [30])
+@pytest.mark.postgres
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 @pytest.mark.parametrize(
     ("path", "status"), [(UPLOAD, 401), ("/auth/login", 413), ("/auth/nothing", 404)]
 )
-def test_a_refusal_reaches_who_is_still_sending(service, path, status, connection):
+def test_a_refusal_reaches_who_is_still_sending(live, path, status, connection):
     for _ in range(5):
-        with service.client() as client:
+        with live.client() as client:
             headers = {"Connection": connection}
             assert client.post(path, b" " * 9_000_000, headers=headers).status == status
