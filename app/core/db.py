@@ -22,21 +22,19 @@ from sqlalchemy import (
     Engine,
     Integer,
     MetaData,
-    create_engine,
     event,
-    make_url,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import InvalidatePoolError, OperationalError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
-from app.core import waits
+from app.core import engines, waits
 from app.core.clock import Clock
 from app.core.config import Config
-from app.core.driver_pool import DriverPool, was_hung_up
+from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
@@ -44,20 +42,7 @@ from app.core.tokens import random_fraction
 
 T = TypeVar("T")
 
-SQLITE_BUSY_WAIT_MS = 2
 SQLITE_WRITE_PATIENCE_SECONDS = 10.0
-POOL_PATIENCE_SECONDS = 5
-POOL_OPTIONS = {"pool_size", "max_overflow", "pool_timeout", "pool_use_lifo"}
-# What libpq is told unless the URL says otherwise. A server that vanished without a word, as in a
-# failover, is noticed within 25 seconds; the kernel by itself takes a quarter of an hour or more.
-POSTGRES_DEFAULTS = {
-    "connect_timeout": 5,
-    "application_name": "gatehouse",
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,  # ms
-}
 
 # SQLite counts ids up by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -114,7 +99,7 @@ class Database:
 
     def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
         app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
-        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _engine_options(config)
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engines.options(config)
         extension.init_app(app)
         # Its session per request, which this would close, is used by nobody.
         app.teardown_appcontext_funcs.clear()
@@ -124,22 +109,23 @@ class Database:
         self._clock = clock
         self._gathered: dict[Lookup, GatheredReads] = {}
         self._count_statement: Callable[[], None] = lambda: None
-        self.reader = _autocommit_engine(config, poolclass=QueuePool)
-        self._apart = _autocommit_engine(config, poolclass=QueuePool, pool_size=1)
-        self._direct = _autocommit_engine(config, poolclass=NullPool)
-        self._drivers = DriverPool(self._direct, config.database_pool, POOL_PATIENCE_SECONDS)
+        self.reader = engines.autocommit(config, poolclass=QueuePool)
+        self._apart = engines.autocommit(config, poolclass=QueuePool, pool_size=1)
+        self._direct = engines.autocommit(config, poolclass=NullPool)
+        patience = engines.POOL_PATIENCE_SECONDS
+        self._drivers = DriverPool(self._direct, config.database_pool, patience)
         self._runner = Runner(self._direct.dialect, self._drivers)
         for engine in (self.engine, self.reader, self._apart):
-            _note_waits(engine)
+            engines.note_waits(engine)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         if self.is_sqlite:
             self._write_turn = _WriteTurn()
             for engine in (self.engine, self.reader, self._apart, self._direct):
-                event.listen(engine, "connect", _prepare_sqlite)
+                event.listen(engine, "connect", engines.prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
         else:
             for engine in (self.engine, self.reader, self._apart):
-                event.listen(engine, "checkout", _refuse_hung_up)
+                event.listen(engine, "checkout", engines.refuse_hung_up)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -330,69 +316,3 @@ def per_database(build: Callable[[Any], T]) -> dict[str, T]:
 def chosen(session: Session, statements: Mapping[str, T]) -> T:
     """Return the statement of this session's database."""
     return statements[session.get_bind().dialect.name]
-
-
-def _autocommit_engine(config: Config, **pool: Any) -> Engine:
-    """Return an engine whose statements stand alone, so that nothing is left to undo."""
-    options = _engine_options(config) | pool
-    if pool["poolclass"] is NullPool:
-        for name in POOL_OPTIONS & options.keys():
-            del options[name]
-    return create_engine(
-        config.database_url, isolation_level="AUTOCOMMIT", pool_reset_on_return=None, **options
-    )
-
-
-def _engine_options(config: Config) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "pool_size": config.database_pool,
-        "max_overflow": 0,
-        "pool_timeout": POOL_PATIENCE_SECONDS,
-        "hide_parameters": True,  # they would end up in the log with an unexpected error
-    }
-    if not config.database_url.startswith("sqlite"):
-        options["pool_use_lifo"] = True
-        named = make_url(config.database_url).query
-        defaults = POSTGRES_DEFAULTS.items()
-        options["connect_args"] = {name: value for name, value in defaults if name not in named}
-    return options
-
-
-def _note_waits(engine: Engine) -> None:
-    """Note how long statements, commits and waiting for a connection take."""
-
-    def noted(call: Callable[..., T]) -> Callable[..., T]:
-        def timed(*arguments: Any, **options: Any) -> T:
-            began = perf_counter()
-            try:
-                return call(*arguments, **options)
-            finally:
-                waits.add_database(perf_counter() - began)
-
-        return timed
-
-    for name in ("do_execute", "do_executemany", "do_commit"):
-        setattr(engine.dialect, name, noted(getattr(engine.dialect, name)))
-    engine.raw_connection = noted(engine.raw_connection)  # type: ignore[method-assign]
-
-
-def _refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
-    """Have the pool replace what the server has hung up on, instead of failing a request with it.
-
-    A connection that is new was just spoken to.
-    """
-    if record.info.get("served") and was_hung_up(connection):
-        raise InvalidatePoolError
-    record.info["served"] = True
-
-
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    """Set up one SQLite connection; transactions are begun by `_begin_sqlite` alone."""
-    connection.isolation_level = None
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
-        "foreign_keys=ON",
-        f"busy_timeout={SQLITE_BUSY_WAIT_MS}",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
