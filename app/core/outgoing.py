@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -85,21 +85,16 @@ class Outgoing:
     ) -> None:
         self.limits = limits or Limits()
         self.allow_loopback = allow_loopback
-        self._tls = tls
+        # Once for all conversations, since reading all authorities is slow.
+        self._tls = cache(lambda: tls or reaching.verifying_tls())
         self._resolve = resolve
         self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
         self._ends_at = math.inf
-        self._origin = self
 
     @property
     def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate; one for all conversations."""
-        return self._origin._made_tls
-
-    @cached_property
-    def _made_tls(self) -> ssl.SSLContext:
-        # Once, since reading all authorities is slow.
-        return self._tls or reaching.verifying_tls()
+        """Return what checks a server's certificate."""
+        return self._tls()
 
     def conversation(self) -> "Outgoing":
         """Return a way out for some requests in a row, which have a time for them together."""

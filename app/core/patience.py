@@ -7,9 +7,7 @@ nobody begins another until the server answers again.
 """
 
 import logging
-import os
-import socket
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import gevent
@@ -18,6 +16,7 @@ from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
 
 from app.core.clock import Clock
+from app.core.reaching import Handle
 
 log = logging.getLogger(__name__)
 
@@ -129,9 +128,5 @@ def _cut(connection: Any) -> None:
 
     To throw something at the waiting greenlet could hit it when it waits for something else.
     """
-    with suppress(OSError, psycopg2.Error), _copy(connection) as line:
-        line.shutdown(socket.SHUT_RDWR)
-
-
-def _copy(connection: Any) -> socket.socket:
-    return socket.socket(fileno=os.dup(connection.fileno()))
+    with suppress(OSError, psycopg2.Error), closing(Handle(connection)) as handle:
+        handle.cut()

@@ -108,13 +108,18 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
 
     Raises: TimeoutError, and what `ask` raises.
     """
+    return asked(ask, thread="DNS question").result(timeout=seconds)
+
+
+def asked(ask: Callable[[], T], *, thread: str) -> Future[T]:
+    """Begin to ask such a question, in a thread of this name; return its answer to come."""
     answer: Future[T] = Future()
 
     def run() -> None:
         try:
             answer.set_result(ask())
-        except Exception as error:
+        except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=run, name="DNS question", daemon=True).start()
-    return answer.result(timeout=seconds)
+    threading.Thread(target=run, name=thread, daemon=True).start()
+    return answer

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
 from app.core.errors import DatabaseUnavailable
+from app.core.reaching import asked
 
 T = TypeVar("T")
 
@@ -54,15 +55,7 @@ class Questions:
             self._late = [question for question in self._late if not question.done()]
             if len(self._late) >= MOST_HANGING:
                 raise DatabaseUnavailable
-        question: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                question.set_result(look())
-            except BaseException as error:
-                question.set_exception(error)
-
-        threading.Thread(target=run, name="question of streams", daemon=True).start()
+        question = asked(look, thread="question of streams")
         try:
             return question.result(PATIENCE_SECONDS)
         except TimeoutError:
