@@ -17,6 +17,7 @@ from app.web.runtime import runtime
 
 JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
+# Of chunks, so much as the worker reads without letting others run (`app/serving/body.py`).
 CHUNKED_PIECE_BYTES = 16 * 1024
 
 
@@ -71,7 +72,7 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
-            getattr(request.environ["wsgi.input"], "expect_nothing", lambda: None)()
+            _tell_worker("expect_nothing")
             with suppress(BodyUnreadable):
                 while body.read():
                     runtime().clock.sleep(0)
@@ -85,7 +86,7 @@ def _multipart_body() -> MultipartBody:
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
     # The worker's own time limit is for bodies of anybody, which are collected in memory.
-    getattr(request.environ["wsgi.input"], "expect_file", lambda: None)()
+    _tell_worker("expect_file")
     stream, missing = request.stream, request.content_length
     # Others are served between reads. Chunks may be of one byte, of which the server takes apart
     # no more than half a million in a second.
@@ -106,6 +107,11 @@ def _multipart_body() -> MultipartBody:
         return chunk
 
     return MultipartBody(boundary, read)
+
+
+def _tell_worker(what: str) -> None:
+    """Tell our own worker what to expect of this body (`app/serving/body.py`)."""
+    getattr(request.environ["wsgi.input"], what, lambda: None)()
 
 
 def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:
