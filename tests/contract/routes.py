@@ -71,6 +71,11 @@ class Route:
     def is_public(self) -> bool:
         return self.name in PUBLIC or self.rule.startswith("/api/v1/docs")
 
+    @property
+    def template(self) -> str:
+        """The path as the API description names it."""
+        return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", self.rule)
+
     def path(self, **values: str) -> str:
         """Return a path that this rule matches."""
         path = self.rule
