@@ -67,18 +67,9 @@ def four(live, second, user):
                 peer = stack.enter_context(instance.client())
                 peer.cookies = dict(client.cookies)
                 stream = stack.enter_context(OpenStream(peer)).opened()
-                of_worker.setdefault(worker_of(instance, stream), stream)
+                of_worker.setdefault(instance.worker_at(stream.local_port), stream)
             found += of_worker.values()
         yield client, found
-
-
-def worker_of(instance, stream):
-    """Return the process that holds the other end."""
-    for pid in instance.workers():
-        for connection in psutil.Process(pid).net_connections("tcp"):
-            if connection.raddr and connection.raddr.port == stream.local_port:
-                return pid
-    raise AssertionError("no worker holds this stream")
 
 
 # --- two instances -------------------------------------------------------------------------------
@@ -266,7 +257,7 @@ def test_an_account_has_twenty_streams_and_room_again_when_one_ends(live, user, 
 def test_streams_of_a_killed_worker_count_no_more_after_a_while(live, user, sign_in, watch):
     client = sign_in(user)
     opened = [watch(client) for _ in range(20)]
-    worker = worker_of(live, opened[0])
+    worker = live.worker_at(opened[0].local_port)
     os.kill(worker, signal.SIGKILL)
     lost = []
     for stream in opened:

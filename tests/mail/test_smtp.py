@@ -172,6 +172,20 @@ def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
 
+def asks_to_log_in(ways, answer):
+    """Return the behaviour of a server that offers these ways, and answers so to any of them."""
+
+    def behave(client):
+        client.sendall(b"220 hello\r\n")
+        for line in client.makefile("rb"):
+            if line.upper().startswith(b"EHLO"):
+                client.sendall(f"250-hello\r\n250 AUTH {ways}\r\n".encode())
+            else:
+                client.sendall(f"{answer}\r\n".encode())
+
+    return behave
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -187,15 +201,7 @@ def encoded(text):
     ],
 )
 def test_a_server_that_repeats_the_log_in_is_not_quoted(rt, told):
-    def behave(client):
-        client.sendall(b"220 hello\r\n")
-        for line in client.makefile("rb"):
-            if line.upper().startswith(b"EHLO"):
-                client.sendall(b"250-hello\r\n250 AUTH PLAIN LOGIN\r\n")
-            else:
-                client.sendall(f"535 {told}\r\n".encode())
-
-    with Scripted(behave) as server:
+    with Scripted(asks_to_log_in("PLAIN LOGIN", f"535 {told}")) as server:
         use(rt, server.port, username="files", password="secret-2")
         assert refusal(rt, "secret-2") == "the server repeats the log-in in its refusal"
 
@@ -267,15 +273,7 @@ def test_a_server_that_closes_for_now_after_the_content_is_asked_once_too(rt, sm
 
 @pytest.mark.parametrize("challenge", ["a", "w7w="])
 def test_a_challenge_that_cannot_be_read_is_the_servers_fault(rt, challenge):
-    def behave(client):
-        client.sendall(b"220 hello\r\n")
-        for line in client.makefile("rb"):
-            if line.upper().startswith(b"EHLO"):
-                client.sendall(b"250-hello\r\n250 AUTH CRAM-MD5\r\n")
-            else:
-                client.sendall(f"334 {challenge}\r\n".encode())
-
-    with Scripted(behave) as server:
+    with Scripted(asks_to_log_in("CRAM-MD5", f"334 {challenge}")) as server:
         use(rt, server.port, username="files", password="secret-2")
         queue(rt)
         queue(rt)

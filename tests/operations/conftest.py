@@ -1,21 +1,29 @@
-"""Fixtures: the service as bin/serve runs it, and its reference page in a real browser."""
+"""Fixtures: the service as bin/serve runs it, its reference page in a real browser, its metrics."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from flask import Flask
+from playwright.sync_api import Browser, Page
+from prometheus_client import REGISTRY
 
-from tests.support.browser import CHROMIUM, FLAGS, Complaints, reference_page
+from app.factory import create_app
+from app.operations.dependencies import Dependencies
+from app.web import runtime as web_runtime
+from app.web.process_metrics import WorkerProcesses
+from tests.support import servers
+from tests.support.browser import Complaints, launched, reference_page
 from tests.support.launcher import Service
+
+# What a family's samples are called after its name.
+ENDS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -42,3 +50,29 @@ def page(chromium: Browser, origin: str, complaints: Complaints) -> Iterator[Pag
     """The reference page; the test fails when it complains or speaks to anybody else."""
     with reference_page(chromium, origin, complaints) as page:
         yield page
+
+
+@pytest.fixture(scope="session")
+def idle_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    """An application with a database of its own, no Redis, and no requests."""
+    folder = tmp_path_factory.mktemp("idle")
+    file = servers.sqlite_template(folder / "gatehouse.db")
+    app = create_app(servers.cheap_config(folder, f"sqlite:///{file}", "redis://127.0.0.1:1"))
+    yield app
+    app.extensions[web_runtime.EXTENSION].close()
+
+
+@pytest.fixture(scope="session")
+def told(idle_app: Flask) -> dict[str, set[str]]:
+    """The names of all samples that Prometheus is told, with the labels that each has."""
+    found: dict[str, set[str]] = {}
+    for collector in set(REGISTRY._collector_to_names):
+        labels = set(getattr(collector, "_labelnames", ()))
+        for family in collector.collect():
+            for end in ENDS.get(family.type, ()):
+                found[family.name + end] = labels | {"le"} if end == "_bucket" else labels
+    for collector in (Dependencies(idle_app.extensions[web_runtime.EXTENSION]), WorkerProcesses()):
+        for family in collector.collect():
+            for sample in family.samples:
+                found[sample.name] = set(sample.labels)
+    return found

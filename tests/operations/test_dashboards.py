@@ -5,13 +5,8 @@ import re
 
 import pytest
 import yaml
-from prometheus_client import REGISTRY
 
 from app.core.error_codes import ErrorCode
-from app.factory import create_app
-from app.operations.dependencies import Dependencies
-from app.web import runtime as web_runtime
-from app.web.process_metrics import WorkerProcesses
 from tests.support import servers
 
 DASHBOARD = servers.ROOT / "deploy" / "grafana" / "gatehouse.json"
@@ -20,7 +15,6 @@ WIDTH = 24
 # What Prometheus adds itself.
 TARGET = {"job", "instance"}
 OWN = {"up": set()}
-ENDS = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]}
 FUNCTIONS = {"histogram_quantile", "increase", "max", "min", "rate", "sum", "topk"}
 
 GROUPING = re.compile(r"\b(?:by|without)\s*\(([^)]*)\)")
@@ -31,43 +25,18 @@ LEGEND = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """Nobody asks its database."""
-    folder = tmp_path_factory.mktemp("dashboards")
-    url = servers.sqlite_template(folder / "template.db")
-    app = create_app(servers.cheap_config(folder, f"sqlite:///{url}", "redis://127.0.0.1:1"))
-    yield app
-    app.extensions[web_runtime.EXTENSION].close()
+def told(told):
+    """What an expression may name, with its labels."""
+    return told | OWN
 
 
 @pytest.fixture(scope="module")
-def told(app):
-    """The names of all samples, with the labels that each has."""
-    found = dict(OWN)
-    for collector in set(REGISTRY._collector_to_names):
-        for family in collector.collect():
-            names = getattr(collector, "_labelnames", ())
-            ends = {
-                "counter": ["_total"],
-                "gauge": [""],
-                "histogram": ["_bucket", "_count", "_sum"],
-            }
-            for end in ends.get(family.type, []):
-                found[family.name + end] = {*names, "le"} if end == "_bucket" else set(names)
-    for collector in (Dependencies(app.extensions[web_runtime.EXTENSION]), WorkerProcesses()):
-        for family in collector.collect():
-            for sample in family.samples:
-                found[sample.name] = set(sample.labels)
-    return found
-
-
-@pytest.fixture(scope="module")
-def values(app):
+def values(idle_app):
     """What stands in the labels whose values are known beforehand."""
     return {
-        "action": set(app.view_functions),
+        "action": set(idle_app.view_functions),
         "reason": {code.value for code in ErrorCode} | {""},
-        "route": {rule.rule for rule in app.url_map.iter_rules()} | {"unmatched"},
+        "route": {rule.rule for rule in idle_app.url_map.iter_rules()} | {"unmatched"},
         "status": {str(n) for n in range(200, 600)} | {"success", "failure"},
         "outcome": {"applied", "superseded", "failed", "sent"},
     }

@@ -148,25 +148,15 @@ def test_a_gauge_forgets_a_dead_worker(live, user):
         opened = []
         while len(workers) < len(clients):
             opened.append(OpenStream(clients[0]).opened())
-            workers.add(worker_at(live, opened[-1].local_port))
+            workers.add(live.worker_at(opened[-1].local_port))
         assert streams(clients[1]) == len(opened)
         victim = clients[0].worker()
-        doomed = sum(worker_at(live, stream.local_port) == victim for stream in opened)
+        doomed = sum(live.worker_at(stream.local_port) == victim for stream in opened)
         os.kill(victim, signal.SIGKILL)
         eventually(lambda: streams(clients[1]) == len(opened) - doomed, "the gauge of the living")
         for stream in opened:
             stream.close()
     live.wait()
-
-
-def worker_at(live, port):
-    """Return the worker at the other end of a local port."""
-    return next(
-        pid
-        for pid in live.workers()
-        for connection in psutil.Process(pid).net_connections("tcp")
-        if connection.raddr and connection.raddr.port == port
-    )
 
 
 def test_requests_are_counted_over_all_workers(live):

@@ -25,7 +25,6 @@ SMTP = {"mail_smtp_host": "smtp.example.com", "mail_from_address": "files@exampl
 BLOCKED = {"email": "ada@blocked.example"}
 SHORT = {"password": "short"}
 NAMELESS = {"username": "a"}
-TAKEN_NAME = {"username": "Taken"}
 
 
 def addressee(message):

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from app.audit.models import AuditEntry
 from app.sessions.models import LoginSession
 from app.users.models import User
 from app.web import origin
-from tests.support.browser import CHROMIUM, FLAGS, needs_chromium
+from tests.support.browser import launched, needs_chromium
 from tests.support.factories import KnownUser, make_user
 from tests.support.live import LiveService
 
@@ -93,10 +93,8 @@ def foreign_port() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = (
@@ -41,6 +41,15 @@ class Complaints:
         lines = [text for text in self.texts if f"responded with a status of {status} " in text]
         assert len(lines) == 1, self.texts
         self.texts.remove(lines[0])
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Run the browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
+        yield browser
+        browser.close()
 
 
 @contextmanager

@@ -136,6 +136,14 @@ class LiveService:
         """Return the process ids of the workers that are alive."""
         return [child.pid for child in psutil.Process(self.pid).children() if is_alive(child)]
 
+    def worker_at(self, port: int) -> int:
+        """Return the process id of the worker at the other end of a local port."""
+        for pid in self.workers():
+            for connection in psutil.Process(pid).net_connections("tcp"):
+                if connection.raddr and connection.raddr.port == port:
+                    return pid
+        raise AssertionError(f"no worker holds a connection with port {port}")
+
     def wait(self) -> None:
         """Return once the service answers with all its workers."""
 
@@ -280,12 +288,8 @@ class LiveClient:
 
     def worker(self) -> int:
         """Return the process id of the worker at the other end of the connection."""
-        local_port = self._connection.sock.getsockname()[1]
-        for pid in self.service.workers():
-            for connection in psutil.Process(pid).net_connections("tcp"):
-                if connection.raddr and connection.raddr.port == local_port:
-                    return pid
-        raise AssertionError("no worker holds this connection")
+        worker: int = self.service.worker_at(self._connection.sock.getsockname()[1])
+        return worker
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)

@@ -72,6 +72,12 @@ class OpenStream:
         self.wait(lambda: self._events, "an event", seconds)
         return self._events.pop(0)
 
+    def change(self, seconds: float = PATIENCE) -> dict[str, Any]:
+        """Return the next event that tells of a change; pages are also told to load all anew."""
+        while (event := self.event(seconds))["kind"] == "sync.required":
+            pass
+        return event
+
     def events_for(self, seconds: float) -> list[dict[str, Any]]:
         """Return what arrives within this time, or before the stream ends."""
         deadline = time.monotonic() + seconds
