@@ -351,7 +351,7 @@ class Listener(Actor):
         self.last: int | None = None
         # Until when it must be told of a gap.
         self._sync_by: float | None = None
-        self.events = self.gaps = 0
+        self.events = 0
 
     def step(self) -> None:
         """Read for a moment, or open the stream again."""
@@ -376,7 +376,6 @@ class Listener(Actor):
         """Check that nothing is missed between two events without a word, before or after."""
         if event["kind"] == "sync.required":
             self.last = self._sync_by = None
-            self.gaps += 1
             return
         [number] = event["file_ids"]
         self.events += 1
