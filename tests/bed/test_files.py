@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from app.core.config import Config, ConfigError
-from tests.support.servers import ROOT
+from deploy.bed.proxy import find_nginx
+from tests.support.servers import ROOT, NotStarted
+from tests.support.smtp import HOST, Authority
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
@@ -101,6 +103,27 @@ def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     # The group that the image makes for it.
     assert SERVICES["nginx"]["user"].endswith(":10001")
     assert "--uid 10001" in (ROOT / "Dockerfile").read_text()
+
+
+def test_nginx_takes_the_files_that_compose_mounts(tmp_path):
+    """The bed has a gatehouse/ of its own, so nobody else reads this one."""
+    try:
+        program = find_nginx()
+    except NotStarted as reason:
+        pytest.skip(str(reason))
+    here = tmp_path / "nginx"
+    shutil.copytree(DEPLOY / "nginx", here)
+    places = {"/etc/nginx/": f"{here}/", "/tmp/": f"{tmp_path}/"}
+    for file in (here / "gatehouse").iterdir():
+        moved = re.sub("/etc/nginx/|/tmp/", lambda found: places[found[0]], file.read_text())
+        file.write_text(moved)
+    (here / "tls").mkdir()
+    certificate = Authority(tmp_path).pem(HOST).read_text()
+    for name in ("fullchain.pem", "privkey.pem"):
+        (here / "tls" / name).write_text(certificate)
+    command = [program, "-t", "-e", "stderr", "-c", str(here / "nginx.conf")]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
 
 
 def test_the_database_has_room_for_all_connections():
