@@ -100,12 +100,17 @@ def test_a_single_key_of_the_environment_is_not_rotated(make_app):
 
 def test_what_older_keys_of_the_environment_encrypted_is_encrypted_under_the_first(make_app, rt):
     """So that a key that was seen by others need not be kept."""
-    old, new = ("old", b"the key until today, 32 bytes long"), ("new", b"the key from today, 32 bytes")
-    configure(make_app(secret_keys=(old,)).extensions["gatehouse"], mail_smtp_password="open sesame")
+    old, new = (
+        ("old", b"the key of last year, 32 bytes long"),
+        ("new", b"the key of this year, 32 bytes"),
+    )
+    with_old, with_new = (
+        make_app(secret_keys=(key,)).extensions["gatehouse"] for key in (old, new)
+    )
+    configure(with_old, mail_smtp_password="open sesame")
     answer = CommandLine(make_app(secret_keys=(new, old))).json("keys", "rotate")
     assert (answer["key"]["id"], answer["resealed"]) == ("new", 1)
-    without_old = make_app(secret_keys=(new,)).extensions["gatehouse"]
-    assert settings.secret(without_old, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    assert settings.secret(with_new, keys.MAIL_SMTP_PASSWORD) == "open sesame"
     [entry] = audit_rows(rt, "config_action_execute")
     assert "new" in entry.details
 
