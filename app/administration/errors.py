@@ -17,11 +17,11 @@ class AdministratorKept(Conflict):
 
 
 class KeysFromEnvironment(Conflict):
-    """The key file, which alone can be rotated, is not in use."""
+    """The key file, which alone gets a new key here, is not in use, and there is one key."""
 
     message = (
         "The keys come from GATEHOUSE_SECRET_KEYS: put a new key first there, "
-        "keep the old ones behind it, and restart."
+        "keep the old ones behind it, restart, and run this again."
     )
 
 

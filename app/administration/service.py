@@ -107,15 +107,16 @@ def cleanup(rt: Runtime) -> Cleaned:
 def rotate_keys(rt: Runtime) -> Rotation:
     """Put a new key first and encrypt the stored secrets under it (decision A27).
 
+    Keys of the environment are put in order there, so of those only the encryption is left to do.
     The old key still opens and verifies, so that an interrupted run harms nothing.
     Raises: KeysFromEnvironment.
     """
-    if not rt.keyring.is_file:
+    if not rt.keyring.is_file and len(rt.keyring.keys) == 1:
         raise KeysFromEnvironment
     with rt.transaction() as session:
         # Of two rotations at once, each must see the other's key, or that key would be lost.
         locks.hold(session, locks.LOGIN_METHODS)
-        key = rt.keyring.rotate()
+        key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
         audit.record(
             rt,
             session,

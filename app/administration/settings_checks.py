@@ -1,5 +1,7 @@
 """Checks of `flask doctor` on what is stored: settings and the storage route."""
 
+import os
+
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.runtime import Runtime
@@ -72,7 +74,15 @@ def mail(rt: Runtime) -> Finding:
     if host or sender:
         missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
         return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
-    return ok(f"No SMTP server is set; the folder for mail is {rt.config.mail_dir}.")
+    folder = rt.config.mail_dir
+    # It is made with the first mail.
+    there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return warn(
+            f"Mails wait: no SMTP server is set, and {folder} cannot be written. "
+            "Set mail_smtp_host and mail_from_address, or correct GATEHOUSE_MAIL_DIR."
+        )
+    return ok(f"No SMTP server is set: mails become files in {folder}, their links are logged.")
 
 
 def external_sign_in(rt: Runtime) -> Finding:

@@ -207,6 +207,14 @@ def test_a_mail_server_that_cannot_be_used_is_a_warning_with_the_reason(line, rt
 
 
 @pytest.mark.usefixtures("healthy")
+def test_mails_that_cannot_become_files_are_a_warning(make_app, stopwatch, tmp_path):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "mail"
+    app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), mail_dir=folder)
+    assert f"{folder} cannot be written" in finds(CommandLine(app), "mail", "warn")
+
+
+@pytest.mark.usefixtures("healthy")
 def test_clocks_that_disagree_are_a_failure(make_app):
     line = CommandLine(make_app(clock=FakeClock(), argon2=Argon2Cost(), secret_keys=()))
     assert "NTP" in finds(line, "clock", "fail")

@@ -1,6 +1,7 @@
 """`flask keys`, `flask cleanup`, `flask storage`, and the server's own round."""
 
 import json
+import re
 from threading import Event
 
 import pytest
@@ -14,6 +15,7 @@ from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings
 from app.settings.models import SystemConfig
+from tests.support import servers
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count
 
@@ -89,11 +91,39 @@ def test_rotations_in_two_processes_keep_each_others_keys(rt, make_app, clock):
     assert len(known) == 3
 
 
-def test_keys_from_the_environment_are_not_rotated(make_app):
+def test_a_single_key_of_the_environment_is_not_rotated(make_app):
     line = CommandLine(make_app())
     assert "GATEHOUSE_SECRET_KEYS" in line.refuses("conflict", "keys", "rotate")
     [entry] = line.json("keys", "list")
     assert entry["created_at"] is None
+
+
+def test_what_older_keys_of_the_environment_encrypted_is_encrypted_under_the_first(make_app, rt):
+    """So that a key that was seen by others need not be kept."""
+    old, new = (
+        ("old", b"the key of last year, 32 bytes long"),
+        ("new", b"the key of this year, 32 bytes"),
+    )
+    with_old, with_new = (
+        make_app(secret_keys=(key,)).extensions["gatehouse"] for key in (old, new)
+    )
+    configure(with_old, mail_smtp_password="open sesame")
+    answer = CommandLine(make_app(secret_keys=(new, old))).json("keys", "rotate")
+    assert (answer["key"]["id"], answer["resealed"]) == ("new", 1)
+    assert settings.secret(with_new, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    [entry] = audit_rows(rt, "config_action_execute")
+    assert "new" in entry.details
+
+
+@pytest.mark.postgres
+def test_the_statement_for_a_restored_database_signs_everybody_out(rt, signed_in):
+    """docs/operations.md, "Restore"."""
+    page = (servers.ROOT / "docs" / "operations.md").read_text()
+    [statement] = re.findall(r"psql gatehouse -c '([^']+)'", page)
+    with rt.transaction() as session:
+        session.execute(sa.text(statement))
+    signed_in.me().fails(401, "auth.token_invalid")
+    signed_in.refresh().fails(401, "auth.token_invalid")
 
 
 # --- cleanup ---------------------------------------------------------------------------------

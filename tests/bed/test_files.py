@@ -4,12 +4,15 @@ import configparser
 import re
 import shutil
 import subprocess
+from ipaddress import ip_address, ip_network
 
 import pytest
 import yaml
 
-from app.core.config import Config
-from tests.support.servers import ROOT
+from app.core.config import Config, ConfigError
+from deploy.bed.proxy import find_nginx
+from tests.support.servers import ROOT, NotStarted
+from tests.support.smtp import HOST, Authority
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
@@ -21,7 +24,7 @@ def example():
     """Return the variables of the example, the secret keys filled in."""
     lines = (DEPLOY / "gatehouse.env.example").read_text().splitlines()
     pairs = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
-    assert pairs["GATEHOUSE_SECRET_KEYS"] == ""
+    assert pairs["GATEHOUSE_SECRET_KEYS"] == "CHANGE-ME"
     return pairs | {"GATEHOUSE_SECRET_KEYS": "k1:" + "A" * 43}
 
 
@@ -37,6 +40,18 @@ def test_the_example_environment_is_accepted():
     assert config.database_url.startswith("postgresql")
     [network] = config.trusted_proxies
     assert str(network) == COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"]
+
+
+def test_an_environment_without_keys_starts_nothing():
+    """Each instance would make keys of its own, and none would know the others' sessions."""
+    with pytest.raises(ConfigError, match=r"\AGATEHOUSE_SECRET_KEYS: [^\n]*\Z"):
+        Config.from_env(example() | {"GATEHOUSE_SECRET_KEYS": "CHANGE-ME"})
+
+
+def test_what_is_secret_is_not_committed():
+    """docs/operations.md has it made inside the checkout."""
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {"/deploy/gatehouse.env", "/deploy/postgres.env", "/deploy/tls/"} <= set(ignored)
 
 
 @pytest.mark.parametrize("name", [*INSTANCES, "prepare"])
@@ -69,7 +84,15 @@ def test_instances_start_when_the_database_is_up_to_date():
 
 def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     text = (DEPLOY / "nginx" / "gatehouse" / "instances.conf").read_text()
-    assert re.findall(r"^server (\w+):8000 max_fails=0;", text, re.M) == list(INSTANCES)
+    # Addresses and no names, which nginx looks up only once.
+    asked = re.findall(r"^server ([\d.]+):8000 max_fails=0;", text, re.M)
+    given = [SERVICES[name]["networks"]["default"]["ipv4_address"] for name in INSTANCES]
+    assert asked == given
+    assert len(re.findall(r"^\s*server\b", text, re.M)) == len(given)
+    [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
+    for address in map(ip_address, given):
+        assert address in ip_network(network["subnet"])
+        assert address not in ip_network(network["ip_range"]), "another container may get it"
     folder = example()["GATEHOUSE_AVATAR_DIR"]
     avatars = (DEPLOY / "nginx" / "gatehouse" / "avatars.conf").read_text()
     assert f"alias {folder}/;" in avatars
@@ -80,6 +103,27 @@ def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     # The group that the image makes for it.
     assert SERVICES["nginx"]["user"].endswith(":10001")
     assert "--uid 10001" in (ROOT / "Dockerfile").read_text()
+
+
+def test_nginx_takes_the_files_that_compose_mounts(tmp_path):
+    """The bed has a gatehouse/ of its own, so nobody else reads this one."""
+    try:
+        program = find_nginx()
+    except NotStarted as reason:
+        pytest.skip(str(reason))
+    here = tmp_path / "nginx"
+    shutil.copytree(DEPLOY / "nginx", here)
+    places = {"/etc/nginx/": f"{here}/", "/tmp/": f"{tmp_path}/"}
+    for file in (here / "gatehouse").iterdir():
+        moved = re.sub("/etc/nginx/|/tmp/", lambda found: places[found[0]], file.read_text())
+        file.write_text(moved)
+    (here / "tls").mkdir()
+    certificate = Authority(tmp_path).pem(HOST).read_text()
+    for name in ("fullchain.pem", "privkey.pem"):
+        (here / "tls" / name).write_text(certificate)
+    command = [program, "-t", "-e", "stderr", "-c", str(here / "nginx.conf")]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
 
 
 def test_the_database_has_room_for_all_connections():
@@ -102,6 +146,10 @@ def test_the_unit_names_variables_that_exist():
     assert set(re.findall(r"GATEHOUSE_\w+", text)) <= known_variables()
     assert unit()["Service"]["Type"] == "notify"
     assert unit()["Service"]["KillMode"] == "mixed"
+
+
+def test_the_unit_keeps_instance_folders_as_private_as_doctor_wants_them():
+    assert unit()["Service"]["StateDirectoryMode"] == "0700"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
