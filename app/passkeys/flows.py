@@ -44,7 +44,7 @@ def open_flow(rt: Runtime, purpose: Purpose, data: Mapping[str, Any]) -> str:
     expires_at = rt.clock.now() + timedelta(seconds=seconds)
     kept = json.dumps({**data, "expires_at": expires_at.timestamp()})
     name = _key(purpose, flow_id)
-    rt.breaker.call(lambda: rt.redis.set(name, kept, ex=math.ceil(seconds) + SWEEP_SECONDS))
+    rt.breaker.call(lambda: rt.redis.setex(name, math.ceil(seconds) + SWEEP_SECONDS, kept))
     return flow_id
 
 

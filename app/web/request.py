@@ -142,7 +142,7 @@ def _json_object() -> dict[str, Any]:
     if len(body) > JSON_BODY_LIMIT:
         raise TooLarge
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except (ValueError, RecursionError):
         raise BadRequest("invalid JSON request body: not well-formed JSON") from None
     if not isinstance(value, dict):
@@ -152,3 +152,7 @@ def _json_object() -> dict[str, Any]:
 
 def _refuse_constant(_name: str) -> NoReturn:
     raise ValueError("NaN and Infinity are not JSON")
+
+
+# What `json.loads` does, which would make a decoder for each body.
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
