@@ -166,6 +166,7 @@ def test_claim_names_are_keys_paths_or_pointers(generic: Client, name, answer, s
         ("sub", {"sub": True}),
         ("sub", {"sub": {"x": 1}}),
         ("sub", {"sub": 12345678901234567.0}),
+        ("sub", {"sub": 17.5}),
         ("sub", {"sub": "  "}),
         ("sub", {"sub": "x" * 256}),
         ("sub", {"sub": "a\x7fb"}),
