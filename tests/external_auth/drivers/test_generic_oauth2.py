@@ -167,6 +167,8 @@ def test_claim_names_are_keys_paths_or_pointers(generic: Client, name, answer, s
         ("sub", {"sub": {"x": 1}}),
         ("sub", {"sub": 12345678901234567.0}),
         ("sub", {"sub": 17.5}),
+        ("sub", {"sub": 17.5, "id": 17}),
+        ("sub", {"sub": True, "id": 17}),
         ("sub", {"sub": "  "}),
         ("sub", {"sub": "x" * 256}),
         ("sub", {"sub": "a\x7fb"}),
