@@ -154,9 +154,7 @@ def test_a_link_whose_issuer_ends_in_a_slash_is_a_way_in(
     signed_in.delete(f"{PATH}/{other}").ok()
 
 
-def test_every_issuer_of_a_provider_of_many_is_a_way_in(
-    rt, signed_in, user, second, only_external
-):
+def test_every_issuer_of_a_provider_of_many_is_a_way_in(rt, signed_in, user, second, only_external):
     """Microsoft's alias stands for all tenants."""
     many = add_provider(rt, kind="microsoft", key="ms")
     link(rt, user, many, identity_namespace="https://login.microsoftonline.com/some-tenant/v2.0")

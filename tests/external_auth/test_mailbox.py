@@ -175,9 +175,7 @@ def test_a_verified_owner_is_asked_while_registration_is_closed(rt, api, flow, o
     ask(api, flow).ok()
 
 
-def test_what_changes_before_the_mail_is_written_counts(
-    rt, api, flow, owner, mailbox, monkeypatch
-):
+def test_what_changes_before_the_mail_is_written_counts(rt, api, flow, owner, mailbox, monkeypatch):
     """Its limit is counted between the first look at the account and the transaction."""
     real = external_mailbox._count
 
