@@ -95,12 +95,13 @@ def external_sign_in(rt: Runtime) -> Finding:
         )
     if not names:
         return ok("No provider is enabled.")
+    problems = external_auth.broken_links(rt)
     if not rt.settings.get(site.PUBLIC_SITE_URL):
-        return warn(f"{', '.join(names)} cannot be used while public_site_url is empty.")
-    if broken := external_auth.broken_links(rt):
-        return warn(" ".join(broken))
+        problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
     if rt.config.allow_loopback_http:
-        return warn("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+        problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+    if problems:
+        return warn(" ".join(problems))
     return ok(f"{', '.join(names)}. Try them with `flask external-auth test KEY`.")
 
 

@@ -10,7 +10,7 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
-from app.external_auth import queries
+from app.external_auth import providers, queries
 from app.external_auth.errors import LastWayIn, LinkNotFound
 from app.external_auth.models import Link
 from app.login import ways
@@ -59,6 +59,18 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
         )
 
 
-def way_in(_rt: Runtime) -> Callable[[Session, int], bool]:
-    """Return what tells whether an account can sign in with some enabled provider."""
-    return queries.has_usable_link
+def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
+    """Return what tells whether an account can sign in with some enabled provider.
+
+    A link of another issuer than its provider has now signs nobody in.
+    """
+    issuers = {found.id: providers.namespace_of(rt, found) for found in providers.list_enabled(rt)}
+
+    def can_sign_in(session: Session, user_id: int) -> bool:
+        links = queries.list_open_links(session, user_id)
+        return any(
+            issuers.get(provider_id) in (None, namespace, namespace.removesuffix("/"))
+            for provider_id, namespace in links
+        )
+
+    return can_sign_in

@@ -47,7 +47,6 @@ def link_by_password(
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or not verdict.matches:
         raise CredentialsFailed
-    linking.require_own_address(account)
     proven = _linked(rt, waiting, account, client)
     return linking.complete(
         rt,
@@ -72,8 +71,8 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Pro
     """Use the waiting identity up for an account that is as it was when its password was checked.
 
     An identity that this account has already is only marked as used.
-    Raises: ContactVerificationInvalid when it waits no more, CredentialsFailed when the account
-    has changed, PolicyDenied, LinkConflict.
+    Raises: CredentialsFailed when the account has changed, AccountDisabled, PendingActivation,
+    ContactVerificationInvalid when it waits no more, ProviderDisabled, PolicyDenied, LinkConflict.
     """
     profile = pending.profile_of(waiting)
     with rt.transaction() as session:

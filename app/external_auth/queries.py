@@ -107,14 +107,15 @@ def remove_links(session: Session, user_id: int) -> int:
     return bulk.count_changed(session, delete(ExternalAuthIdentity).where(mine))
 
 
-def has_usable_link(session: Session, user_id: int) -> bool:
-    """Tell whether the account can sign in with some enabled provider (decision E26)."""
-    usable = (
-        select(ExternalAuthIdentity.id)
+def list_open_links(session: Session, user_id: int) -> list[tuple[int, str]]:
+    """Return provider and namespace of an account's links at enabled providers (decision E26)."""
+    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled
+    statement = (
+        select(ExternalAuthIdentity.provider_id, ExternalAuthIdentity.identity_namespace)
         .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
-        .where(ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled)
+        .where(*mine)
     )
-    return bool(session.execute(select(exists(usable))).scalar())
+    return [(provider_id, namespace) for provider_id, namespace in session.execute(statement)]
 
 
 def add_pending(session: Session, **columns: Any) -> None:

@@ -6,13 +6,17 @@ import shutil
 import socket
 import subprocess
 import threading
+from urllib.parse import unquote
 
 import pytest
 
+from app.core.tokens import digest
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
+from app.external_auth.queries import find_pending, request_mail
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
+from tests.support.external import add_provider, wait_for_account
 from tests.support.images import RED, headers, multipart, plain, upload
 from tests.support.live import free_port
 from tests.support.smtp import HOST
@@ -167,6 +171,20 @@ def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
 def test_headers_that_are_wrong_or_long(bed, sent, status, code):
     with bed.client() as client:
         client.get("/auth/me", headers=sent).fails(status, code)
+
+
+def test_the_longest_way_back_from_a_provider_passes(bed, user):
+    """A return_path of 2 kB, percent-encoded, beside cookies: more than nginx takes by itself."""
+    path, token = "/" + "ü" * 1023, "cv_" + "0" * 32
+    flow_token = wait_for_account(bed.rt, add_provider(bed.rt), path=path)
+    with bed.rt.transaction() as session:
+        waiting = find_pending(session, digest(flow_token))
+        request_mail(session, waiting, digest(token), user.email, bed.rt.clock.now())
+    with bed.client() as client:
+        answer = client.get(f"/auth/external-auth/email-verification/confirm?token={token}")
+        assert answer.status == 302
+        assert unquote(answer.headers["Location"]).endswith(path)
+        assert client.get("/auth/me").ok()["id"] == user.id
 
 
 def test_bodies_over_the_limit(client):

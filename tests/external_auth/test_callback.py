@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from redis.exceptions import ConnectionError as RedisGone
 
 from app.core.config import Bucket
-from app.core.outgoing import Outgoing
+from app.core.outgoing import Limits, Outgoing
 from app.external_auth import flows
 from app.external_auth.models import ExternalAuthIdentity
 from app.external_auth.provider_queries import find_by_id
@@ -292,6 +292,7 @@ def test_a_wrong_answer_leaves_no_account_and_no_session(rt, api, jane, fake, co
 def test_a_slow_answer_is_not_waited_for(rt, api, jane, fake, fault):
     parameters = fake.sign_in(start(api).url)
     SLOW_FAULTS[fault](fake)
+    rt.outgoing.limits = Limits(seconds=0.6)
     fails(come_back(api, parameters), REFUSED)
     assert count(rt, LoginSession) == 0
 

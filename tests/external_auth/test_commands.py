@@ -733,3 +733,14 @@ def test_doctor_warns_about_the_development_switch(make_app, rt):
     level, message = finding(line)
     assert level == "warn"
     assert "GATEHOUSE_ALLOW_LOOPBACK_HTTP" in message
+
+
+def test_doctor_tells_all_that_is_wrong_with_providers(make_app, rt, user):
+    """No warning hides another one."""
+    provider = add_provider(rt)
+    link(rt, user, provider, identity_namespace="https://former.example")
+    configure(rt, public_site_url=[])
+    level, message = finding(CommandLine(make_app(allow_loopback_http=True)))
+    assert level == "warn"
+    for part in ("Links of another issuer", "public_site_url", "GATEHOUSE_ALLOW_LOOPBACK_HTTP"):
+        assert part in message

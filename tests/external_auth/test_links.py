@@ -135,6 +135,33 @@ def test_a_link_at_a_disabled_provider_is_none(
     signed_in.delete(f"{PATH}/{other}").ok()
 
 
+def test_a_link_of_an_issuer_that_the_provider_had_before_is_none(
+    rt, signed_in, user, provider, second, only_external
+):
+    """It signs nobody in any more."""
+    stale, other = link(rt, user, provider), link(rt, user, second)
+    change_provider(rt, provider, issuer_url="https://moved.example.com")
+    signed_in.delete(f"{PATH}/{other}").fails(409, "conflict")
+    signed_in.delete(f"{PATH}/{stale}").ok()
+
+
+def test_a_link_whose_issuer_ends_in_a_slash_is_a_way_in(
+    rt, signed_in, user, provider, second, only_external
+):
+    """The provider's is stored without (spec 03 §9.1)."""
+    link(rt, user, provider, identity_namespace=f"{provider.issuer_url}/")
+    other = link(rt, user, second)
+    signed_in.delete(f"{PATH}/{other}").ok()
+
+
+def test_every_issuer_of_a_provider_of_many_is_a_way_in(rt, signed_in, user, second, only_external):
+    """Microsoft's alias stands for all tenants."""
+    many = add_provider(rt, kind="microsoft", key="ms")
+    link(rt, user, many, identity_namespace="https://login.microsoftonline.com/some-tenant/v2.0")
+    other = link(rt, user, second)
+    signed_in.delete(f"{PATH}/{other}").ok()
+
+
 def test_a_password_is_none_while_passwords_are_switched_off(rt, signed_in, user, provider):
     link_id = link(rt, user, provider)
     configure(rt, auth_password_login_enabled=False)

@@ -6,6 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.config import Bucket
+from app.external_auth import linking
+from app.external_auth import mailbox as external_mailbox
 from app.external_auth.models import PendingIdentity
 from app.login import service as login
 from app.sessions.models import LoginSession
@@ -173,6 +175,20 @@ def test_a_verified_owner_is_asked_while_registration_is_closed(rt, api, flow, o
     ask(api, flow).ok()
 
 
+def test_what_changes_before_the_mail_is_written_counts(rt, api, flow, owner, mailbox, monkeypatch):
+    """Its limit is counted between the first look at the account and the transaction."""
+    real = external_mailbox._count
+
+    def count(rt_, tier, whose):
+        real(rt_, tier, whose)
+        if tier == "external-mails-to":
+            change_user(rt, owner, status="disabled")
+
+    monkeypatch.setattr(external_mailbox, "_count", count)
+    ask(api, flow).fails(403, "auth.account_disabled")
+    assert mailbox.read() == []
+
+
 def test_a_removed_provider_takes_its_identities_along(rt, api, provider, flow):
     delete_provider(rt, provider)
     ask(api, flow).fails(400, INVALID)
@@ -268,6 +284,19 @@ def test_an_identity_that_was_linked_meanwhile_signs_in_to_its_account(
     assert api.me().ok()["id"] == other.id
     [row] = links(rt)
     assert row.email_snapshot == "kept@example.com"
+
+
+def test_an_address_that_was_given_up_this_moment_opens_no_account(
+    rt, api, owner, token, monkeypatch
+):
+    """Between being found and being held the account may get another address."""
+    change_user(rt, owner, email="moved@example.com")
+    real = linking.owner_of
+    monkeypatch.setattr(linking, "owner_of", lambda reader, _: real(reader, "moved@example.com"))
+    signs_in(follow(api, token), "/files")
+    me = api.me().ok()
+    assert me["id"] != owner.id
+    assert me["email"] == ADDRESS
 
 
 @pytest.mark.parametrize("typed", ["", "%20%09"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.external_auth import pending
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
@@ -9,6 +10,7 @@ from tests.support.external import (
     add_provider,
     asks_for_address,
     change_provider,
+    delete_provider,
     link,
     links,
     sign_in,
@@ -200,6 +202,22 @@ def test_an_account_that_changes_while_its_password_is_checked(rt, api, user, fl
     monkeypatch.setattr(rt.passwords, "check", check)
     submit(api, flow, user).fails(401, WRONG)
     assert links(rt) == []
+
+
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_a_provider_that_is_removed_this_moment(
+    rt, api, user, provider, flow, monkeypatch, is_seen
+):
+    """Before it was looked at, or after: its identities went with it."""
+    real = pending.provider_of
+
+    def provider_of(reader, waiting):
+        found = real(reader, waiting)
+        delete_provider(rt, provider)
+        return found if is_seen else real(reader, waiting)
+
+    monkeypatch.setattr(pending, "provider_of", provider_of)
+    submit(api, flow, user).fails(400, INVALID)
 
 
 def test_a_browser_needs_no_token_of_its_own(browser, user, flow):

@@ -2,12 +2,13 @@
 
 import itertools
 from collections import Counter
-from threading import Lock
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError, Lock
 
 import pytest
 
 from app.core.errors import AppError
-from app.external_auth import providers
+from app.external_auth import linking, providers
 from app.external_auth.models import ExternalAuthIdentity, PendingIdentity
 from app.sessions.models import LoginSession
 from app.users.models import User
@@ -80,6 +81,22 @@ def test_of_two_identities_that_race_for_an_address_one_gets_it(rt, app, admin, 
     answers = at_once(begun(app, fake))
     assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": MANY - 1}
     assert (count(rt, User), count(rt, ExternalAuthIdentity)) == (2, 1)
+
+
+def test_who_looks_for_an_address_holds_it(rt, app, admin, fake, corp, monkeypatch):
+    """Else two would find it free, and the second could only be told that it failed."""
+    change_provider(rt, corp, auto_provision_enabled=True)
+    somebody_else_each_time(fake, sub="identity {}")
+    both, real = Barrier(2), linking.owner_of
+
+    def owner_of(reader, address):
+        with suppress(BrokenBarrierError):
+            both.wait(0.5)
+        return real(reader, address)
+
+    monkeypatch.setattr(linking, "owner_of", owner_of)
+    answers = at_once(begun(app, fake, 2))
+    assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": 1}
 
 
 def test_of_one_callback_in_many_requests_one_signs_in(rt, app, user, fake, corp):

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.external_auth.models import PendingIdentity
+from app.external_auth import linking
+from app.external_auth.models import ExternalAuthIdentity, PendingIdentity
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.external import (
@@ -103,6 +104,23 @@ def test_b1_an_identity_is_one_whichever_provider_vouches_for_it(rt, api, user, 
     signs_in(sign_in(api, fake, key="second"))
     assert api.me().ok()["id"] == user.id
     assert len(links(rt)) == 1
+
+
+def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
+    rt, api, user, fake, corp, monkeypatch
+):
+    """Its owner removes the link while the account is waited for."""
+    link(rt, user, corp, subject=SUBJECT)
+    real = linking.held_account
+
+    def held(session, user_id):
+        account = real(session, user_id)
+        session.execute(sa.delete(ExternalAuthIdentity))
+        return account
+
+    monkeypatch.setattr(linking, "held_account", held)
+    asks_for_address(sign_in(api, fake))
+    assert count(rt, LoginSession) == 0
 
 
 def test_b1_another_namespace_is_another_identity(rt, api, user, fake, corp):
@@ -241,6 +259,17 @@ def test_b4_a_disabled_account_is_not_linked(rt, api, fake, corp, owner, auto_li
 
 def test_b4_a_pending_address_is_nobodys(rt, api, fake, corp, admin, auto_link):
     make_user(rt, pending_email=JANE)
+    asks_for_address(sign_in(api, fake))
+    nothing_happened(rt, 2)
+
+
+def test_b4_an_address_that_was_given_up_this_moment_links_nothing(
+    rt, api, fake, corp, owner, auto_link, monkeypatch
+):
+    """Between being found and being held the account may get another address."""
+    change_user(rt, owner, email="moved@example.com")
+    real = linking.owner_of
+    monkeypatch.setattr(linking, "owner_of", lambda reader, _: real(reader, "moved@example.com"))
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 2)
 

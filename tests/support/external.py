@@ -86,7 +86,7 @@ def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> in
     values = {
         "user_id": user.id,
         "provider_id": provider.id,
-        "identity_namespace": provider.issuer_url or NAMESPACE,
+        "identity_namespace": providers.namespace_of(rt, provider) or NAMESPACE,
         "subject": f"subject-{user.id}-{provider.id}",
         "created_at": now,
         "updated_at": now,

@@ -11,7 +11,8 @@ LONGEST_SUBJECT = 255
 LONGEST_NAMESPACE = 512
 LONGEST_EMAIL = 254
 LONGEST_NAME = 255
-# From here on several numbers become one when they are read, and several people one person.
+# From here on several numbers become one when they are read, and several people one person; and so
+# do fractions, wherever they are.
 EXACT_FLOATS = 2**53
 
 # Control characters, and halves of surrogate pairs, which JSON can spell and nothing can store.
@@ -93,10 +94,13 @@ def lenient_flag(value: Any) -> bool:
 
 
 def text(value: Any) -> str | None:
-    """Return a text without surrounding space, or a number as text; None for anything else."""
+    """Return a text without surrounding space, or a number as text; None for anything else.
+
+    A number is one that reading has not changed, so no fraction.
+    """
     if isinstance(value, str):
         return value.strip()
-    if isinstance(value, float) and abs(value) >= EXACT_FLOATS:
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < EXACT_FLOATS):
         return None
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
