@@ -650,6 +650,8 @@ def test_a_complete_login_clears_the_count(api, user, enabled):
 
 def test_a_complete_login_clears_the_count_at_both_steps_networks(api, user, enabled):
     here, there = {"address": "198.51.100.1"}, {"address": "203.0.113.9"}
+    for network in (here, there):
+        api.login(user, "not the password", **network).fails(401, "auth.credentials_failed")
     flow_token = start_login(api, user, **here)
     verify(api, flow_token, enabled.app.code(), **there).ok()
     for network in (here, there):
