@@ -450,6 +450,7 @@ def test_an_account_that_was_given_a_deleted_one_s_id_has_no_waiting_login(
     verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
+@pytest.mark.parametrize("method", ["totp", RECOVERY])
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -459,18 +460,20 @@ def test_an_account_that_was_given_a_deleted_one_s_id_has_no_waiting_login(
     ],
 )
 def test_a_change_at_the_very_last_moment_is_noticed(
-    rt, api, user, enabled, monkeypatch, change, status, code
+    rt, api, user, enabled, monkeypatch, change, status, code, method
 ):
-    real = challenge.mfa.check_totp
+    typed = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    name = "check_totp" if method == "totp" else "check_recovery_code"
+    real = getattr(challenge.mfa, name)
 
     def changed_after_the_look(*arguments):
         proof = real(*arguments)
         delete_user(rt, user) if change is None else change_user(rt, user, **change)
         return proof
 
-    monkeypatch.setattr(challenge.mfa, "check_totp", changed_after_the_look)
+    monkeypatch.setattr(challenge.mfa, name, changed_after_the_look)
     flow_token = start_login(api, user)
-    verify(api, flow_token, enabled.app.code()).fails(status, code)
+    verify(api, flow_token, typed, method).fails(status, code)
     assert count(rt, LoginSession) == 0
 
 
