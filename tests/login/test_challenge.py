@@ -489,7 +489,7 @@ def test_removing_the_factor_ends_waiting_logins(rt, api, user, enabled):
 # --- attempts ------------------------------------------------------------------------------------
 
 
-def test_the_fifth_wrong_code_ends_the_login(api, user, enabled):
+def test_the_fifth_wrong_code_ends_the_login(api, user, enabled, clock):
     flow_token = start_login(api, user)
     fail(api, flow_token, enabled, 4)
     answer = verify(api, flow_token, enabled.app.wrong_code())
@@ -497,6 +497,8 @@ def test_the_fifth_wrong_code_ends_the_login(api, user, enabled):
     assert answer.set_cookies == {}
     for code in (enabled.app.code(), enabled.app.wrong_code()):
         verify(api, flow_token, code).fails(401, INVALID)
+    clock.advance(seconds=301)  # it did not just wait for the end of its time
+    verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
 def test_the_fifth_attempt_may_still_succeed(api, user, enabled):
