@@ -725,6 +725,26 @@ def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
     verify(api, flow_token, enabled.app.wait()).ok()
 
 
+@pytest.mark.parametrize(
+    ("method", "reading"), [("totp", "find_account_with_totp"), (RECOVERY, "check_recovery_code")]
+)
+def test_who_is_overtaken_at_the_same_login_has_mistyped_nothing(
+    rt, app, api, user, enabled, monkeypatch, method, reading
+):
+    code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    flow_token, real = start_login(api, user), getattr(challenge.mfa, reading)
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(challenge.mfa, reading, real)
+        verify(ApiClient(app), flow_token, code, method).ok()
+        return real(*arguments)
+
+    monkeypatch.setattr(challenge.mfa, reading, overtaken)
+    verify(api, flow_token, code, method).fails(401, INVALID)
+    assert audit_rows(rt, "user_mfa_challenge_failed") == []
+    assert count(rt, LoginSession) == 1
+
+
 @pytest.mark.parametrize("attempts_before", [0, 4])
 @pytest.mark.parametrize("method", ["totp", RECOVERY])
 def test_a_code_used_elsewhere_this_very_moment_is_a_wrong_one(
