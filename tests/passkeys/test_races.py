@@ -7,6 +7,7 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from app.external_auth.models import ExternalAuthIdentity
+from app.login import ways
 from app.passkeys import queries
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions.models import LoginSession
@@ -117,21 +118,25 @@ def test_many_starts_at_once_give_an_account_one_handle(rt, signed_in):
 
 
 @pytest.fixture
-def meeting(monkeypatch):
-    """Have two removals look together at what is left, unless one has to wait for the other."""
-    real, both = queries.has_passkey, Barrier(2)
+def together():
+    """Returns a look at what is left, after which two meet unless one waits for the other."""
+    both = Barrier(2)
 
-    def has_passkey(session, user_id):
-        with suppress(BrokenBarrierError):
-            both.wait(0.3)
-        return real(session, user_id)
+    def meeting_after(look):
+        def looked(*arguments):
+            seen = look(*arguments)
+            with suppress(BrokenBarrierError):
+                both.wait(0.3)
+            return seen
 
-    monkeypatch.setattr(queries, "has_passkey", has_passkey)
+        return looked
+
+    return meeting_after
 
 
-@pytest.mark.usefixtures("meeting")
-def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user):
+def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user, together, monkeypatch):
     """Decision E26."""
+    monkeypatch.setattr(queries, "has_passkey", together(queries.has_passkey))
     made = [register(signed_in, Authenticator()).ok() for _ in range(2)]
     change_user(rt, user, password_hash=None)
     twins = [signed_in.twin() for _ in made]
@@ -143,9 +148,12 @@ def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user):
     assert count(rt, Passkey) == count(rt, PasskeyHandle) == 1
 
 
-@pytest.mark.usefixtures("meeting")
-def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(rt, signed_in, user):
+def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(
+    rt, signed_in, user, together, monkeypatch
+):
     """Decision E26."""
+    any_of = ways.any_of
+    monkeypatch.setattr(ways, "any_of", lambda rt: together(any_of(rt)))
     passkey = register(signed_in, Authenticator()).ok()
     link_id = link(rt, user, add_provider(rt))
     change_user(rt, user, password_hash=None)
