@@ -154,6 +154,10 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
+    if factor.attempts_key is not None and factor.attempt is not None:
+        # A right password is no failure, also where its login cannot wait since Redis is away; the
+        # wrong ones before it stay counted (decision E20).
+        rt.failed_secrets.give_back(factor.attempts_key, client.network, factor.attempt)
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     told = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
@@ -161,9 +165,6 @@ def _wait_for_second(
         if factor.old_hash and factor.new_hash:
             users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
         audit.record(rt, session, **_entry(account, factor, client, told))
-    if factor.attempts_key is not None and factor.attempt is not None:
-        # A right password is no failure; the wrong ones before it stay counted (decision E20).
-        rt.failed_secrets.give_back(factor.attempts_key, client.network, factor.attempt)
     return MfaRequired(flow_token, expires_in, methods)
 
 

@@ -93,6 +93,7 @@ def _with_proof(
     attempts_key = identifiers.attempts_key(principal.user_id)
     attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     proof = _proof(rt, principal.user_id, code)
+    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         users.require_activated(account)
@@ -101,9 +102,7 @@ def _with_proof(
             raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
         if proof.recovery_code is not None:
             service.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
-        result = change(session, account)
-    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
-    return result
+        return change(session, account)
 
 
 def _proof(rt: Runtime, user_id: int, code: str) -> Proof:

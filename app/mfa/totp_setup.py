@@ -74,7 +74,7 @@ def start(rt: Runtime, account: Account) -> StartedSetup:
         "secret": rt.secret_box.seal(secret, _sealed_for(account.id)),
     }
     token = flows.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
-    issuer = rt.settings.get(keys.BRANDING_TITLE)
+    issuer = rt.settings.get(keys.BRANDING_TITLE) or keys.BRANDING_TITLE.default
     uri = totp.otpauth_uri(secret, issuer, account.email or account.username)
     return StartedSetup(token, life, secret, uri)
 

@@ -118,6 +118,14 @@ def test_a_second_factor_is_never_left_out(rt, api, user):
     assert audit_rows(rt, "user_login") == []
 
 
+def test_right_passwords_of_logins_that_cannot_wait_are_no_failures(rt, api, user):
+    """Or a few of them would keep everybody of their network out."""
+    give_totp(rt, user)
+    for _ in range(12):
+        api.login(user).fails(503, "internal_server_error")
+    api.login(make_user(rt)).ok()
+
+
 @pytest.mark.parametrize("method", ["totp", "recovery_code", "email_code"])
 def test_a_waiting_login_cannot_be_finished(api, user, method):
     answer = verify(api, "mfa_" + 32 * "0", "123456", method)

@@ -450,6 +450,7 @@ def test_an_account_that_was_given_a_deleted_one_s_id_has_no_waiting_login(
     verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
+@pytest.mark.parametrize("method", ["totp", RECOVERY])
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -459,18 +460,20 @@ def test_an_account_that_was_given_a_deleted_one_s_id_has_no_waiting_login(
     ],
 )
 def test_a_change_at_the_very_last_moment_is_noticed(
-    rt, api, user, enabled, monkeypatch, change, status, code
+    rt, api, user, enabled, monkeypatch, change, status, code, method
 ):
-    real = challenge.mfa.check_totp
+    typed = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    name = "check_totp" if method == "totp" else "check_recovery_code"
+    real = getattr(challenge.mfa, name)
 
     def changed_after_the_look(*arguments):
         proof = real(*arguments)
         delete_user(rt, user) if change is None else change_user(rt, user, **change)
         return proof
 
-    monkeypatch.setattr(challenge.mfa, "check_totp", changed_after_the_look)
+    monkeypatch.setattr(challenge.mfa, name, changed_after_the_look)
     flow_token = start_login(api, user)
-    verify(api, flow_token, enabled.app.code()).fails(status, code)
+    verify(api, flow_token, typed, method).fails(status, code)
     assert count(rt, LoginSession) == 0
 
 
@@ -486,7 +489,7 @@ def test_removing_the_factor_ends_waiting_logins(rt, api, user, enabled):
 # --- attempts ------------------------------------------------------------------------------------
 
 
-def test_the_fifth_wrong_code_ends_the_login(api, user, enabled):
+def test_the_fifth_wrong_code_ends_the_login(api, user, enabled, clock):
     flow_token = start_login(api, user)
     fail(api, flow_token, enabled, 4)
     answer = verify(api, flow_token, enabled.app.wrong_code())
@@ -494,6 +497,8 @@ def test_the_fifth_wrong_code_ends_the_login(api, user, enabled):
     assert answer.set_cookies == {}
     for code in (enabled.app.code(), enabled.app.wrong_code()):
         verify(api, flow_token, code).fails(401, INVALID)
+    clock.advance(seconds=301)  # it did not just wait for the end of its time
+    verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
 def test_the_fifth_attempt_may_still_succeed(api, user, enabled):
@@ -650,6 +655,8 @@ def test_a_complete_login_clears_the_count(api, user, enabled):
 
 def test_a_complete_login_clears_the_count_at_both_steps_networks(api, user, enabled):
     here, there = {"address": "198.51.100.1"}, {"address": "203.0.113.9"}
+    for network in (here, there):
+        api.login(user, "not the password", **network).fails(401, "auth.credentials_failed")
     flow_token = start_login(api, user, **here)
     verify(api, flow_token, enabled.app.code(), **there).ok()
     for network in (here, there):
@@ -716,6 +723,26 @@ def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
     verify(api, flow_token, code).fails(401, WRONG)
     assert count(rt, LoginSession) == 1
     verify(api, flow_token, enabled.app.wait()).ok()
+
+
+@pytest.mark.parametrize(
+    ("method", "reading"), [("totp", "find_account_with_totp"), (RECOVERY, "check_recovery_code")]
+)
+def test_who_is_overtaken_at_the_same_login_has_mistyped_nothing(
+    rt, app, api, user, enabled, monkeypatch, method, reading
+):
+    code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    flow_token, real = start_login(api, user), getattr(challenge.mfa, reading)
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(challenge.mfa, reading, real)
+        verify(ApiClient(app), flow_token, code, method).ok()
+        return real(*arguments)
+
+    monkeypatch.setattr(challenge.mfa, reading, overtaken)
+    verify(api, flow_token, code, method).fails(401, INVALID)
+    assert audit_rows(rt, "user_mfa_challenge_failed") == []
+    assert count(rt, LoginSession) == 1
 
 
 @pytest.mark.parametrize("attempts_before", [0, 4])

@@ -13,6 +13,7 @@ from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
 from app.login import completion
+from app.mfa import email_codes
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import (
@@ -280,6 +281,22 @@ def test_without_a_mail_there_is_nothing_to_verify(rt, api, user, flow_token):
     for _ in range(6):
         verify(api, flow_token, "12345678", EMAIL).fails(401, "auth.mfa_email_code_required")
     assert failures(rt) == []
+
+
+def test_who_is_overtaken_at_the_same_login_lacks_no_code(
+    rt, app, api, sink, flow_token, monkeypatch
+):
+    code, real = sent_code(api, sink, flow_token), email_codes.find
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(email_codes, "find", real)
+        verify(ApiClient(app), flow_token, code, EMAIL).ok()
+        return real(*arguments)
+
+    monkeypatch.setattr(email_codes, "find", overtaken)
+    verify(api, flow_token, code, EMAIL).fails(401, INVALID)
+    assert failures(rt) == []
+    assert count(rt, LoginSession) == 1
 
 
 def test_a_mistyped_code_stays_good_until_the_attempts_are_spent(rt, api, sink, flow_token):

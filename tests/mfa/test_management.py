@@ -289,6 +289,12 @@ def test_a_right_code_is_not_counted_and_clears_no_guess(signed_in, enabled, clo
     regenerate(signed_in, enabled.app.code()).fails(429, "rate_limited")
 
 
+def test_a_right_code_for_an_unknown_factor_is_no_guess(signed_in, enabled):
+    for _ in range(11):
+        remove(signed_in, UNKNOWN, enabled.app.code()).fails(404, "not_found")
+    remove(signed_in, enabled.factor_id, enabled.app.code()).ok()
+
+
 def test_no_code_at_all_is_no_guess(signed_in, enabled):
     for _ in range(12):
         regenerate(signed_in, None).fails(401, "auth.mfa_code_invalid")

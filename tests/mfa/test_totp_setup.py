@@ -76,6 +76,12 @@ def test_a_setup_starts_with_what_an_authenticator_app_scans(rt, signed_in, user
     finish_setup(signed_in, data["flow_token"], scanned.at(clock.now())).ok()
 
 
+def test_a_service_without_a_title_has_a_name_in_the_app(rt, signed_in):
+    configure(rt, branding_title="")
+    data = signed_in.post("/auth/mfa/totp/setup/start").ok()
+    assert pyotp.parse_uri(data["otpauth_uri"]).issuer == "Gatehouse"
+
+
 def test_starting_changes_nothing_and_is_not_recorded(rt, signed_in):
     start_setup(signed_in, rt.clock)
     assert show(signed_in) == NONE

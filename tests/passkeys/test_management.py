@@ -4,7 +4,12 @@ import json
 
 import pytest
 
+from app.core.client import Client
+from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
+from app.sessions import service as sessions
+from app.sessions import upkeep
+from app.sessions.errors import AccountDisabled, TokenInvalid
 from tests.passkeys.test_registration import BAD_NAMES
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
@@ -216,6 +221,31 @@ def test_a_way_that_another_area_knows_counts(rt, signed_in, user, passkey):
     rt.ways_in.append(lambda rt: linked)
     signed_in.delete(path_of(passkey)).ok()
     assert asked == [user.id]
+
+
+CHANGES = {
+    "rename": lambda rt, who, passkey: management.rename(
+        rt, who, str(passkey["id"]), name="Phone", client=Client()
+    ),
+    "remove": lambda rt, who, passkey: management.remove(
+        rt, who, str(passkey["id"]), client=Client()
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_overtaken_is_refused(rt, signed_in, user, passkey, change):
+    """What the access check found was a moment ago."""
+    stale = sessions.authenticate(rt, signed_in.access_token)
+    upkeep.revoke(rt, stale.session_id)
+    with pytest.raises(TokenInvalid):
+        CHANGES[change](rt, stale, passkey)
+    change_user(rt, user, status="disabled")
+    with pytest.raises(AccountDisabled):
+        CHANGES[change](rt, stale, passkey)
+    change_user(rt, user, status="active")
+    signed_in.login(user).ok()
+    assert list_passkeys(signed_in) == [passkey]
 
 
 def test_another_site_can_change_nothing(signed_in, passkey):

@@ -207,7 +207,9 @@ class LiveService:
 
     @contextmanager
     def clients(self, number: int) -> Iterator[list["LiveClient"]]:
-        """Yield clients that are connected already."""
+        """Yield clients that are connected already, once every worker takes connections."""
+        with self.client_on_each_worker():
+            pass
         clients = [self.client() for _ in range(number)]
         try:
             for client in clients:
