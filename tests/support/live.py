@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 import psutil
 import sqlalchemy as sa
@@ -334,6 +335,7 @@ class LiveClient:
         """
         full = path if path.startswith(("/api/", "/health")) else BASE + path
         watch.note_body(body)
+        watch.note_members(dict(parse_qsl(full.partition("?")[2])))
         data, sent = None, dict(headers or {})
         if body is not None:
             is_raw = isinstance(body, bytes) or hasattr(body, "__next__")
