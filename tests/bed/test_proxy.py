@@ -16,7 +16,7 @@ from app.events.messages import Audience, Kind, StorageEvent
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
 from tests.support.images import RED, headers, multipart, plain, upload
-from tests.support.live import free_port
+from tests.support.live import free_port, raw
 from tests.support.smtp import HOST
 from tests.support.streams import OpenStream
 
@@ -175,6 +175,8 @@ def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
     ("sent", "status", "code"),
     [
         ({"Host": "a b"}, 400, "bad_request"),
+        ({"Transfer-Encoding": "nonsense"}, 400, "bad_request"),
+        ({f"A{n}": "b" for n in range(150)}, 431, "bad_request"),
         ({"Referer": "https://files.example/" + "x" * 20_000}, 400, "bad_request"),
         ({"Referer": "https://files.example/" + "x" * 10_000}, 401, "auth.token_missing"),
     ],
@@ -182,6 +184,21 @@ def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
 def test_headers_that_are_wrong_or_long(bed, sent, status, code):
     with bed.client() as client:
         client.get("/auth/me", headers=sent).fails(status, code)
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("no request", 400),
+        ("GET /../secret HTTP/1.1", 400),
+        ("GET /%2e%2e/secret HTTP/1.1", 400),
+        ("CONNECT elsewhere:25 HTTP/1.1", 400),
+        (f"GET /api/v1/auth/me?{'x' * 9_000} HTTP/1.1", 414),  # by the service
+        (f"GET /api/v1/auth/me?{'x' * 20_000} HTTP/1.1", 400),  # by nginx
+    ],
+)
+def test_what_is_no_request_is_refused_like_everything_else(bed, line, status):
+    raw(bed.proxy, f"{line}\r\nHost: {HOST}\r\n\r\n".encode()).fails(status, "bad_request")
 
 
 def test_bodies_over_the_limit(client):

@@ -266,6 +266,19 @@ class Connection(http.client.HTTPConnection):
         self.sock = self._front.dial()
 
 
+def raw(front: Front, request: bytes) -> Answer:
+    """Send bytes that may be no request; return what they are answered, which is checked."""
+    with front.dial() as connection:
+        connection.sendall(request)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        headers = Headers(response.getheaders())
+        answer = Answer("any", "bytes", response.status, headers, response.read())
+    check_headers(answer, f"{BASE}/")
+    check_envelope(answer)
+    return answer
+
+
 class LiveClient:
     """One connection and a cookie jar; sends like a script unless told otherwise."""
 
