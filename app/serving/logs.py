@@ -8,6 +8,7 @@ from gunicorn.glogging import Logger
 
 from app.core.logs import TOKEN_LIKE
 
+REFUSED, QUOTED = "Invalid request", re.compile(r"['\"].*['\"]", re.DOTALL)
 QUERY = re.compile(r"\?[^\s'\"]*")
 
 
@@ -24,6 +25,8 @@ class RootLogger(Logger):
 
 def without_secrets(record: logging.LogRecord) -> bool:
     """Shorten a message that repeats a request: its query or path may be a mailed token."""
-    message = QUERY.sub("?...", record.getMessage())
-    record.msg, record.args = TOKEN_LIKE.sub("...", message), None
+    message = record.getMessage()
+    if message.startswith(REFUSED):  # any part of it, with whatever was in it
+        message = QUOTED.sub("...", message)
+    record.msg, record.args = TOKEN_LIKE.sub("...", QUERY.sub("?...", message)), None
     return True
