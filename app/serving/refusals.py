@@ -9,8 +9,9 @@ from app.core.error_codes import ErrorCode
 from app.core.tokens import random_uuid
 
 
-def write_error(client: socket, status_int: int, _reason: str, _message: str) -> None:
+def write_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
     """Send a refusal of what never reached the application; in the place of gunicorn's own."""
+    del reason, mesg
     # With the metrics, which must not be imported before their folder is there.
     from app.web.envelope import fail
     from app.web.lifecycle import SECURITY_HEADERS
@@ -28,4 +29,4 @@ def write_error(client: socket, status_int: int, _reason: str, _message: str) ->
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["Connection"] = "close"
     head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{answer.headers}"
-    util.write_nonblock(client, head.encode("latin-1") + answer.get_data())
+    util.write_nonblock(sock, head.encode("latin-1") + answer.get_data())
