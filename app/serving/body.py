@@ -86,7 +86,7 @@ class TimedBody:
         try:
             while self.read(PIECE_BYTES):
                 gevent.sleep(0)
-        except Exception:  # those of broken framing are of no common kind
+        except Exception:  # a sender that has gone, or what this server raises itself
             return False
         return True
 

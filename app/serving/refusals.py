@@ -20,9 +20,8 @@ def write_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
     status = HTTPStatus(status_int)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         code, message = ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error"
-    elif (
-        status > HTTPStatus.INTERNAL_SERVER_ERROR
-    ):  # a transfer coding that nobody knows is the client's, too
+    elif status > HTTPStatus.INTERNAL_SERVER_ERROR:
+        # A transfer coding that nobody knows is the client's fault, too.
         status = HTTPStatus.BAD_REQUEST
     answer = fail(code, message, status, dict(SECURITY_HEADERS))
     answer.headers["X-Request-ID"] = random_uuid()
