@@ -5,6 +5,7 @@ Invariant: no message or field ever carries a password, token, code or cookie.
 
 import logging
 import os
+import re
 import time
 from contextlib import suppress
 from contextvars import ContextVar
@@ -14,6 +15,9 @@ from pythonjsonlogger.json import JsonFormatter
 
 STDERR = 2
 REQUEST_FIELDS = ("request_id", "user_id", "session_id")
+
+# What is as long as a token may be one, in whatever a client sent.
+TOKEN_LIKE = re.compile(r"[\w-]{40,}")
 
 request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 

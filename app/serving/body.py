@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from errno import ETIMEDOUT
+from errno import EPROTO, ETIMEDOUT
 from typing import Any
 
 import gevent
 from gunicorn.http.body import ChunkedReader
+from gunicorn.http.errors import ParseException
 
 from app.serving.connection import Connection
 
@@ -17,7 +18,7 @@ BODY_SECONDS = 30.0
 # is body=20,MinRate=500, a file earns its time by arriving, and here not without end.
 FILE_BYTES_PER_SECOND = 1024
 LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
-SLOW = "slow body"
+SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
 
 
@@ -85,7 +86,7 @@ class TimedBody:
         try:
             while self.read(PIECE_BYTES):
                 gevent.sleep(0)
-        except Exception:  # those of broken framing are of no common kind
+        except Exception:  # a sender that has gone, or what this server raises itself
             return False
         return True
 
@@ -100,7 +101,11 @@ class TimedBody:
         with gevent.Timeout(
             max(0.0, self._ends_at - time.monotonic()), TimeoutError(ETIMEDOUT, SLOW)
         ):
-            return read(*size)
+            try:
+                return read(*size)
+            except ParseException:
+                # Chunks that are none: who sends them has gone. The error's text repeats the body.
+                raise OSError(EPROTO, BROKEN) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._body, name)

@@ -9,12 +9,14 @@ from typing import Any
 import gevent
 from gevent.event import Event
 from gevent.pool import Pool
+from gunicorn import util
 from gunicorn.workers.ggevent import GeventWorker
 
 from app.serving.body import TimedBody
 from app.serving.connection import Connection, Wait
 from app.serving.listener import EvenServer, ListenerName
 from app.serving.parent_death import die_with_parent
+from app.serving.refusals import write_error
 from app.serving.shares import ConnectionTable
 
 HEARTBEAT = 1.0
@@ -24,6 +26,7 @@ HEARTBEAT = 1.0
 LAST_REQUEST_GRACE = 0.5
 
 table = ConnectionTable()
+util.write_error = write_error
 
 
 class EvenWorker(GeventWorker):

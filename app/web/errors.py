@@ -50,6 +50,8 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
 }
 RETRY_SOON_SECONDS = 2
 FAILURE_CODE = "gatehouse.failure_code"
+# PostgreSQL's SQLSTATE for a change that a standby was asked for, as in a failover.
+READ_ONLY = "25006"
 REALM = "Bearer"
 
 
@@ -121,6 +123,8 @@ def _database_error(error: Exception) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
+    if getattr(getattr(error, "orig", None), "pgcode", None) == READ_ONLY:
+        return _database_error(error)
     log.error("unexpected failure", exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return _refusal(ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error", status)

@@ -6,7 +6,6 @@ costs in Flask's hooks.
 
 import logging
 import math
-import re
 from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, request
 
 from app.core import waits
-from app.core.logs import AccessLog, request_fields
+from app.core.logs import TOKEN_LIKE, AccessLog, request_fields
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
 from app.core.waits import Waits
@@ -33,8 +32,6 @@ SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
 )
 API_PREFIX = "/api/v1/"
-# What is as long as a token may be one, in a path that was mistyped or is the frontend's.
-TOKEN_LIKE = re.compile(r"[\w-]{40,}")
 
 
 class Lifecycle:
@@ -84,7 +81,7 @@ def _tell(status: int, seconds: float) -> None:
     # The line has the route's pattern where a part of the path is itself a secret.
     if rule is not None and "token" in rule.arguments:
         path = rule.rule
-    elif rule is None:
+    elif rule is None:  # mistyped, or the frontend's
         path = TOKEN_LIKE.sub("...", path)
     access_log.write(method, path, status, seconds, peer.client_address())
 

@@ -17,6 +17,9 @@ from tests.support.live import LiveService
 
 INSTANCES = ("one", "two")
 DISK_BYTES = 64 * 1024 * 1024
+DATABASE_DISK_BYTES = 512 * 1024 * 1024
+# An answered change must outlive PostgreSQL, and need not outlive this machine.
+DURABLE_ENOUGH = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 AVATAR_PATH = "/internal/avatars"
 
 
@@ -48,6 +51,7 @@ class Bed:
         # What the instances write, avatars and logs included; small, so that it can be filled.
         self.disk = folder / "disk"
         self.avatars = self.disk / "avatars"
+        self.database_disk = folder / "pg"
         self._settings = settings
         self._clock = folder / "clock"
         self.stack = ExitStack()
@@ -67,15 +71,16 @@ class Bed:
 
     def _start(self) -> None:
         self.set_clock(0.0)
-        self.disk.mkdir()
-        self.disk_is_small = mount_small_disk(self.disk)
-        if self.disk_is_small:
-            self.stack.callback(subprocess.run, ["umount", "-l", str(self.disk)], check=False)
+        self.disks_are_small = all(
+            [
+                self._own_disk(self.disk, DISK_BYTES),
+                self._own_disk(self.database_disk, DATABASE_DISK_BYTES),
+            ]
+        )
         self.avatars.mkdir(mode=0o750)
-        (self.folder / "pg").mkdir()
         (self.folder / "valkey").mkdir()
         enter = self.stack.enter_context
-        self.postgres = enter(servers.PrivatePostgres(self.folder / "pg"))
+        self.postgres = enter(servers.PrivatePostgres(self.database_disk, DURABLE_ENOUGH))
         self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
         self.database_url = self.postgres.cluster.create("gatehouse")
         self.prepared = self.prepare_at_once(self.database_url)
@@ -89,6 +94,13 @@ class Bed:
         self.stack.callback(self.proxy.stop)
         for instance in self.instances:
             instance.wait()
+
+    def _own_disk(self, folder: Path, size: int) -> bool:
+        folder.mkdir()
+        is_small = mount_small_disk(folder, size)
+        if is_small:
+            self.stack.callback(subprocess.run, ["umount", "-l", str(folder)], check=False)
+        return is_small
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -142,6 +154,16 @@ class Bed:
         with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
             file.write(struct.pack("d", seconds))
 
+    def fill_database_disk(self) -> None:
+        """Leave PostgreSQL's disk no room beyond what it holds now."""
+        disk = os.statvfs(self.database_disk)
+        # Refused when more has been written meanwhile; then it is full the next time.
+        resize(self.database_disk, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
+
+    def empty_database_disk(self) -> None:
+        """Give it its room back."""
+        resize(self.database_disk, DATABASE_DISK_BYTES)
+
     def client(self) -> live.LiveClient:
         """Return a client of the proxy."""
         return self.proxy.client()
@@ -173,13 +195,20 @@ def running(**settings: str) -> Iterator[Bed]:
             yield bed
 
 
-def mount_small_disk(folder: Path) -> bool:
+def mount_small_disk(folder: Path, size: int) -> bool:
     """Put a file system of its own at `folder`; tell whether this user may."""
     if os.geteuid() != 0:
         return False
-    options = f"size={DISK_BYTES},mode=711"
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return _mount("-t", "tmpfs", "-o", f"size={size},mode=711", "tmpfs", str(folder))
+
+
+def resize(folder: Path, size: int) -> bool:
+    """Make such a file system smaller or larger; tell whether what it holds has room in it."""
+    return _mount("-o", f"remount,size={size}", str(folder))
+
+
+def _mount(*arguments: str) -> bool:
+    return subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
 
 
 def describe(bed: Bed) -> dict[str, Any]:

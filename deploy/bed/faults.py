@@ -21,6 +21,8 @@ class Fault:
 
     name: str
     allowed = DOCUMENTED
+    # Needs disks of the bed's own, which only root can mount.
+    fills_a_disk = False
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
@@ -132,6 +134,7 @@ class DiskIsFull(Fault):
 
     name = "the disk is full"
     allowed = DISK_ANSWERS
+    fills_a_disk = True
 
     def begin(self) -> None:
         self._filler = self.bed.disk / "filler"
@@ -150,6 +153,27 @@ class DiskIsFull(Fault):
 
     def end(self) -> None:
         self._filler.unlink()
+
+
+class PostgresDiskIsFull(Fault):
+    """It can write where it has written before, and nothing beyond."""
+
+    name = "PostgreSQL's disk is full"
+    fills_a_disk = True
+
+    def begin(self) -> None:
+        self.bed.fill_database_disk()
+
+    def hold(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            self.bed.fill_database_disk()  # what it has cleared away
+
+    def end(self) -> None:
+        self.bed.empty_database_disk()
+        # It gives up where there is no room for its log; whoever made room starts it again.
+        self.bed.postgres.revive()
 
 
 class ClockIsSetBack(Fault):
@@ -198,6 +222,7 @@ FAULTS: tuple[type[Fault], ...] = (
     PostgresRestarts,
     PostgresHangs,
     PostgresIsFull,
+    PostgresDiskIsFull,
     ValkeyRestarts,
     ValkeyHangs,
     ValkeyIsFull,

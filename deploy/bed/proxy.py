@@ -35,6 +35,7 @@ class Proxy:
         self._program = find_nginx()
         self.folder = folder
         self.port, self.plain_port = free_port(), free_port()
+        self.access_log, self.error_log = folder / "access.log", folder / "error.log"
         folder.mkdir()
         self._authority = Authority(folder)
         self.certificate = self._authority.path
@@ -50,9 +51,9 @@ class Proxy:
         # A root's nginx would serve as another user, who cannot look into a private folder.
         user = "user root;" if os.geteuid() == 0 else ""
         texts = {
-            "main": f"daemon off; {user} pid {folder}/pid; error_log {folder}/error.log;",
-            "http": f"access_log {folder}/access.log gatehouse;"
-            + "".join(f" {kind}_temp_path {folder}/{kind};" for kind in kinds),
+            "main": f"daemon off; {user} pid {folder}/pid; error_log {self.error_log};",
+            "http": "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds),
+            "log": f"access_log {self.access_log} gatehouse; error_log {self.error_log} crit;",
             "listen-http": f"listen 127.0.0.1:{self.plain_port};",
             "listen-https": f"listen 127.0.0.1:{self.port} ssl http2;"
             f" ssl_certificate {pem}; ssl_certificate_key {pem};",
@@ -69,7 +70,7 @@ class Proxy:
 
     def start(self) -> None:
         """Start it; returns once it takes connections."""
-        command = [self._program, "-p", str(self.folder), "-e", str(self.folder / "error.log")]
+        command = [self._program, "-p", str(self.folder), "-e", str(self.error_log)]
         command += ["-c", str(self._configuration / "nginx.conf")]
         with (self.folder / "output.log").open("ab") as output:
             self._process = subprocess.Popen(

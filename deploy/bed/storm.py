@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench import procs
 from deploy.bed.actors import Actor, Listener, Registrar, crowd
 from deploy.bed.bed import Bed
-from deploy.bed.faults import FAULTS, DiskIsFull, Fault, InstancesAreReplaced
+from deploy.bed.faults import FAULTS, Fault, InstancesAreReplaced
 from deploy.bed.ledger import Ledger
 
 # What no log may have. A full disk loses lines, so that this is a net with holes.
@@ -84,7 +84,7 @@ class Storm:
     def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
         """Run every fault in turn, round and round, until the time is over."""
         possible = [
-            fault for fault in self._faults if fault is not DiskIsFull or self._bed.disk_is_small
+            fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
         ]
         skipped = [fault.name for fault in self._faults if fault not in possible]
         actors = crowd(self._bed, self._ledger)
@@ -139,14 +139,20 @@ class Storm:
             ledger.complain(f"{fault.name}: failures {outcome.recovery:.1f} s after its end")
 
     def _rest(self, seconds: float) -> None:
-        """Let a calm pass, in which answers must come."""
+        """Let a calm pass, at the end of which requests must go well.
+
+        It lasts longer where they do not yet, and as long as recovery may take at the most.
+        """
         until = time.monotonic() + seconds
-        before = sum(self._ledger.answers.values())
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 1.0))
             self._look_at_memory()
-        if sum(self._ledger.answers.values()) == before:
-            self._ledger.complain("nothing was answered in a calm")
+        before, give_up_at = self._ledger.answers["2xx"], time.monotonic() + self._recovery
+        while self._ledger.answers["2xx"] == before:
+            if time.monotonic() > give_up_at:
+                self._ledger.complain("nothing went well in a calm")
+                return
+            time.sleep(0.02)
 
     def _look_at_memory(self) -> None:
         for instance in self._bed.instances:

@@ -7,6 +7,7 @@ import pytest
 
 from deploy.bed import bed as beds
 from deploy.bed.proxy import find_nginx
+from tests.support import leaks
 from tests.support.factories import KnownUser, make_user
 from tests.support.servers import NotStarted
 
@@ -28,8 +29,10 @@ def running_bed() -> Iterator[beds.Bed]:
         find_nginx()
     except NotStarted as reason:
         pytest.skip(str(reason))
-    with beds.running() as bed:
+    with beds.running(LOG_LEVEL="INFO") as bed:
         yield bed
+        logs = [instance.log for instance in bed.instances]
+        assert leaks.watch.leaks_of(*logs, bed.proxy.access_log, bed.proxy.error_log) == []
 
 
 @pytest.fixture

@@ -4,13 +4,14 @@ import http.client
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 from urllib.parse import unquote
 
 import pytest
 
-from app.core.tokens import digest
+from app.core.tokens import digest, random_token
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.external_auth.queries import find_pending, request_mail
@@ -18,7 +19,7 @@ from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
 from tests.support.external import add_provider, wait_for_account
 from tests.support.images import RED, headers, multipart, plain, upload
-from tests.support.live import free_port
+from tests.support.live import free_port, raw
 from tests.support.smtp import HOST
 from tests.support.streams import OpenStream
 
@@ -99,6 +100,19 @@ def test_it_speaks_http_2(bed):
         assert connection.version() == "TLSv1.3"
 
 
+def test_of_tls_1_2_it_speaks_only_what_is_still_good(bed):
+    def shake_hands(ciphers):
+        context = ssl.create_default_context(cafile=bed.proxy.certificate)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(ciphers)
+        with socket.create_connection(("127.0.0.1", bed.proxy.port), 10) as plain:
+            context.wrap_socket(plain, server_hostname=HOST).close()
+
+    shake_hands("ECDHE+AESGCM")
+    with pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"):
+        shake_hands("ECDHE:!AESGCM:!CHACHA20:!AESCCM")
+
+
 @pytest.mark.skipif(CURL is None, reason="curl is not on the PATH")
 def test_a_request_over_http_2_is_answered(bed):
     command = [CURL, "-sS", "--http2", "--cacert", str(bed.proxy.certificate)]
@@ -164,6 +178,8 @@ def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
     ("sent", "status", "code"),
     [
         ({"Host": "a b"}, 400, "bad_request"),
+        ({"Transfer-Encoding": "nonsense"}, 400, "bad_request"),
+        ({f"A{n}": "b" for n in range(150)}, 431, "bad_request"),
         ({"Referer": "https://files.example/" + "x" * 20_000}, 400, "bad_request"),
         ({"Referer": "https://files.example/" + "x" * 10_000}, 401, "auth.token_missing"),
     ],
@@ -185,6 +201,21 @@ def test_the_longest_way_back_from_a_provider_passes(bed, user):
         assert answer.status == 302
         assert unquote(answer.headers["Location"]).endswith(path)
         assert client.get("/auth/me").ok()["id"] == user.id
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("no request", 400),
+        ("GET /../secret HTTP/1.1", 400),
+        ("GET /%2e%2e/secret HTTP/1.1", 400),
+        ("CONNECT elsewhere:25 HTTP/1.1", 400),
+        (f"GET /api/v1/auth/me?{'x' * 9_000} HTTP/1.1", 414),  # by the service
+        (f"GET /api/v1/auth/me?{'x' * 20_000} HTTP/1.1", 400),  # by nginx
+    ],
+)
+def test_what_is_no_request_is_refused_like_everything_else(bed, line, status):
+    raw(bed.proxy, f"{line}\r\nHost: {HOST}\r\n\r\n".encode()).fails(status, "bad_request")
 
 
 def test_bodies_over_the_limit(client):
@@ -225,8 +256,53 @@ def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
     assert get(bed, inside, client.cookies) == 404
 
 
-def test_metrics_stay_inside(bed, client):
-    assert get(bed, "/health/metrics", client.cookies) == 404
+def test_a_picture_that_has_just_gone_is_not_kept_by_browsers(bed, client):
+    upload(client, plain(RED)).ok()
+    for file in bed.avatars.rglob("*.webp"):
+        file.unlink()
+    client.get("/auth/profile/avatar/512").fails(404, "not_found")
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_its_logs_repeat_no_token(bed, alone, is_answered):
+    """Of a link in the query, of an invitation in the path, of a page's address in the Referer."""
+    proxy = alone(bed.instances[0].port if is_answered else free_port())
+    token, code = random_token(), "a-code-0f-6.chars"
+    page = f"/invite/{token}?code={code}"
+    with proxy.client() as client:
+        link = client.get(f"/auth/contact-verification/confirm?token={code}")
+        assert link.status == (302 if is_answered else 503)
+        client.get(f"/auth/external-auth/callback?state={token}&code={code}")
+        client.get(f"/auth/invitations/{token}")
+        client.post(f"/auth/invitations/{token}/accept", {})
+        client.post("/auth/check", headers={"Referer": f"https://files.example{page}"})
+        client.get(f"/auth/%0a{token}")
+    plain_http = http.client.HTTPConnection("127.0.0.1", proxy.plain_port)
+    plain_http.request("GET", page)
+    assert plain_http.getresponse().status == 308
+    plain_http.close()
+    proxy.stop()
+    access, errors = proxy.access_log.read_text(), proxy.error_log.read_text()
+    assert access.count("\n") == 7
+    assert '"GET /api/v1/auth/contact-verification/confirm" ' in access
+    assert '"POST /api/v1/auth/invitations/..." ' in access
+    assert '"GET /invite/..." 308 ' in access
+    for secret in (token, code):
+        assert secret not in access + errors
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "/health/metrics",
+        "//health//metrics",
+        "/health/./metrics?a",
+        "/x/../health/metrics",
+        "/health/%6detrics",
+    ],
+)
+def test_metrics_stay_inside(bed, client, way):
+    assert get(bed, way, client.cookies) == 404
     assert get(bed, "/health/ready", {}) == 200
 
 

@@ -211,6 +211,65 @@ def test_a_cut_in_the_middle_of_a_second_step_uses_up_no_code(
     assert len(api.get("/auth/sessions").ok()) == 1
 
 
+@contextmanager
+def no_room(rt):
+    """Let the database grow no more."""
+    if rt.database.is_sqlite:
+
+        def limit(connection, *_):
+            connection.execute("PRAGMA max_page_count=1")  # SQLite takes the present size
+
+        engines = (rt.database.engine, rt.database._direct)
+        for engine in engines:
+            sa.event.listen(engine, "connect", limit)
+        rt.database.close()
+        yield
+        for engine in engines:
+            sa.event.remove(engine, "connect", limit)
+        rt.database.close()
+        return
+    with rt.transaction() as session:
+        session.execute(
+            sa.text(
+                "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS"
+                " 'BEGIN RAISE EXCEPTION ''full'' USING ERRCODE = ''disk_full''; END'"
+            )
+        )
+        session.execute(
+            sa.text("CREATE TRIGGER fill BEFORE INSERT ON audit_log EXECUTE FUNCTION fill()")
+        )
+    yield
+    with rt.transaction() as session:
+        session.execute(sa.text("DROP FUNCTION fill CASCADE"))
+
+
+def test_a_full_disk_refuses_changes_and_keeps_nothing_of_them(rt, signed_in, user):
+    before = len(audit_rows(rt))
+    body = {"custom": {"text": "x" * 100_000}}
+    with no_room(rt):
+        signed_in.patch("/auth/preferences", body).fails(503, "database.error")
+        signed_in.me().ok()
+    assert len(audit_rows(rt)) == before
+    signed_in.patch("/auth/preferences", body).ok()
+
+
+@pytest.mark.postgres
+def test_a_standby_is_a_database_that_is_lost(database, rt, signed_in, user):
+    """A failover may leave us with one for a moment; it reads, and refuses to write."""
+    name = sa.make_url(rt.config.database_url).database
+    database._execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    database.cut_connections()
+    try:
+        signed_in.me().ok()
+        signed_in.refresh().fails(503, "database.error")
+        signed_in.patch("/auth/profile", {"display_name": "Ada"}).fails(503, "database.error")
+        signed_in.stranger().login(user).fails(503, "database.error")
+    finally:
+        database._execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+        database.cut_connections()
+    signed_in.refresh().ok()
+
+
 def test_the_metrics_are_told_and_tell_it(database, api):
     database.lose()
     text = api.get("/health/metrics").text

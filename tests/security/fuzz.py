@@ -59,6 +59,7 @@ class Summary:
     statuses: Counter[int] = field(default_factory=Counter)
     phases: set[str] = field(default_factory=set)
     operations: set[str] = field(default_factory=set)
+    checks: set[str] = field(default_factory=set)
     failures: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: "Summary") -> None:
@@ -67,6 +68,7 @@ class Summary:
         self.statuses += other.statuses
         self.phases |= other.phases
         self.operations |= other.operations
+        self.checks |= other.checks
         self.failures |= other.failures
 
     def __str__(self) -> str:
@@ -207,6 +209,7 @@ def _note(summary: Summary, event: events.ScenarioFinished, principal: str) -> N
             summary.statuses[interaction.response.status_code] += 1
     for case_id, checks in recorder.checks.items():
         for check in checks:
+            summary.checks.add(check.name)
             if check.status is Status.FAILURE:
                 kind, text = _told(recorder, case_id, check)
                 summary.failures.setdefault(kind, f"{kind} ({principal})\n{text}")

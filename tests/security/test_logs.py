@@ -5,8 +5,11 @@ import logging
 from contextlib import contextmanager
 
 import pytest
+from gunicorn.config import Config
 
 from app.core import logs
+from app.core.tokens import random_token
+from app.serving.logs import RootLogger
 from tests.support.factories import configure, make_user
 from tests.support.passkeys import (
     Authenticator,
@@ -125,6 +128,37 @@ def test_an_access_line_has_no_query(api, user, caplog):
     access = [r.getMessage() for r in caplog.records if r.name == "gatehouse.access"]
     assert any("/api/v1/auth/me" in line for line in access)
     assert not any("hidden" in line or "?" in line for line in access)
+
+
+@pytest.mark.postgres
+def test_what_gunicorn_refuses_is_not_repeated(direct):
+    """Its own words would have the whole line."""
+    token, code = random_token(), "a-code-0f-6.chars"
+    path = f"/api/v1/auth/invitations/{token}?code={code}"
+    refused = (
+        f"GET {path} {code} HTTP/1.1\r\n\r\n",
+        f"GET {path}\u00e9 HTTP/1.1\r\n\r\n",
+        f"GET /health HTTP/1.1\r\nCookie service_refresh={token}\r\n\r\n",
+    )
+    before = direct.log.read_text()
+    for request in refused:
+        with direct.dial() as connection:
+            connection.sendall(request.encode())
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 400 ")
+    logged = direct.log.read_text().removeprefix(before)
+    assert logged.count("Invalid request from ip=127.0.0.1: ") == len(refused)
+    assert "Invalid HTTP request line: ...\n" in logged
+    assert token not in logged
+    assert code not in logged
+
+
+def test_nor_is_the_query_of_a_request_that_it_fails_at(caplog):
+    log = RootLogger(Config())
+    token, code = random_token(), "a-code-0f-6.chars"
+    with caplog.at_level(logging.ERROR, "gunicorn.error"):
+        log.error("Error handling request %s %s", "GET", f"/invite/{token}?code={code}")
+    [record] = caplog.records
+    assert record.getMessage() == "Error handling request GET /invite/...?..."
 
 
 def test_a_configured_secret_is_not_logged(rt, api, user, lines):

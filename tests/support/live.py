@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 import psutil
 import sqlalchemy as sa
@@ -267,6 +268,19 @@ class Connection(http.client.HTTPConnection):
         self.sock = self._front.dial()
 
 
+def raw(front: Front, request: bytes) -> Answer:
+    """Send bytes that may be no request; return what they are answered, which is checked."""
+    with front.dial() as connection:
+        connection.sendall(request)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        headers = Headers(response.getheaders())
+        answer = Answer("any", "bytes", response.status, headers, response.read())
+    check_headers(answer, f"{BASE}/")
+    check_envelope(answer)
+    return answer
+
+
 class LiveClient:
     """One connection and a cookie jar; sends like a script unless told otherwise."""
 
@@ -336,6 +350,7 @@ class LiveClient:
         """
         full = path if path.startswith(("/api/", "/health")) else BASE + path
         watch.note_body(body)
+        watch.note_members(dict(parse_qsl(full.partition("?")[2])))
         data, sent = None, dict(headers or {})
         if body is not None:
             is_raw = isinstance(body, bytes) or hasattr(body, "__next__")

@@ -213,6 +213,13 @@ class PrivatePostgres:
         self._process.send_signal(signal.SIGINT)
         self._process.wait(30)
 
+    def revive(self) -> None:
+        """Return once it answers, started again if it gave up."""
+        while not _postgres_answers(self._folder):
+            if self._process.poll() is not None:
+                self.start()
+            time.sleep(0.02)
+
     def hang(self) -> None:
         """Have it take connections and answer none."""
         self._signal_all(signal.SIGSTOP)
