@@ -167,8 +167,8 @@ def _items(content: memoryview, meta: memoryview, steps: Steps) -> Iterator[memo
         return
     images = set(_image_items(boxes[b"iinf"], steps))
     for item_id, extents in _locations(content, boxes[b"iloc"], boxes.get(b"idat"), steps):
+        steps.take(sum(map(len, extents)))  # libavif copies metadata, too
         if item_id in images:
-            steps.take(sum(map(len, extents)))
             yield memoryview(b"".join(extents))
 
 

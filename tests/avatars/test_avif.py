@@ -210,6 +210,19 @@ def test_items_that_are_placed_twice_are_refused(whole):
         av1_sizes.largest_side(memoryview(content))
 
 
+@pytest.mark.parametrize("number", [1, 9])
+def test_items_are_together_no_longer_than_their_file(number, whole):
+    """Metadata is copied for each item that claims it: hundreds could claim the whole file."""
+    places = (numbers("HHHII", n + 1, 0, 1, 0, len(whole)) for n in range(number))
+    iloc = full_box(b"iloc", 0, b"\x44\0", numbers("H", number), *places)
+    content = memoryview(whole + full_box(b"meta", 0, HEAD, NO_ITEMS, iloc) + bytes(3 * len(whole)))
+    if number == 1:
+        assert av1_sizes.largest_side(content) == 64
+    else:
+        with pytest.raises(av1_sizes.Unreadable):
+            av1_sizes.largest_side(content)
+
+
 def test_a_stream_may_have_frames_as_large_as_their_numbers_can_say():
     """Whatever side the sequence promises: dav1d takes the frame's own."""
     bits = "000" + "0" * 4 + "00000" + "0" * 12 + "00001"  # one operating point of a low level
