@@ -98,9 +98,10 @@ def cleanup(rt: Runtime) -> Cleaned:
         audit_entries=audit.delete_outdated(rt),
         mails=mail_upkeep.delete_finished(rt),
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
-        avatar_leftovers=avatars_upkeep.cleanup(rt),
         pending_identities=external_auth_upkeep.delete_expired(rt),
         teams=teams_upkeep.delete_archived(rt),
+        # Last: their disk may fail where the database does not.
+        avatar_leftovers=avatars_upkeep.cleanup(rt),
     )
 
 

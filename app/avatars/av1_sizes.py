@@ -4,6 +4,10 @@ An AVIF file tells its size twice: in the container, which is what Pillow report
 stream, which is what the decoder makes room for. A file of a kilobyte can promise 100 x 100 pixels
 in the first and hold 16384 x 16384 in the second: half a gigabyte. So every stream is looked at.
 
+The container itself is a trap, too, for libavif reads all of it when Pillow opens the file, and
+holds Python's interpreter meanwhile: it looks for each item among all others, seven seconds for
+60,000 of them in 300 KB, and makes room for as many frames as eleven kilobytes can promise, 260 MB.
+
 Source: ISO/IEC 14496-12 (boxes), ISO/IEC 23008-12 (items), AV1 specification §5.3 to §5.5.
 """
 
@@ -12,9 +16,16 @@ from dataclasses import dataclass
 
 SEQUENCE_HEADER = 1
 CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
+PARENTS = CONTAINERS | {b"meta", b"iprp", b"ipco"}
+# What names items. Of all of it together an honest file has a kilobyte.
+LISTS = frozenset({b"iinf", b"iloc", b"iref", b"ipma"})
+MOST_LIST_BYTES = 32 * 1024
+# What is read here, and what libavif takes from the first of its kind if there are two.
+UNIQUE = LISTS - {b"ipma"} | {b"idat", b"stsz", b"stsc", b"stco", b"co64"}
 DEEPEST_BOX = 8
 # An honest file has some dozens of boxes and units; a hostile one could have millions.
 MOST_STEPS = 20_000
+MOST_FRAMES = 20_000
 LONGEST_SEQUENCE_HEADER = 256
 
 
@@ -28,12 +39,19 @@ class Steps:
     def __init__(self, most_bytes: int) -> None:
         self._steps = MOST_STEPS
         self._bytes = most_bytes
+        self._list_bytes = MOST_LIST_BYTES
 
     def take(self, size: int = 0) -> None:
         """Count a step, and what it copies. Raises: Unreadable when it was one too many."""
         self._steps -= 1
         self._bytes -= size
         if self._steps < 0 or self._bytes < 0:
+            raise Unreadable
+
+    def take_list(self, size: int) -> None:
+        """Count a box that names items. Raises: Unreadable when they name too many."""
+        self._list_bytes -= size
+        if self._list_bytes < 0:
             raise Unreadable
 
 
@@ -87,10 +105,12 @@ class Bits:
 def largest_side(content: memoryview) -> int:
     """Return the longest side any frame of the file's AV1 streams can have.
 
-    Raises: Unreadable, also when there is no stream at all.
+    Raises: Unreadable, also when there is no stream at all, or more in the container than an honest
+    file has.
     """
     # The items of an honest file do not overlap: together they are no longer than the file.
     steps = Steps(len(content))
+    _require_short_lists(content, steps)
     sides = [side for stream in _streams(content, steps) for side in _sides(stream, steps)]
     if not sides:
         raise Unreadable
@@ -106,7 +126,24 @@ def _streams(content: memoryview, steps: Steps) -> Iterator[memoryview]:
         if kind == b"meta":
             yield from _items(content, body, steps)
     for table in _sample_tables(content, steps):
-        yield _first_sample(content, table)
+        yield _first_sample(content, table, steps)
+
+
+def _require_short_lists(data: memoryview, steps: Steps, depth: int = 0) -> None:
+    for kind, body in _boxes(data, steps):
+        if kind in LISTS:
+            steps.take_list(len(body))
+        elif kind in PARENTS and depth < DEEPEST_BOX:
+            _require_short_lists(body[4:] if kind == b"meta" else body, steps, depth + 1)
+
+
+def _by_kind(data: memoryview, steps: Steps) -> dict[bytes, memoryview]:
+    found: dict[bytes, memoryview] = {}
+    for kind, body in _boxes(data, steps):
+        if kind in UNIQUE and kind in found:
+            raise Unreadable
+        found[kind] = body
+    return found
 
 
 def _boxes(data: memoryview, steps: Steps) -> Iterator[tuple[bytes, memoryview]]:
@@ -125,13 +162,13 @@ def _boxes(data: memoryview, steps: Steps) -> Iterator[tuple[bytes, memoryview]]
 
 
 def _items(content: memoryview, meta: memoryview, steps: Steps) -> Iterator[memoryview]:
-    boxes = dict(_boxes(meta[4:], steps))
+    boxes = _by_kind(meta[4:], steps)
     if b"iloc" not in boxes or b"iinf" not in boxes:
         return
     images = set(_image_items(boxes[b"iinf"], steps))
     for item_id, extents in _locations(content, boxes[b"iloc"], boxes.get(b"idat"), steps):
+        steps.take(sum(map(len, extents)))  # libavif copies metadata, too
         if item_id in images:
-            steps.take(sum(map(len, extents)))
             yield memoryview(b"".join(extents))
 
 
@@ -181,21 +218,35 @@ def _sample_tables(
 ) -> Iterator[dict[bytes, memoryview]]:
     for kind, body in _boxes(data, steps):
         if kind == b"stbl":
-            yield dict(_boxes(body, steps))
+            yield _by_kind(body, steps)
         elif kind in CONTAINERS and depth < DEEPEST_BOX:
             yield from _sample_tables(body, steps, depth + 1)
 
 
-def _first_sample(content: memoryview, table: dict[bytes, memoryview]) -> memoryview:
+def _first_sample(content: memoryview, table: dict[bytes, memoryview], steps: Steps) -> memoryview:
     sizes = Reader(table.get(b"stsz", memoryview(b"")), 4)
     size = sizes.number(4)
     if sizes.number(4) and size == 0:
         size = sizes.number(4)
     is_wide = b"co64" in table
+    if is_wide and b"stco" in table:
+        raise Unreadable
     offsets = Reader(table.get(b"co64" if is_wide else b"stco", memoryview(b"")), 4)
-    if not offsets.number(4):
+    chunks = offsets.number(4)
+    if not 0 < chunks * _longest_chunk(table, steps) <= MOST_FRAMES:
         raise Unreadable
     return Reader(content, offsets.number(8 if is_wide else 4)).take(size)
+
+
+def _longest_chunk(table: dict[bytes, memoryview], steps: Steps) -> int:
+    """Return how many frames the chunks of a track have at most."""
+    reader, longest = Reader(table.get(b"stsc", memoryview(b"")), 4), 0
+    for _ in range(reader.number(4)):
+        steps.take()
+        reader.number(4)  # the first chunk of this length
+        longest = max(longest, reader.number(4))
+        reader.number(4)  # sample description
+    return longest
 
 
 # --- streams -----------------------------------------------------------------------------------
@@ -237,7 +288,7 @@ def _sequence_sides(bits: Bits) -> Iterator[int]:
         yield bits.number(width) + 1
         # A frame of its own size may use all of these bits, whatever the sequence promised.
         if not is_reduced:
-            yield 1 << (width - 1)
+            yield 1 << width
 
 
 def _skip_operating_points(bits: Bits) -> None:

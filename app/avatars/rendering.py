@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from PIL import (
     AvifImagePlugin,
@@ -25,6 +25,7 @@ from PIL import (
     JpegImagePlugin,
     PngImagePlugin,
     TiffImagePlugin,
+    TiffTags,
     WebPImagePlugin,
     features,
 )
@@ -81,6 +82,10 @@ TRANSPOSED = {
 }
 TILE_SIDES = (322, 323)  # TIFF TileWidth and TileLength
 ROWS_PER_STRIP = 278
+OFFSETS = frozenset({273, 324})  # of a TIFF's strips and tiles
+TEXTS = frozenset({TiffTags.BYTE, TiffTags.ASCII, TiffTags.UNDEFINED})
+# Of a directory of TIFF or EXIF tags. One with the places of 4096 tiles has 32 KiB.
+MOST_NUMBER_BYTES = 64 * 1024
 
 # Pillow's own guards, on top of ours: for a canvas that a plugin makes while it opens a file.
 Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
@@ -89,6 +94,26 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 PngImagePlugin.MAX_TEXT_CHUNK = 1024 * 1024
 PngImagePlugin.MAX_TEXT_MEMORY = 1024 * 1024
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+_load_directory = TiffImagePlugin.ImageFileDirectory_v2.load
+
+
+def _load_short_directory(directory: TiffImagePlugin.ImageFileDirectory_v2, fp: IO[bytes]) -> None:
+    """Read a directory of TIFF or EXIF tags, in whatever format, as long as it is no flood.
+
+    Pillow makes an object, or several, of every number: two gigabytes from nine megabytes.
+    Raises: FileTypeNotAllowed.
+    """
+    _load_directory(directory, fp)
+    number_bytes = sum(
+        len(content)
+        for tag, content in directory._tagdata.items()
+        if tag in OFFSETS or directory.tagtype[tag] not in TEXTS
+    )
+    if number_bytes > MOST_NUMBER_BYTES:
+        raise FileTypeNotAllowed
+
+
+TiffImagePlugin.ImageFileDirectory_v2.load = _load_short_directory  # type: ignore[assignment, method-assign]
 
 
 class Source(io.BufferedReader):
@@ -142,9 +167,12 @@ def _render(source: Path, folder: Path) -> int:
 def _decoded(source: Path) -> Image.Image:
     """Return the first frame, upright, as the largest square in its middle."""
     with Source(source) as file:
-        _require_processor(file.read(16))
+        head = file.read(16)
         file.seek(0)
+        _require_processor(head)
         try:
+            if head[4:8] == b"ftyp":  # whatever brands Pillow takes for AVIF
+                _check_av1(source)
             # Opening reads headers only; not given a path, Pillow maps no file into memory.
             with Image.open(file, formats=ACCEPTED) as opened:
                 _check(opened, source)
@@ -180,8 +208,6 @@ def _check(opened: Image.Image, source: Path) -> None:
         raise ImageTooLarge
     if isinstance(opened, TiffImagePlugin.TiffImageFile):
         _check_tiles(opened)
-    if isinstance(opened, AvifImagePlugin.AvifImageFile):
-        _check_av1(source)
     if isinstance(opened, JpegImagePlugin.JpegImageFile) or "jpeg" in _compression(opened):
         _check_scans(source, max(MOST_JPEG_SCANS, SCANS_OF_A_PIECE * _pieces(opened)))
 
@@ -194,6 +220,10 @@ def _check_tiles(opened: TiffImagePlugin.TiffImageFile) -> None:
 
 
 def _check_av1(source: Path) -> None:
+    """Refuse, before Pillow opens it, an AVIF that is larger or has more in it than it should.
+
+    Raises: ImageTooLarge, FileTypeNotAllowed.
+    """
     try:
         side = av1_sizes.largest_side(memoryview(source.read_bytes()))
     except av1_sizes.Unreadable:

@@ -92,8 +92,8 @@ def abandoned(root: Path) -> Iterator[Place]:
 def _taken_over(source: Path) -> Place | None:
     try:
         descriptor = os.open(source, os.O_RDWR | os.O_CLOEXEC)
-    except (FileNotFoundError, IsADirectoryError):
-        return None
+    except OSError:
+        return None  # gone, no file, or another user's
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

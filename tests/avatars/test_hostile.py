@@ -2,7 +2,6 @@
 
 import io
 import random
-import resource
 import struct
 import time
 import zlib
@@ -16,6 +15,7 @@ from tests.support.images import (
     RED,
     encoded,
     forged_avif,
+    peak_bytes,
     photo,
     plain,
     png_bomb,
@@ -31,11 +31,6 @@ MEBIBYTE = 2**20
 
 # Pillow tells of damage by warnings, too; a server only writes them down.
 pytestmark = [pytest.mark.any_database, pytest.mark.filterwarnings("ignore::UserWarning")]
-
-
-def peak_bytes() -> int:
-    """Return the most memory this process ever had."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def refused(client, content, *codes):
@@ -184,12 +179,42 @@ def test_a_tiff_of_one_huge_tile_is_refused(client):
         (324, 4, 8),
         (325, 4, 8),
     ]
-    start = 8
-    rows = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in tags)
-    content = b"II*\0" + struct.pack("<I", start) + struct.pack("<H", len(tags)) + rows + bytes(4)
+    content = tiff_of(*((tag, kind, 1, value) for tag, kind, value in tags))
     before = peak_bytes()
     refused(client, content, "avatar.render_failed")
     assert peak_bytes() - before < 16 * MEBIBYTE
+
+
+def tiff_of(*tags, more=b""):
+    """Return a TIFF, or EXIF, of one directory, with `more` behind it."""
+    rows = b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + rows + bytes(4) + more
+
+
+SMALL_GREY = ((256, 4, 1, 64), (257, 4, 1, 64), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1))
+
+
+def many_strips():
+    """Pillow makes two gigabytes of tuples of nine megabytes of offsets."""
+    number = 4 * MEBIBYTE
+    tags = (*SMALL_GREY, (273, 1, number, 200), (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, 1, 64))
+    return tiff_of(*tags, more=bytes(200) + b"\x08" * number)
+
+
+def many_numbers():
+    """A directory beside the picture's, all of which is read when the picture has been."""
+    number = MEBIBYTE
+    tags = (*SMALL_GREY, (273, 4, 1, 200), (277, 3, 1, 1), (279, 4, 1, 4096), (34665, 4, 1, 5000))
+    more = bytes(5000 - len(tiff_of(*tags))) + struct.pack("<H", 1)
+    more += struct.pack("<HHII", 37000, 5, number, 6000) + bytes(2000)
+    return tiff_of(*tags, more=more + b"\1\0\0\0\3\0\0\0" * number)
+
+
+def many_numbers_in_avif():
+    text, number = (37000, 2, 8 * MEBIBYTE, 26), (0x0112, 5, MEBIBYTE, 26)
+    exif = tiff_of(text, more=b"\1\0\0\0\3\0\0\0" * MEBIBYTE)
+    content = encoded(quarters(), "AVIF", exif=b"Exif\0\0" + exif)
+    return content.replace(struct.pack("<HHII", *text), struct.pack("<HHII", *number))
 
 
 def many_chunks():
@@ -229,7 +254,17 @@ def empty_runs():
 
 @pytest.mark.parametrize(
     "made",
-    [many_chunks, many_profiles, many_segments, growing_exif, growing_comment, empty_runs],
+    [
+        many_chunks,
+        many_profiles,
+        many_segments,
+        many_strips,
+        many_numbers,
+        many_numbers_in_avif,
+        growing_exif,
+        growing_comment,
+        empty_runs,
+    ],
 )
 def test_a_file_of_millions_of_pieces_is_given_up(client, made, monkeypatch):
     """Each of them would keep Pillow busy from ten seconds to hours, some with 300 MB."""

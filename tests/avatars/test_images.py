@@ -1,6 +1,7 @@
 """What becomes of the pixels: formats, orientation, transparency, frames, metadata (A19)."""
 
 import io
+import struct
 import zlib
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.images import (
     YELLOW,
     encoded,
     is_near,
+    peak_bytes,
     photo,
     plain,
     png_of,
@@ -96,6 +98,17 @@ def test_pictures_are_turned_upright(signed_in, kind, orientation):
 )
 def test_metadata_that_cannot_be_read_turns_nothing(signed_in, exif):
     upload(signed_in, encoded(quarters(), "JPEG", quality=95, exif=exif)).ok()
+    insist_on(shown(signed_in), UPRIGHT)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_metadata_of_a_million_numbers_turns_nothing_and_is_not_read(signed_in, kind):
+    """Pillow would make an object of each, together 200 MB."""
+    exif = b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 5, 1_200_000, 26) + bytes(4)
+    content = encoded(quarters(), kind, lossless=True, exif=exif + b"\6\0\0\0\1\0\0\0" * 1_200_000)
+    before = peak_bytes()
+    upload(signed_in, content).ok()
+    assert peak_bytes() - before < 100 * 2**20
     insist_on(shown(signed_in), UPRIGHT)
 
 
@@ -261,3 +274,12 @@ def test_a_tiff_whose_strips_are_a_jpeg_each_is_drawn(signed_in, mode):
     content = encoded(image, "TIFF", compression="jpeg", strip_size=8192)
     assert content.count(b"\xff\xda") > 100
     upload(signed_in, content).ok()
+
+
+def test_a_tiff_of_a_strip_for_each_row_is_drawn(signed_in):
+    """It has as many numbers as an honest one can have."""
+    content = encoded(quarters((1024, 1024)), "TIFF", compression="tiff_lzw", strip_size=3072)
+    with Image.open(io.BytesIO(content)) as image:
+        assert len(image.tag_v2[273]) == 1024
+    upload(signed_in, content).ok()
+    insist_on(shown(signed_in), UPRIGHT)

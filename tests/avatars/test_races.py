@@ -3,21 +3,20 @@
 import io
 import json
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 
 import pytest
 import sqlalchemy as sa
 from PIL import Image
 
 from app.administration import accounts
-from app.avatars import files, service, under_way, upkeep
+from app.avatars import files, rendering, service, under_way, upkeep
 from app.avatars.errors import AvatarNotFound
-from app.core.native_pool import NativePool
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support import images
 from tests.support.factories import audit_rows
-from tests.support.images import BLUE, RED, encoded, plain, shown, upload
+from tests.support.images import BLUE, RED, plain, shown, upload
 from tests.support.races import at_once
 
 MANY = 16
@@ -147,8 +146,9 @@ def test_uploads_switches_and_readers_at_once_never_disagree(
         for _ in range(25):
             answer = client.get("/auth/profile/avatar/512")
             if answer.status == 200:
-                Image.open(io.BytesIO(answer.body)).load()
-                seen.append(answer.headers["ETag"])
+                version = int(answer.headers["ETag"].split("-")[0].removeprefix('"v'))
+                with Image.open(io.BytesIO(answer.body)) as image:
+                    seen.append((version, image.convert("RGB").getpixel((256, 256))))
             else:
                 answer.fails(404, "not_found")  # the source was another at that moment
         return seen
@@ -157,11 +157,21 @@ def test_uploads_switches_and_readers_at_once_never_disagree(
     sources = ["gravatar", "uploaded", "none", "uploaded"] * 3
     jobs += [partial(switch, signed_in.twin(), source) for source in sources]
     done = at_once([*jobs, *(partial(read_on, reader) for reader in readers)])
-    answers = done[:-4]
+    answers, seen = done[:-4], done[-4:]
     assert {answer.status for answer in answers} == {200}
     uploads, changes = answers[:MANY], answers[MANY:]
     applied = [a.data["profile"]["avatar"]["version"] for a in uploads if a.data["applied"]]
     assert len(set(applied)) == len(applied)
+    # What was served is what was uploaded as that version, and never an older one than before.
+    colors = {1: BLUE} | {
+        answer.data["profile"]["avatar"]["version"]: shade(number)
+        for number, answer in enumerate(uploads)
+        if answer.data["applied"]
+    }
+    assert any(seen)
+    for told in seen:
+        assert told == sorted(told)
+        assert all(colors[version] == color for version, color in told)
     versions = [json.loads(entry.details).get("version") for entry in audit_rows(rt)]
     versions = [version for version in versions if version is not None]
     assert versions == sorted(versions)
@@ -247,22 +257,26 @@ def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, 
         upload(third, plain(RED)).ok()
 
 
-def test_no_more_than_two_are_rendered_at_once(make_app):
-    app = make_app()
-    rt = app.extensions["gatehouse"]
-    assert isinstance(rt.renders, NativePool)
-    lock, running, most = Lock(), 0, 0
+def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
+    lock, both, running, most, render = Lock(), Event(), 0, 0, rendering.render
 
-    def watch():
+    def watched(*arguments):
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        encoded(Image.new("RGB", (700, 700)), "PNG")
-        with lock:
-            running -= 1
+            if most > 1:
+                both.set()
+        both.wait(20)
+        try:
+            return render(*arguments)
+        finally:
+            with lock:
+                running -= 1
 
-    at_once([partial(rt.renders.run, watch) for _ in range(MANY)])
+    monkeypatch.setattr(rendering, "render", watched)
+    jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(MANY)]
+    assert {answer.status for answer in at_once(jobs)} == {200}
     assert most == 2
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app.administration import accounts, housekeeping, service
+from app.administration import accounts, housekeeping, service, teams
 from app.administration.doctor import examine
 from app.administration.findings import Level
 from app.avatars import files, staging, upkeep
-from tests.support.factories import make_user
+from app.teams.models import Team
+from tests.support.factories import count, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 
 
@@ -83,6 +84,25 @@ def test_a_place_that_cannot_be_cleared_keeps_the_sweep_from_no_other(
     assert staged() == [stubborn]
     assert upkeep.sweep(rt) == 1
     assert staged() == []
+
+
+def test_a_place_that_may_not_be_opened_keeps_the_sweep_from_no_other(
+    rt, folder, staged, user, monkeypatch
+):
+    """Another user's, say of a command that somebody ran as root."""
+    (folder / "staging").mkdir(parents=True)
+    theirs, ours, opened = f"{user.id}-1", f"{user.id}-2", os.open
+    for name in (theirs, ours):
+        (folder / "staging" / name).write_text("half a file")
+
+    def refuse(path, *options):
+        if Path(path).name == theirs:
+            raise PermissionError(errno.EACCES, "theirs")
+        return opened(path, *options)
+
+    monkeypatch.setattr(staging.os, "open", refuse)
+    assert upkeep.sweep(rt) == 1
+    assert staged() == [theirs]
 
 
 def test_a_sweep_at_the_start_clears_up(rt, folder, staged, user, wait_for):
@@ -175,10 +195,15 @@ def test_cleanup_of_an_installation_without_avatars_does_nothing(rt, folder):
     assert not folder.exists()
 
 
-def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder):
+def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user, clock):
+    """Nor does it keep the tables from being cleaned up."""
+    teams.create(rt, "Crew", user.username)
+    teams.archive(rt, "Crew")
+    clock.advance(days=8)
     folder.mkdir(parents=True)
     (folder / "staging").write_text("no folder")
     assert housekeeping.take_turn(rt) is False
+    assert count(rt, Team) == 0
     stop = upkeep.start(rt)
     stop()
 

@@ -33,3 +33,42 @@ def test_an_exception_reaches_its_caller_though_nothing_can_be_printed():
         [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=20
     )
     assert done.stdout == "told: expected, then 7"
+
+
+AT_ONCE = """
+from gevent import monkey
+monkey.patch_all()
+import gevent, threading, time
+from app.core.native_pool import NativePool
+
+sleep = monkey.get_original("time", "sleep")  # what the loop cannot see
+lock = monkey.get_original("threading", "Lock")()
+running = most = turns = 0
+
+def work():
+    global running, most
+    with lock:
+        running += 1
+        most = max(most, running)
+    sleep(0.3)
+    with lock:
+        running -= 1
+
+def turn():
+    global turns
+    while True:
+        turns += 1
+        gevent.sleep(0.01)
+
+pool = NativePool(2)
+gevent.spawn(turn)
+gevent.joinall([gevent.spawn(pool.run, work) for _ in range(4)])
+print(most, turns > 5)
+"""
+
+
+def test_two_run_at_once_in_threads_of_their_own_and_the_loop_goes_on_meanwhile():
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "2 True\n", done.stderr

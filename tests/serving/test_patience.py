@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 
+from app.core import patience
 from tests.support import servers
 
 # Its times are shorter than the product's, so that the test is.
@@ -86,3 +88,15 @@ def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
         go_on()
         assert next_line() == "1"
         go_on()
+
+
+@pytest.mark.parametrize(("answers", "cut"), [([True], 0), ([False, True], 0), ([False] * 2, 1)])
+def test_one_answer_that_is_late_cuts_nobody_off(monkeypatch, clock, answers, cut):
+    """The machine may have stood still just then."""
+    line = Mock(**{"get_dsn_parameters.return_value": {}})
+    waits, ended, heard = patience.Patience(), [], iter([*answers, True])
+    monkeypatch.setattr(patience, "_answers", lambda way: next(heard))
+    monkeypatch.setattr(patience, "_cut", ended.append)
+    waits._since[line] = clock.monotonic() - 10
+    waits._look(clock)
+    assert len(ended) == cut

@@ -2,6 +2,7 @@
 
 import io
 import random
+import resource
 import struct
 import zlib
 from typing import Any
@@ -95,6 +96,11 @@ def shown(client: Any, size: int = 512) -> Image.Image:
     image = Image.open(io.BytesIO(answer.body), formats=["WEBP"])
     image.load()
     return image
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process ever had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def is_near(one: tuple[int, ...], other: tuple[int, ...], most: int = 12) -> bool:
