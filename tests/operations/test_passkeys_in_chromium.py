@@ -374,8 +374,9 @@ def test_hosts_below_the_first_one_share_its_passkeys(
 def test_the_address_of_the_panel_leads_to_it(page: Page, origin: str) -> None:
     page.goto("about:blank")
     page.goto(f"{origin}{DOCS}#passkeys")
-    page.locator("#swagger-ui .opblock").first.wait_for()
-    box = page.get_by_role("heading", name="Passkeys", exact=True).bounding_box()
+    heading = page.get_by_role("heading", name="Passkeys", exact=True)
+    expect(heading).to_be_in_viewport()
+    box = heading.bounding_box()
     assert box is not None
     assert 0 < box["y"] < 120  # right below the bar
 
