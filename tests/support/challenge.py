@@ -9,6 +9,7 @@ from app.mfa.service import sealed_for
 from tests.support.api import Answer
 from tests.support.authenticator import Authenticator, Enabled
 from tests.support.factories import KnownUser
+from tests.support.stores import everything_kept_by
 
 
 def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabled:
@@ -54,13 +55,4 @@ def wrong(code: str) -> str:
 
 def everything_in_redis(rt: Runtime) -> str:
     """Return every key and value Redis holds, as one text."""
-    seen = []
-    for name in rt.redis.keys("*"):
-        kind = rt.redis.type(name)
-        read = {
-            "hash": rt.redis.hgetall,
-            "zset": lambda key: rt.redis.zrange(key, 0, -1),
-            "string": rt.redis.get,
-        }
-        seen.append(f"{name} {read[kind](name)}")
-    return "\n".join(seen)
+    return "\n".join(everything_kept_by(rt.redis))

@@ -14,14 +14,20 @@ def everything_in(database):
 
 def everything_at(redis_url):
     """Return every key and every value in Redis, whatever its type."""
-    read = {
-        "string": lambda client, key: [client.get(key)],
-        "hash": lambda client, key: [text for pair in client.hgetall(key).items() for text in pair],
-        "set": lambda client, key: client.smembers(key),
-        "zset": lambda client, key: client.zrange(key, 0, -1),
-        "list": lambda client, key: client.lrange(key, 0, -1),
-    }
     with Redis.from_url(redis_url, decode_responses=True) as client:
-        for key in client.scan_iter():
-            yield key
-            yield from read[client.type(key)](client, key)
+        yield from everything_kept_by(client)
+
+
+def everything_kept_by(client):
+    """Return every key and every value that a client of Redis sees, whatever its type."""
+    read = {
+        "string": lambda key: [client.get(key) or ""],
+        "hash": lambda key: [text for pair in client.hgetall(key).items() for text in pair],
+        "set": client.smembers,
+        "zset": lambda key: client.zrange(key, 0, -1),
+        "list": lambda key: client.lrange(key, 0, -1),
+        "none": lambda key: [],  # a bucket, which is forgotten as soon as it is full again
+    }
+    for key in client.scan_iter():
+        yield key
+        yield from read[client.type(key)](key)
