@@ -60,5 +60,6 @@ def test_a_storm_that_breaks_something_ends_with_status_1(
     with pytest.raises(SystemExit) if status else nullcontext() as ended:
         call(None, "--storm", "3m", "--only", "disk")
     assert ended is None or ended.value.code == status
-    assert asked == [(5.0, ["the disk is full"]), (180.0, 6.0, 6.0)]
+    disks = ["PostgreSQL's disk is full", "the disk is full"]
+    assert asked == [(5.0, disks), (180.0, 6.0, 6.0)]
     assert (f"BROKEN: {broken[0]}" if broken else "no invariant broken") in capsys.readouterr().out
