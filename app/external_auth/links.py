@@ -62,15 +62,15 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return what tells whether an account can sign in with some enabled provider.
 
-    A link of another issuer than its provider has now signs nobody in.
+    A link that no enabled provider may assert, since issuers were changed, signs nobody in.
     """
-    issuers = {found.id: providers.namespace_of(rt, found) for found in providers.list_enabled(rt)}
+    enabled = providers.list_enabled(rt)
 
     def can_sign_in(session: Session, user_id: int) -> bool:
-        links = queries.list_open_links(session, user_id)
         return any(
-            issuers.get(provider_id) in (None, namespace, namespace.removesuffix("/"))
-            for provider_id, namespace in links
+            providers.signs_for(rt, provider, namespace)
+            for namespace in queries.list_open_namespaces(session, user_id)
+            for provider in enabled
         )
 
     return can_sign_in

@@ -165,6 +165,14 @@ def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
     )
 
 
+def signs_for(rt: Runtime, provider: Provider, namespace: str) -> bool:
+    """Tell whether a provider may assert identities of this namespace, as it is set up now."""
+    try:
+        return drivers.of(rt, provider.provider_kind).signs_for(config_of(rt, provider), namespace)
+    except ProviderMisconfigured:
+        return False
+
+
 def namespace_of(rt: Runtime, provider: Provider) -> str | None:
     """Return whose subjects a provider's people are; None where each has their own, or none can be.
 

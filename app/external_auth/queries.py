@@ -1,6 +1,5 @@
 """Statements on links, and on identities that wait for an account."""
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -86,13 +85,15 @@ def find_link(session: Session, user_id: int, link_id: int) -> Link | None:
     return Link(*row) if row else None
 
 
-def count_links(reader: Reader, provider_id: int, *, besides: Collection[str] = ()) -> int:
-    """Return how many links of a provider have another namespace than these."""
-    others = (
-        ExternalAuthIdentity.provider_id == provider_id,
-        ExternalAuthIdentity.identity_namespace.not_in(besides),
+def count_links(reader: Reader, provider_id: int) -> dict[str, int]:
+    """Return how many links a provider has, by namespace."""
+    namespace = ExternalAuthIdentity.identity_namespace
+    statement = (
+        select(namespace, func.count())
+        .where(ExternalAuthIdentity.provider_id == provider_id)
+        .group_by(namespace)
     )
-    return reader.execute(select(func.count()).where(*others)).scalar_one()
+    return {row[0]: row[1] for row in reader.execute(statement)}
 
 
 def remove_link(session: Session, user_id: int, link_id: int) -> None:
@@ -107,15 +108,15 @@ def remove_links(session: Session, user_id: int) -> int:
     return bulk.count_changed(session, delete(ExternalAuthIdentity).where(mine))
 
 
-def list_open_links(session: Session, user_id: int) -> list[tuple[int, str]]:
-    """Return provider and namespace of an account's links at enabled providers (decision E26)."""
+def list_open_namespaces(session: Session, user_id: int) -> list[str]:
+    """Return the namespaces of an account's links at enabled providers (decision E26)."""
     mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled
     statement = (
-        select(ExternalAuthIdentity.provider_id, ExternalAuthIdentity.identity_namespace)
+        select(ExternalAuthIdentity.identity_namespace)
         .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
         .where(*mine)
     )
-    return [(provider_id, namespace) for provider_id, namespace in session.execute(statement)]
+    return list(session.scalars(statement))
 
 
 def add_pending(session: Session, **columns: Any) -> None:

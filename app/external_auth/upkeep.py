@@ -11,7 +11,7 @@ from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.models import Provider
-from app.external_auth.providers import config_of, list_all, namespace_of, sealed_for
+from app.external_auth.providers import config_of, list_all, namespace_of, sealed_for, signs_for
 
 # So long a late click is told that the link has expired, instead of that it is unknown.
 KEPT = timedelta(days=7)
@@ -58,7 +58,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     """
     namespace = namespace_of(rt, provider)
     if namespace is None:
-        return []
+        return _broken_links(rt, provider)
     others = [other for other in list_all(rt) if other.id != provider.id]
     told = [
         f"{_name(other)} knows its people as those of {namespace}, too: "
@@ -96,16 +96,21 @@ def unreadable_keys(rt: Runtime) -> list[str]:
 
 
 def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
-    namespace = namespace_of(rt, provider)
-    number = _count_links(rt, provider, namespace, f"{namespace}/") if namespace else 0
-    if not number:
+    signing = [provider, *(other for other in list_all(rt) if other.enabled)]
+    broken = {
+        namespace: count
+        for namespace, count in _count_links(rt, provider).items()
+        if not any(signs_for(rt, other, namespace) for other in signing)
+    }
+    if not broken:
         return []
-    return [f"Links of another issuer than {namespace}, which sign nobody in: {number}."]
+    told = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(broken.items()))
+    return [f"Links that sign nobody in, since no enabled provider has their issuer: {told}."]
 
 
-def _count_links(rt: Runtime, provider: Provider, *besides: str) -> int:
+def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:
     with rt.reading() as connection:
-        return queries.count_links(connection, provider.id, besides=besides)
+        return queries.count_links(connection, provider.id)
 
 
 def _is_unsigned(*providers: Provider) -> bool:

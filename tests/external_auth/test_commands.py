@@ -694,7 +694,10 @@ def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, not
     assert notes("update", "corp", "--name", "Corporate") == []
     assert finding(line)[0] == "ok"
     [remark] = notes("update", "corp", "--issuer-url", fake.issuer)
-    assert remark == f"Links of another issuer than {fake.issuer}, which sign nobody in: 1."
+    assert remark == (
+        "Links that sign nobody in, since no enabled provider has their issuer:"
+        " 1 of https://id.example.com/."
+    )
     change_provider(rt, provider, client_id=fake.client_id)
     asks_for_address(sign_in(api, fake))
     assert finding(line) == ("warn", f"oidc/corp: {remark}")

@@ -2,12 +2,17 @@
 
 import pytest
 
+from app.external_auth import providers
+from app.external_auth.drivers import microsoft
 from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
 from tests.support.factories import audit_rows, change_user, configure, make_user
 from tests.support.fake_provider import SUBJECT
 from tests.support.passkeys import Authenticator, register
 
 PATH = "/auth/external-auth/links"
+MICROSOFT = "https://login.microsoftonline.com"
+TENANT = f"{MICROSOFT}/11111111-2222-3333-4444-555555555555/v2.0"
+PRIVATE = f"{MICROSOFT}/{microsoft.CONSUMERS}/v2.0"
 
 
 @pytest.fixture
@@ -157,7 +162,30 @@ def test_a_link_whose_issuer_ends_in_a_slash_is_a_way_in(
 def test_every_issuer_of_a_provider_of_many_is_a_way_in(rt, signed_in, user, second, only_external):
     """Microsoft's alias stands for all tenants."""
     many = add_provider(rt, kind="microsoft", key="ms")
-    link(rt, user, many, identity_namespace="https://login.microsoftonline.com/some-tenant/v2.0")
+    link(rt, user, many, identity_namespace=TENANT)
+    other = link(rt, user, second)
+    signed_in.delete(f"{PATH}/{other}").ok()
+
+
+def test_an_issuer_that_a_provider_of_many_left_out_since_is_none(
+    rt, signed_in, user, second, only_external
+):
+    """A private account signs nobody in at an alias of organizations."""
+    many = add_provider(rt, kind="microsoft", key="ms")
+    stale = link(rt, user, many, identity_namespace=PRIVATE)
+    other = link(rt, user, second)
+    providers.update(rt, many.key, tenant="organizations")
+    signed_in.delete(f"{PATH}/{other}").fails(409, "conflict")
+    signed_in.delete(f"{PATH}/{stale}").ok()
+
+
+def test_a_link_whose_issuer_another_provider_has_now_is_a_way_in(
+    rt, signed_in, user, provider, second, only_external
+):
+    """Who somebody is does not depend on the provider that says so."""
+    link(rt, user, provider)
+    add_provider(rt, key="same", issuer_url=provider.issuer_url)
+    change_provider(rt, provider, issuer_url="https://moved.example.com")
     other = link(rt, user, second)
     signed_in.delete(f"{PATH}/{other}").ok()
 

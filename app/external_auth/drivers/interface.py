@@ -167,6 +167,12 @@ class Driver(Protocol):
         A slash may follow it in a profile. Raises: ProviderMisconfigured.
         """
 
+    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+        """Tell whether the provider may assert whose identity is of this namespace.
+
+        Raises: ProviderMisconfigured.
+        """
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Look whether the provider can be used, as far as that shows without anybody signing in.
 

@@ -93,6 +93,14 @@ class OpenIdDriver:
         issuer = self.issuer(provider)
         return issuer.url if issuer.signs_as(issuer.url, issuer.url) else None
 
+    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+        """Tell whether the issuer, or one that it stands for, is called this.
+
+        Raises: ProviderMisconfigured.
+        """
+        issuer = self.issuer(provider)
+        return issuer.calls_itself(namespace) and issuer.signs_as(namespace, namespace)
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Fetch discovery document and keys.
 

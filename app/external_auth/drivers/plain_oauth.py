@@ -69,6 +69,13 @@ class PlainOAuthDriver:
         """
         raise NotImplementedError
 
+    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+        """Tell whether the subjects are of this namespace.
+
+        Raises: ProviderMisconfigured.
+        """
+        return namespace == self.namespace(provider)
+
     def issuer(self, provider: ProviderConfig) -> str | None:
         """Return what a test shows as the issuer, which is only a name here."""
         return provider.issuer_url

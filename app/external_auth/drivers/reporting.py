@@ -45,6 +45,11 @@ class ReportingDriver:
         with _reported(provider):
             return self._driver.namespace(provider)
 
+    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+        """Tell whether the provider may assert whose identity is of this namespace."""
+        with _reported(provider):
+            return self._driver.signs_for(provider, namespace)
+
     def test(self, provider: ProviderConfig) -> TestResult:
         """Look whether the provider can be used; its administrator is told what is wrong."""
         try:
