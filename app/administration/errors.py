@@ -20,8 +20,8 @@ class KeysFromEnvironment(Conflict):
     """The key file, which alone gets a new key here, is not in use, and there is one key."""
 
     message = (
-        "The keys come from GATEHOUSE_SECRET_KEYS: put a new key first there, "
-        "keep the old ones behind it, restart, and run this again."
+        "The keys come from GATEHOUSE_SECRET_KEYS: add a new key at the end there and restart all "
+        "instances, put it first and restart them again, then run this."
     )
 
 

@@ -6,6 +6,7 @@ from socket import socket
 from gunicorn import util
 
 from app.core.error_codes import ErrorCode
+from app.core.logs import request_fields
 from app.core.tokens import random_uuid
 
 
@@ -24,7 +25,7 @@ def write_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
         # A transfer coding that nobody knows is the client's fault, too.
         status = HTTPStatus.BAD_REQUEST
     answer = fail(code, message, status, dict(SECURITY_HEADERS))
-    answer.headers["X-Request-ID"] = random_uuid()
+    answer.headers["X-Request-ID"] = str(request_fields.get({}).get("request_id") or random_uuid())
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["Connection"] = "close"
     head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{answer.headers}"

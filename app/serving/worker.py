@@ -10,8 +10,11 @@ import gevent
 from gevent.event import Event
 from gevent.pool import Pool
 from gunicorn import util
+from gunicorn.http.errors import ParseException
 from gunicorn.workers.ggevent import GeventWorker
 
+from app.core.logs import request_fields
+from app.core.tokens import random_uuid
 from app.serving.body import TimedBody
 from app.serving.connection import Connection, Wait
 from app.serving.listener import EvenServer, ListenerName
@@ -101,6 +104,12 @@ class EvenWorker(GeventWorker):
             raise
         if not body.throw_away():
             raise StopIteration
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Refuse what is no request, under an id of its own, not that of the one before it."""
+        if isinstance(exc, ParseException):
+            request_fields.set({"request_id": random_uuid()})
+        super().handle_error(req, client, addr, exc)
 
     def _frugally(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Run the application so that an answer which lasts for hours keeps next to nothing.

@@ -1,5 +1,7 @@
 """What gunicorn refuses before the application sees it, and what it cannot read of a body."""
 
+import re
+
 import pytest
 
 from tests.support.live import raw
@@ -29,6 +31,19 @@ POST = (
 )
 def test_a_refusal_of_gunicorns_has_the_form_of_all_others(direct, request_, status):
     raw(direct, request_.encode()).fails(status, "bad_request")
+
+
+def test_a_refusal_has_an_id_of_its_own_in_answer_and_log(direct):
+    """The connection served another request before; in a proxy's pool, somebody else's."""
+    before = direct.log.read_text()
+    first = GET.encode() + b"\r\n"
+    with direct.dial() as connection:
+        connection.sendall(first + b"no request\r\n\r\n")
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    ids = re.findall(rb"X-Request-ID: (\S+)", received)
+    assert len(set(ids)) == 2
+    [line] = re.findall(r".*Invalid request.*", direct.log.read_text().removeprefix(before))
+    assert f"request_id={ids[1].decode()}" in line
 
 
 @pytest.mark.parametrize("body", ["the secret word\r\n{}\r\n0\r\n\r\n", "2\r\n{}XX0\r\n\r\n"])
