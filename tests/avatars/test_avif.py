@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from app.avatars import av1_sizes, rendering
-from app.avatars.errors import FileTypeNotAllowed
+from app.avatars.errors import FileTypeNotAllowed, ImageTooLarge
+from app.core.errors import AppError
 from tests.support.images import (
     BLUE,
     GREEN,
@@ -49,14 +50,14 @@ def stream_of(content):
     return content[content.index(b"mdat") + 4 :]
 
 
-def tiled(colors, side=64):
-    """Return an AVIF of two by two tiles, as cameras write them."""
-    tiles = [encoded(Image.new("RGB", (side, side), color), "AVIF") for color in colors]
-    streams = [stream_of(tile) for tile in tiles]
+def tiled(colors, *, whole=128, tile=64, output=128, form="HH"):
+    """Return an AVIF of two by two tiles, as cameras write them, which tells these sides."""
+    tiles = [encoded(Image.new("RGB", (64, 64), color), "AVIF") for color in colors]
+    streams = [stream_of(each) for each in tiles]
     at = tiles[0].index(b"av1C") - 4
     decoder = tiles[0][at : at + 12]
     ids = range(2, 2 + len(streams))
-    grid = numbers("BBBBHH", 0, 0, 1, 1, 2 * side, 2 * side)
+    grid = numbers(f"BBBB{form}", 0, form == "II", 1, 1, output, output)
 
     def entry(item_id, kind):
         return full_box(b"infe", 2, numbers("HH", item_id, 0), kind, b"\0")
@@ -68,8 +69,8 @@ def tiled(colors, side=64):
             start += len(stream)
         properties = box(
             b"ipco",
-            full_box(b"ispe", 0, numbers("II", 2 * side, 2 * side)),
-            full_box(b"ispe", 0, numbers("II", side, side)),
+            full_box(b"ispe", 0, numbers("II", whole, whole)),
+            full_box(b"ispe", 0, numbers("II", tile, tile)),
             decoder,
             full_box(b"pixi", 0, b"\3\x08\x08\x08"),
         )
@@ -243,8 +244,40 @@ def test_a_stream_may_have_frames_as_large_as_their_numbers_can_say():
     assert av1_sizes.largest_side(memoryview(content)) == 4096
 
 
-def refused(content: bytes, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "told",
+    [{"whole": 4096}, {"tile": 4096}, {"output": 4096}, {"output": 4096, "form": "II"}],
+    ids=str,
+)
+def test_what_is_told_of_tiles_is_measured(told):
+    """libavif scales each to what is told of it, and makes room for all together: 192 MB."""
+    content = tiled([RED, GREEN, BLUE, YELLOW], **told)
+    assert av1_sizes.largest_side(memoryview(content)) == 4096
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("sides", [(4096, 64), (64, 4096)])
+def test_what_is_told_of_a_track_is_measured(whole, version, sides):
+    times = bytes(32 if version else 20)
+    fixed = (side << 16 | 0x8000 for side in sides)
+    tkhd = full_box(b"tkhd", version, times, bytes(52), numbers("II", *fixed))
+    content = whole + box(b"moov", box(b"trak", tkhd))
+    assert av1_sizes.largest_side(memoryview(content)) == 4096
+
+
+@pytest.mark.parametrize("save_all", [False, True])
+@pytest.mark.parametrize("side", [(2049, 64), (64, 2049)], ids=str)
+def test_a_file_that_tells_of_too_large_a_side_is_refused(save_all, side, tmp_path):
+    frames = [quarters(), quarters()]
+    content = encoded(frames[0], "AVIF", save_all=save_all, append_images=frames[1:])
+    at = content.index(b"tkhd") + 4 + 4 + 32 + 52 if save_all else content.index(b"ispe") + 8
+    fixed = [each << 16 if save_all else each for each in side]
+    content = content[:at] + numbers("II", *fixed) + content[at + 8 :]
+    refused(content, tmp_path, ImageTooLarge)
+
+
+def refused(content: bytes, folder: Path, error: type[AppError] = FileTypeNotAllowed) -> None:
     source = folder / "source"
     source.write_bytes(content)
-    with pytest.raises(FileTypeNotAllowed):
+    with pytest.raises(error):
         rendering.render(source, folder / "rendered")
