@@ -143,6 +143,21 @@ def test_lists_of_items_are_counted_together_and_wherever_they_are(number):
                 av1_sizes.largest_side(memoryview(whole + added))
 
 
+@pytest.mark.parametrize("number", [1, 1000])
+def test_ways_in_which_a_track_is_coded_are_counted(number):
+    """libavif makes a kilobyte of each eight bytes: 46 MB of 400 KB."""
+    frames = [quarters(), quarters()]
+    content = encoded(frames[0], "AVIF", save_all=True, append_images=frames[1:])
+    assert av1_sizes.largest_side(memoryview(content)) == 64
+    ways = full_box(b"stsd", 0, numbers("I", 5 * number), box(b"free") * (5 * number))
+    content += box(b"moov", box(b"trak", box(b"mdia", box(b"minf", ways))))
+    if number == 1:
+        assert av1_sizes.largest_side(memoryview(content)) == 64
+    else:
+        with pytest.raises(av1_sizes.Unreadable):
+            av1_sizes.largest_side(memoryview(content))
+
+
 def test_properties_are_boxes_that_are_counted():
     """libavif makes room for each."""
     free = box(b"free") * (av1_sizes.MOST_STEPS + 1)
@@ -222,6 +237,32 @@ def test_items_are_together_no_longer_than_their_file(number, whole):
     else:
         with pytest.raises(av1_sizes.Unreadable):
             av1_sizes.largest_side(content)
+
+
+def test_the_items_of_tracks_count_with_those_of_the_file(whole):
+    """libavif takes all metadata of a sequence's track, and copies what is in pieces: 93 MB."""
+
+    def meta(item_id, padding):
+        places = numbers("HHHIIII", item_id, 0, 2, 0, padding, padding, padding)
+        return full_box(b"meta", 0, HEAD, NO_ITEMS, full_box(b"iloc", 0, b"\x44\0\0\1", places))
+
+    def track(item_id):
+        return box(b"moov", box(b"trak", meta(item_id, MEBIBYTE // 2)))
+
+    one, room = whole + track(1), bytes(MEBIBYTE)
+    assert av1_sizes.largest_side(memoryview(one + room)) == 64
+    with pytest.raises(av1_sizes.Unreadable):
+        av1_sizes.largest_side(memoryview(one + track(2) + track(3) + room))
+
+
+def test_a_tracks_own_images_are_measured(whole):
+    image = encoded(Image.new("RGB", (128, 64)), "AVIF")
+    at = image.index(b"meta") - 4
+    (length,) = struct.unpack_from(">I", image, at)
+    meta = image[at : at + length].replace(b"ispe", b"free")  # its places are those of the file
+    content = image[:at] + box(b"free", bytes(length - 8)) + image[at + length :]
+    content += box(b"moov", box(b"trak", meta))
+    assert av1_sizes.largest_side(memoryview(content)) == 128
 
 
 def test_a_stream_may_have_frames_as_large_as_their_numbers_can_say():
