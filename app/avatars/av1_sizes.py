@@ -29,6 +29,9 @@ DEEPEST_BOX = 8
 # An honest file has some dozens of boxes and units; a hostile one could have millions.
 MOST_STEPS = 20_000
 MOST_FRAMES = 20_000
+# What the items may have together, beside twice the file's size: encoders store what is the same
+# only once, as the tiles of one colour, or the metadata of a sequence and of its track.
+MOST_ITEM_BYTES = 256 * 1024
 LONGEST_SEQUENCE_HEADER = 256
 
 Boxes = list[tuple[bytes, memoryview]]
@@ -113,8 +116,7 @@ def largest_side(content: memoryview) -> int:
     Raises: Unreadable, also when there is no stream at all, or more in the container than an honest
     file has.
     """
-    # The items of an honest file do not overlap: together they are no longer than the file.
-    steps = Steps(len(content))
+    steps = Steps(MOST_ITEM_BYTES + 2 * len(content))
     boxes = list(_boxes_within(content, steps))
     _require_short_lists(boxes, steps)
     items, tracks = list(_items(content, boxes, steps)), _first_samples(content, boxes, steps)
