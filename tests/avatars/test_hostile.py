@@ -198,6 +198,12 @@ def many_strips():
     return tiff_of(*tags, more=bytes(200) + b"\x08" * number)
 
 
+def many_colors():
+    number = 9 * MEBIBYTE
+    tags = (*SMALL_GREY[:4], (262, 3, 1, 3), (273, 4, 1, 200), (277, 3, 1, 1), (279, 4, 1, 4096))
+    return tiff_of(*tags, (320, 1, number, 5000), more=bytes(5000 + number))
+
+
 def many_numbers():
     """A directory beside the picture's, all of which is read when the picture has been."""
     number = MEBIBYTE
@@ -256,6 +262,7 @@ def empty_runs():
         many_profiles,
         many_segments,
         many_strips,
+        many_colors,
         many_numbers,
         many_numbers_in_avif,
         growing_exif,
