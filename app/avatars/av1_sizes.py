@@ -1,8 +1,10 @@
-"""The frame sizes inside an AVIF file, read before a decoder sees it.
+"""The sizes inside an AVIF file, read before a decoder sees it.
 
-An AVIF file tells its size twice: in the container, which is what Pillow reports, and in the AV1
-stream, which is what the decoder makes room for. A file of a kilobyte can promise 100 x 100 pixels
-in the first and hold 16384 x 16384 in the second: half a gigabyte. So every stream is looked at.
+An AVIF file tells its size many times: in the container, where Pillow reports one of the answers,
+and in the AV1 streams, which is what the decoder makes room for. A file of a kilobyte can promise
+100 x 100 pixels in the first and hold 16384 x 16384 in the second: half a gigabyte. So every stream
+is looked at. libavif then scales each picture to what the container says of it, and makes room for
+what a grid of tiles says of itself: 192 MB from 671 bytes. So all of these are looked at, too.
 
 The container itself is a trap, too, for libavif reads all of it when Pillow opens the file, and
 holds Python's interpreter meanwhile: it looks for each item among all others, seven seconds for
@@ -15,18 +17,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SEQUENCE_HEADER = 1
-CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
-PARENTS = CONTAINERS | {b"meta", b"iprp", b"ipco"}
-# What names items. Of all of it together an honest file has a kilobyte.
-LISTS = frozenset({b"iinf", b"iloc", b"iref", b"ipma"})
+IMAGE, GRID = b"av01", b"grid"  # kinds of items
+PARENTS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"meta", b"iprp", b"ipco"})
+# What names items, and how a track is coded. Of all of it together an honest file has a kilobyte;
+# libavif makes a kilobyte of each eight bytes of `stsd`.
+LISTS = frozenset({b"iinf", b"iloc", b"iref", b"ipma", b"stsd"})
 MOST_LIST_BYTES = 32 * 1024
 # What is read here, and what libavif takes from the first of its kind if there are two.
-UNIQUE = LISTS - {b"ipma"} | {b"idat", b"stsz", b"stsc", b"stco", b"co64"}
+UNIQUE = LISTS - {b"ipma", b"stsd"} | {b"idat", b"stsz", b"stsc", b"stco", b"co64"}
 DEEPEST_BOX = 8
 # An honest file has some dozens of boxes and units; a hostile one could have millions.
 MOST_STEPS = 20_000
 MOST_FRAMES = 20_000
+# What the items may have together, beside twice the file's size: encoders store what is the same
+# only once, as the tiles of one colour, or the metadata of a sequence and of its track.
+MOST_ITEM_BYTES = 256 * 1024
 LONGEST_SEQUENCE_HEADER = 256
+
+Boxes = list[tuple[bytes, memoryview]]
 
 
 class Unreadable(Exception):
@@ -49,7 +57,7 @@ class Steps:
             raise Unreadable
 
     def take_list(self, size: int) -> None:
-        """Count a box that names items. Raises: Unreadable when they name too many."""
+        """Count a box that should be short. Raises: Unreadable when they are too long together."""
         self._list_bytes -= size
         if self._list_bytes < 0:
             raise Unreadable
@@ -103,38 +111,41 @@ class Bits:
 
 
 def largest_side(content: memoryview) -> int:
-    """Return the longest side any frame of the file's AV1 streams can have.
+    """Return the longest side of all that the container tells and the AV1 streams can have.
 
     Raises: Unreadable, also when there is no stream at all, or more in the container than an honest
     file has.
     """
-    # The items of an honest file do not overlap: together they are no longer than the file.
-    steps = Steps(len(content))
-    _require_short_lists(content, steps)
-    sides = [side for stream in _streams(content, steps) for side in _sides(stream, steps)]
+    steps = Steps(MOST_ITEM_BYTES + 2 * len(content))
+    boxes = list(_boxes_within(content, steps))
+    _require_short_lists(boxes, steps)
+    items, tracks = list(_items(content, boxes, steps)), _first_samples(content, boxes, steps)
+    streams = [*(data for kind, data in items if kind == IMAGE), *tracks]
+    sides = [side for stream in streams for side in _sides(stream, steps)]
     if not sides:
         raise Unreadable
-    return max(sides)
+    told = [side for kind, body in boxes if kind in TOLD for side in TOLD[kind](body)]
+    grids = [side for kind, data in items if kind == GRID for side in _grid_sides(data)]
+    return max(sides + told + grids)
 
 
 # --- containers --------------------------------------------------------------------------------
 
 
-def _streams(content: memoryview, steps: Steps) -> Iterator[memoryview]:
-    """Yield the AV1 data of every image item, and the first sample of every track."""
-    for kind, body in _boxes(content, steps):
-        if kind == b"meta":
-            yield from _items(content, body, steps)
-    for table in _sample_tables(content, steps):
-        yield _first_sample(content, table, steps)
-
-
-def _require_short_lists(data: memoryview, steps: Steps, depth: int = 0) -> None:
+def _boxes_within(
+    data: memoryview, steps: Steps, depth: int = 0
+) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield every box, and those in it, however deep."""
     for kind, body in _boxes(data, steps):
+        yield kind, body
+        if kind in PARENTS and depth < DEEPEST_BOX:
+            yield from _boxes_within(body[4:] if kind == b"meta" else body, steps, depth + 1)
+
+
+def _require_short_lists(boxes: Boxes, steps: Steps) -> None:
+    for kind, body in boxes:
         if kind in LISTS:
             steps.take_list(len(body))
-        elif kind in PARENTS and depth < DEEPEST_BOX:
-            _require_short_lists(body[4:] if kind == b"meta" else body, steps, depth + 1)
 
 
 def _by_kind(data: memoryview, steps: Steps) -> dict[bytes, memoryview]:
@@ -161,19 +172,28 @@ def _boxes(data: memoryview, steps: Steps) -> Iterator[tuple[bytes, memoryview]]
         yield kind, reader.take(size - header)
 
 
-def _items(content: memoryview, meta: memoryview, steps: Steps) -> Iterator[memoryview]:
-    boxes = _by_kind(meta[4:], steps)
-    if b"iloc" not in boxes or b"iinf" not in boxes:
+def _items(content: memoryview, boxes: Boxes, steps: Steps) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield kind and data of every AV1 image and every grid, also of those of a track."""
+    for kind, body in boxes:
+        if kind == b"meta":
+            yield from _items_of(content, _by_kind(body[4:], steps), steps)
+
+
+def _items_of(
+    content: memoryview, meta: dict[bytes, memoryview], steps: Steps
+) -> Iterator[tuple[bytes, memoryview]]:
+    if b"iloc" not in meta or b"iinf" not in meta:
         return
-    images = set(_image_items(boxes[b"iinf"], steps))
-    for item_id, extents in _locations(content, boxes[b"iloc"], boxes.get(b"idat"), steps):
+    kinds = set(_kinds(meta[b"iinf"], steps))
+    for item_id, extents in _locations(content, meta[b"iloc"], meta.get(b"idat"), steps):
         steps.take(sum(map(len, extents)))  # libavif copies metadata, too
-        if item_id in images:
-            yield memoryview(b"".join(extents))
+        for kind in (IMAGE, GRID):
+            if (item_id, kind) in kinds:
+                yield kind, memoryview(b"".join(extents))
 
 
-def _image_items(iinf: memoryview, steps: Steps) -> Iterator[int]:
-    """Yield the ids of the items that are AV1 images."""
+def _kinds(iinf: memoryview, steps: Steps) -> Iterator[tuple[int, bytes]]:
+    """Yield id and kind of the items that are AV1 images or grids of them."""
     version = iinf[0] if len(iinf) else 0
     for kind, entry in _boxes(iinf[6 if version == 0 else 8 :], steps):
         if kind != b"infe":
@@ -182,8 +202,8 @@ def _image_items(iinf: memoryview, steps: Steps) -> Iterator[int]:
         version = reader.number(4) >> 24
         item_id = reader.number(4 if version == 3 else 2)
         reader.number(2)  # protection
-        if version >= 2 and bytes(reader.take(4)) == b"av01":
-            yield item_id
+        if version >= 2 and (item_kind := bytes(reader.take(4))) in {IMAGE, GRID}:
+            yield item_id, item_kind
 
 
 def _locations(
@@ -213,14 +233,37 @@ def _locations(
         yield item_id, extents
 
 
-def _sample_tables(
-    data: memoryview, steps: Steps, depth: int = 0
-) -> Iterator[dict[bytes, memoryview]]:
-    for kind, body in _boxes(data, steps):
+def _grid_sides(grid: memoryview) -> tuple[int, int]:
+    """Return the sides of the picture that a grid's tiles make up (ISO/IEC 23008-12 §6.6.2.3)."""
+    reader = Reader(grid, 1)
+    is_long = reader.number(1) & 1
+    reader.number(2)  # rows and columns
+    return _two_numbers(reader, 4 if is_long else 2)
+
+
+def _picture_sides(ispe: memoryview) -> tuple[int, int]:
+    """Return the sides of an item's picture (ISO/IEC 23008-12 §6.5.3.2)."""
+    return _two_numbers(Reader(ispe, 4))
+
+
+def _track_sides(tkhd: memoryview) -> tuple[int, int]:
+    """Return the sides of a track's picture (ISO/IEC 14496-12 §8.3.2)."""
+    reader = Reader(tkhd)
+    is_long = reader.number(4) >> 24 == 1
+    reader.take(32 if is_long else 20)  # times, id, duration
+    reader.take(52)  # up to the matrix
+    width, height = _two_numbers(reader)
+    return width >> 16, height >> 16  # the rest is a fraction
+
+
+def _two_numbers(reader: Reader, size: int = 4) -> tuple[int, int]:
+    return reader.number(size), reader.number(size)
+
+
+def _first_samples(content: memoryview, boxes: Boxes, steps: Steps) -> Iterator[memoryview]:
+    for kind, body in boxes:
         if kind == b"stbl":
-            yield _by_kind(body, steps)
-        elif kind in CONTAINERS and depth < DEEPEST_BOX:
-            yield from _sample_tables(body, steps, depth + 1)
+            yield _first_sample(content, _by_kind(body, steps), steps)
 
 
 def _first_sample(content: memoryview, table: dict[bytes, memoryview], steps: Steps) -> memoryview:
@@ -247,6 +290,9 @@ def _longest_chunk(table: dict[bytes, memoryview], steps: Steps) -> int:
         longest = max(longest, reader.number(4))
         reader.number(4)  # sample description
     return longest
+
+
+TOLD = {b"ispe": _picture_sides, b"tkhd": _track_sides}
 
 
 # --- streams -----------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ TRANSPOSED = {
 }
 TILE_SIDES = (322, 323)  # TIFF TileWidth and TileLength
 ROWS_PER_STRIP = 278
-OFFSETS = frozenset({273, 324})  # of a TIFF's strips and tiles
+# Places of a TIFF's strips and tiles, and its colours: numbers to Pillow whatever their type.
+NUMBERS = frozenset({273, 324, 320})
 TEXTS = frozenset({TiffTags.BYTE, TiffTags.ASCII, TiffTags.UNDEFINED})
 # Of a directory of TIFF or EXIF tags. One with the places of 4096 tiles has 32 KiB.
 MOST_NUMBER_BYTES = 64 * 1024
@@ -107,7 +108,7 @@ def _load_short_directory(directory: TiffImagePlugin.ImageFileDirectory_v2, fp: 
     number_bytes = sum(
         len(content)
         for tag, content in directory._tagdata.items()
-        if tag in OFFSETS or directory.tagtype[tag] not in TEXTS
+        if tag in NUMBERS or directory.tagtype[tag] not in TEXTS
     )
     if number_bytes > MOST_NUMBER_BYTES:
         raise FileTypeNotAllowed

@@ -1,10 +1,13 @@
 """Pictures to upload, made on the spot, and bodies to carry them."""
 
+import ctypes
 import io
 import random
-import resource
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -98,9 +101,20 @@ def shown(client: Any, size: int = 512) -> Image.Image:
     return image
 
 
-def peak_bytes() -> int:
-    """Return the most memory this process ever had."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+@contextmanager
+def needing_less_than(most_bytes: int) -> Iterator[None]:
+    """Insist on how much more memory than before this process has at any moment of the block."""
+    ctypes.CDLL(None).malloc_trim(0)  # what is free already would not be counted
+    Path("/proc/self/clear_refs").write_text("5")  # the most from here on
+    before = _most_bytes()
+    yield
+    needed = _most_bytes() - before
+    assert needed < most_bytes, needed
+
+
+def _most_bytes() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 def is_near(one: tuple[int, ...], other: tuple[int, ...], most: int = 12) -> bool:
