@@ -16,7 +16,9 @@ from flask import Flask
 from redis import Redis
 
 # Their assertions are explained like those of a test.
-pytest.register_assert_rewrite("tests.support.api", "tests.support.openapi", "tests.support.live")
+pytest.register_assert_rewrite(
+    *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi"))
+)
 
 from app.core.config import Bucket
 from app.core.mailer import Mailer

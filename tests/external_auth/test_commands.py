@@ -745,5 +745,5 @@ def test_doctor_tells_all_that_is_wrong_with_providers(make_app, rt, user):
     configure(rt, public_site_url=[])
     level, message = finding(CommandLine(make_app(allow_loopback_http=True)))
     assert level == "warn"
-    for part in ("Links of another issuer", "public_site_url", "GATEHOUSE_ALLOW_LOOPBACK_HTTP"):
+    for part in ("Links that sign nobody in", "public_site_url", "GATEHOUSE_ALLOW_LOOPBACK_HTTP"):
         assert part in message

@@ -87,4 +87,5 @@ def test_a_browser_that_was_refused_is_told_so(
     finally:
         provider.claims.clear()
     assert page.context.cookies() == []
+    page.wait_for_load_state("networkidle")
     complaints.texts.clear()  # that page is the frontend's, which is not there

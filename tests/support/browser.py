@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
+# A busy machine may need more than Playwright's five seconds.
+expect.set_options(timeout=30_000)
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
