@@ -229,8 +229,7 @@ def _check_av1(source: Path) -> None:
         side = av1_sizes.largest_side(memoryview(source.read_bytes()))
     except av1_sizes.Unreadable:
         raise FileTypeNotAllowed from None
-    # A stream may be larger than the image cut out of it, but not by much.
-    if side > 2 * LONGEST_SIDE:
+    if side > LONGEST_SIDE:
         raise ImageTooLarge
 
 
