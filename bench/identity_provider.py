@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Self
 
 from app.core.clock import SystemClock
-from bench.servers import NotStarted, Service
+from bench.servers import Service
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+from tests.support.servers import NotStarted
 
 KEY = "bench"
 

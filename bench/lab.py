@@ -73,7 +73,7 @@ class Lab:
                 del self._services[database]
         if "bare" in self.__dict__ and not self.bare.is_running:
             del self.bare
-        if "postgres" in self.__dict__ and self.postgres.server.process.poll() is not None:
+        if "postgres" in self.__dict__ and not self.postgres.is_running:
             del self.postgres
             self._services.pop("postgres", None)
 

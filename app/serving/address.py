@@ -74,6 +74,13 @@ class Address:
         finally:
             connection.close()
 
+    def is_healthy(self) -> bool:
+        """Tell whether the service answers there."""
+        try:
+            return self.request("GET", "/health")[0] == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+
 
 def _parsed(body: bytes) -> Any:
     try:

@@ -5,13 +5,12 @@ import sys
 
 from app.core.config import Config, ConfigError
 from app.serving.address import Address
-from app.serving.launch import is_healthy
 
 
 def main() -> int:
     """Ask the service that this environment describes, on this machine."""
     try:
-        return 0 if is_healthy(Address.of(Config.from_env(os.environ).bind)) else 1
+        return 0 if Address.of(Config.from_env(os.environ).bind).is_healthy() else 1
     except ConfigError:
         return 1
 

@@ -84,7 +84,7 @@ class Run:
         start = partial(self._python, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app")
         process = self._add("gunicorn", start, GUNICORN_STOP_SECONDS)
         deadline = time.monotonic() + HEALTH_SECONDS
-        while not self.signals.stops and not is_healthy(address):
+        while not self.signals.stops and not address.is_healthy():
             if process.poll() is not None:
                 raise StartFailed(f"gunicorn exited with code {process.returncode}")
             if time.monotonic() > deadline:
@@ -114,8 +114,11 @@ class Run:
         )
 
 
-def main(_arguments: Sequence[str] = ()) -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Run the service; return the exit code: 2 for a bad configuration, 1 for a failed start."""
+    if arguments:
+        complain("takes no arguments; it is configured by GATEHOUSE_* variables, see README.md")
+        return 2
     try:
         config = Config.from_env(os.environ)
     except ConfigError as error:
@@ -147,14 +150,6 @@ def check_address(address: Address) -> None:
         if time.monotonic() > deadline:
             raise StartFailed(f"GATEHOUSE_BIND: cannot listen on {address.url}: {problem}")
         time.sleep(0.1)
-
-
-def is_healthy(address: Address) -> bool:
-    """Tell whether the service answers."""
-    try:
-        return address.request("GET", "/health")[0] == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
 
 
 def welcome(address: Address) -> str:

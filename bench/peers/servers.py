@@ -16,7 +16,8 @@ from typing import ClassVar
 from bench.accounts import NAME, ORDINARY
 from bench.api import PASSWORD, email
 from bench.peers import install
-from bench.servers import WORKERS, NotStarted, Postgres, Running, free_port, temporary_folder
+from bench.servers import WORKERS, Postgres, Running, free_port, temporary_folder
+from tests.support.servers import NotStarted
 
 THREADS = 8
 
@@ -61,7 +62,7 @@ class Peer:
         running = Running(serve, port, folder / "peer.log", self.health, cwd=installed, env=env)
         stack.callback(running.server.stop)
         if postgres:
-            running.parts["postgres"] = postgres.server.pid
+            running.parts["postgres"] = postgres.pid
         return running
 
 

@@ -5,7 +5,6 @@ import io
 import statistics
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -95,32 +94,41 @@ def _upload(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     yield Row(scenario.name, database, 1, [], figures)
 
 
-@contextmanager
-def _uploading(service: Service, number: int) -> Iterator[list[int]]:
-    """Keep so many clients uploading inside the block; the list grows with every upload."""
-    body, stop, done = images.multipart(_source()), threading.Event(), list[int]()
-    uploaders = [Uploader(service, username(10 + n)) for n in range(number)]
-    failures: list[Exception] = []
+class Uploading:
+    """So many clients that upload again and again inside the block; `done` counts the uploads."""
 
-    def run(uploader: Uploader) -> None:
+    def __init__(self, service: Service, number: int) -> None:
+        self.done = 0
+        self._body, self._stop = images.multipart(_source()), threading.Event()
+        self._failures: list[Exception] = []
+        uploaders = [Uploader(service, username(10 + n)) for n in range(number)]
+        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in uploaders]
+
+    def _run(self, uploader: Uploader) -> None:
         try:
-            while not stop.is_set():
-                uploader.upload(body)
-                done.append(1)
+            while not self._stop.is_set():
+                uploader.upload(self._body)
+                self.done += 1
         except (OSError, Unexpected, http.client.HTTPException) as error:
-            failures.append(error)
+            self._failures.append(error)
+            self._stop.set()
 
-    threads = [threading.Thread(target=run, args=(uploader,)) for uploader in uploaders]
-    for thread in threads:
-        thread.start()
-    try:
-        yield done
-    finally:
-        stop.set()
-        for thread in threads:
+    def wait_for(self, number: int) -> None:
+        """Return after so many uploads, or when one failed."""
+        while self.done < number and not self._stop.wait(0.05):
+            pass
+
+    def __enter__(self) -> "Uploading":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
             thread.join()
-    if failures:
-        raise Unexpected(str(failures[0]))
+        if self._failures:
+            raise Unexpected(str(self._failures[0]))
 
 
 def _me_during_renders(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
@@ -129,9 +137,9 @@ def _me_during_renders(lab: Lab, database: str, scenario: Scenario) -> Iterator[
     idle, busy, rendered = [], [], 0
     for _ in range(lab.options.repeats):
         idle.append(lab.measure(service, job))
-        with _uploading(service, UPLOADERS) as done:
+        with Uploading(service, UPLOADERS) as uploading:
             busy.append(lab.measure(service, job))
-        rendered += len(done)
+        rendered += uploading.done
     tails = [r.percentile(0.99) for r in busy], [r.percentile(0.99) for r in idle]
     figures = [
         scenario.ratio("p99 over idle", *tails),
@@ -149,8 +157,8 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         before = {pid: _status(pid, "VmRSS") for pid in service.workers()}
         for pid in before:
             Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew (proc(5))
-        with _uploading(service, UPLOADERS_FOR_MEMORY) as done:
-            _wait_for(done, lab.options.count(UPLOADS_FOR_MEMORY))
+        with Uploading(service, UPLOADERS_FOR_MEMORY) as uploading:
+            uploading.wait_for(lab.options.count(UPLOADS_FOR_MEMORY))
         peaks = [_status(pid, "VmHWM") - rss for pid, rss in before.items()]
         kept = [_status(pid, "VmRSS") - rss for pid, rss in before.items()]
     figures = [
@@ -158,11 +166,6 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         scenario.figure("kept afterwards", max(kept), "MB"),
     ]
     yield Row(scenario.name, database, UPLOADERS_FOR_MEMORY, [], figures)
-
-
-def _wait_for(done: list[int], number: int) -> None:
-    while len(done) < number:
-        threading.Event().wait(0.05)
 
 
 def _status(pid: int, name: str) -> float:

@@ -83,23 +83,28 @@ def _me_during_logins(lab: Lab, database: str, scenario: Scenario) -> Iterator[R
     service = lab.service(database)
     flood = login_job(lab, service, SATURATING_CLIENTS, accounts.ORDINARY)
     flood = replace(flood, duration=LONGEST_SECONDS)
-    logins: list[Run] = []
-
-    def during(job: Job) -> Run:
-        with load.background(flood) as finished:
-            run = load.run(job, service.parts)
-        logins.extend(finished)
-        return run
-
+    all_logins: list[Run] = []
     for clients in lab.options.clients:
+        logins: list[Run] = []
         job = lab.job(service, clients, [me_request(service, username(1))])
-        alone, crowded = lab.pairs(partial(lab.measure, service, job), partial(during, job))
+        alone, crowded = lab.pairs(
+            partial(lab.measure, service, job), partial(_during, flood, logins, service, job)
+        )
         tails = [r.percentile(0.99) for r in crowded], [r.percentile(0.99) for r in alone]
         rate = Figure("logins meanwhile", load.median([run.rate for run in logins]), unit="/s")
         yield Row("me alone", database, clients, alone)
         figures = [scenario.ratio("p99", *tails), rate]
         yield Row("me during logins", database, clients, crowded, figures)
-    yield Row("logins during me", database, SATURATING_CLIENTS, logins)
+        all_logins += logins
+    yield Row("logins during me", database, SATURATING_CLIENTS, all_logins)
+
+
+def _during(flood: Job, floods: list[Run], service: Service, job: Job) -> Run:
+    """Run `job` beside `flood`, whose own result is added to `floods`."""
+    with load.background(flood) as finished:
+        run = load.run(job, service.parts)
+    floods.extend(finished)
+    return run
 
 
 def _refused(kind: str, identifier: str) -> Request:

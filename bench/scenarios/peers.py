@@ -18,7 +18,8 @@ from bench.peers.servers import Allauth, AllauthJwt, BetterAuth, FlaskSecurity, 
 from bench.report import Row
 from bench.scenarios.logins import SATURATING_CLIENTS, WARMUP_SECONDS, pure_argon2id
 from bench.scenarios.requests import SESSIONS_LISTED, compared
-from bench.servers import NotStarted, Running
+from bench.servers import Running
+from tests.support.servers import NotStarted
 
 CLIENTS = 16
 # Node compiles what is called often; before that it is several times slower.

@@ -6,6 +6,8 @@ import socket
 import pytest
 import redis
 
+from app.serving import launch
+
 pytestmark = pytest.mark.timeout(180)
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -174,6 +176,11 @@ def test_bad_variables_stop_the_start_with_a_line_each(service):
     assert "GATEHOUSE_WORKERS" in lines[0]
     assert "GATEHOUSE_LOG_FORMAT" in lines[1]
     assert not service.instance.exists()
+
+
+def test_arguments_are_refused_before_anything_starts(capsys):
+    assert launch.main(["--help"]) == 2
+    assert "takes no arguments" in capsys.readouterr().err
 
 
 def test_a_second_run_on_the_instance_is_refused(service):

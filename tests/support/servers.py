@@ -37,7 +37,6 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 # A database that is thrown away needs no durability.
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
-DURABLE = ("fsync=on",)
 CHEAP_ARGON2 = Argon2Cost(memory_kib=8, passes=1, lanes=1)
 TEST_KEYS = (("test", b"a secret that only the suite has"),)
 
@@ -154,15 +153,12 @@ class Cluster:
 
 
 @contextmanager
-def postgres_server(*, durable: bool = False) -> Iterator[Cluster]:
+def postgres_server() -> Iterator[Cluster]:
     """Yield a PostgreSQL: the one of TEST_DATABASE_URL, or a private one on a unix socket."""
     if url := os.environ.get("TEST_DATABASE_URL"):
         yield Cluster(url)
         return
-    with (
-        short_folder() as folder,
-        PrivatePostgres(folder, DURABLE if durable else THROW_AWAY) as server,
-    ):
+    with short_folder() as folder, PrivatePostgres(folder) as server:
         yield server.cluster
 
 
@@ -207,6 +203,16 @@ class PrivatePostgres:
                 **self._user,
             )
         _wait(self._process, self._log, lambda: _postgres_answers(self._folder))
+
+    @property
+    def pid(self) -> int:
+        """The root of its processes."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether that process is there."""
+        return self._process.poll() is None
 
     def stop(self) -> None:
         """End it in order, without waiting for its clients."""
