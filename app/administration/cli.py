@@ -1,10 +1,12 @@
 """Hangs every command on the `flask` command."""
 
+import logging
+
 import click
 from flask import Flask
 from flask.cli import with_appcontext
-from flask_migrate import upgrade
 
+from app.administration import migrations
 from app.administration.audit_cli import group as audit
 from app.administration.cleanup_cli import cleanup
 from app.administration.doctor_cli import doctor
@@ -22,16 +24,20 @@ from app.storage_policies import service as storage
 from app.web.cli import Command, Shown
 from app.web.runtime import runtime
 
+log = logging.getLogger(__name__)
+
 
 @click.command("prepare", cls=Command)
 @with_appcontext
 def prepare() -> Shown:
     """Bring the database up to date and, where configured, set up local storage."""
     rt = runtime()
-    upgrade()
-    if rt.config.storage_bootstrap == "local":
+    is_ours = migrations.upgrade(rt)
+    if not is_ours:
+        log.warning("the database was migrated by a newer version and is left as it is")
+    elif rt.config.storage_bootstrap == "local":
         storage.bootstrap(rt)
-    return Shown({"prepared": True})
+    return Shown({"prepared": is_ours})
 
 
 COMMANDS = (

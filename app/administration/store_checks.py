@@ -3,12 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from redis.exceptions import RedisError
 
 from app.administration.findings import Finding, fail, ok, warn
-from app.core.config import MIGRATIONS
+from app.administration.migrations import revisions
 from app.core.runtime import Runtime
 
 OLDEST_REDIS = (6, 2)
@@ -48,21 +46,18 @@ def database(rt: Runtime) -> Finding:
 
 def migrations(rt: Runtime) -> Finding:
     """Tell whether the tables are those of this version."""
-    scripts = ScriptDirectory(str(MIGRATIONS))
-    newest = set(scripts.get_heads())
-    with rt.reading() as connection:
-        current = set(MigrationContext.configure(connection).get_current_heads())
-    if current == newest:
-        return ok(f"At {', '.join(sorted(current))}.")
-    found, wanted = ", ".join(sorted(current)), ", ".join(sorted(newest))
-    if not current:
+    found = revisions(rt)
+    current, newest = ", ".join(sorted(found.current)), ", ".join(sorted(found.newest))
+    if found.current == found.newest:
+        return ok(f"At {current}.")
+    if not found.current:
         return fail("The database has no tables yet. Run `flask prepare`.")
-    if not current <= {script.revision for script in scripts.walk_revisions()}:
-        return fail(
-            f"The database is at {found}, which this version does not know: a newer one migrated "
-            "it. Run that version."
+    if found.is_newer:
+        return warn(
+            f"The database is at {current}, which this version does not know: a newer one migrated "
+            "it. Within one minor version this one goes on with it. Upgrade this instance as well."
         )
-    return fail(f"The database is at {found}, this version needs {wanted}. Run `flask prepare`.")
+    return fail(f"The database is at {current}, this version needs {newest}. Run `flask prepare`.")
 
 
 def clock(rt: Runtime) -> Finding:

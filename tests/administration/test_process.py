@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,19 @@ def test_unprepared_database_is_one_line(flask):
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1
     assert "flask prepare" in refused.stderr
+
+
+def test_a_database_of_a_newer_version_keeps_nothing_from_starting(flask, tmp_path):
+    """The unit and compose start an instance only after `prepare`."""
+    assert flask("prepare").returncode == 0
+    with closing(sqlite3.connect(tmp_path / "instance" / "gatehouse.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    prepared = flask("prepare")
+    assert (prepared.returncode, prepared.stdout) == (0, "")
+    assert prepared.stderr.count("\n") == 1
+    assert "newer version" in prepared.stderr
+    assert flask("users", "list").returncode == 0
 
 
 def test_lost_database_is_one_line(flask):

@@ -1,6 +1,8 @@
 """Makes what a test starts from; every property can be named."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -127,6 +129,20 @@ def remove_storage_route(rt: Runtime) -> None:
     with rt.transaction() as session:
         for model in (StoragePolicyGroupItem, StoragePolicyGroup, StoragePolicy):
             session.execute(sa.delete(model))
+
+
+@contextmanager
+def at_revision(rt: Runtime, revision: str) -> Iterator[None]:
+    """Have the database say for a while that another version migrated it."""
+    change = sa.text("UPDATE alembic_version SET version_num = :revision")
+    with rt.transaction() as session:
+        current = session.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
+        session.execute(change, {"revision": revision})
+    try:
+        yield
+    finally:
+        with rt.transaction() as session:
+            session.execute(change, {"revision": current})
 
 
 def audit_rows(rt: Runtime, action: str | None = None) -> list[Any]:

@@ -1,0 +1,44 @@
+"""`flask prepare` beside and after another version."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from app.storage_policies.models import StoragePolicy
+from tests.support.factories import at_revision, count
+
+MIGRATION_LOCK = 4_242_001  # migrations/env.py
+
+
+@pytest.mark.usefixtures("without_storage_route")
+def test_what_a_newer_version_migrated_is_left_as_it_is(line, rt):
+    """To go back, and for a machine that is not upgraded yet and restarts."""
+    with at_revision(rt, "9999"):
+        assert line.json("prepare") == {"prepared": False}
+        assert count(rt, StoragePolicy) == 0
+        with rt.reading() as connection:
+            assert revision(connection) == "9999"
+    assert line.json("prepare") == {"prepared": True}
+    assert count(rt, StoragePolicy) == 1
+
+
+@pytest.mark.postgres
+def test_so_is_what_a_newer_one_migrates_meanwhile(line, rt, wait_for):
+    with at_revision(rt, "0005"), ThreadPoolExecutor(1) as pool:
+        with rt.transaction() as newer:
+            newer.execute(sa.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            prepared = pool.submit(line.json, "prepare")
+            wait_for(lambda: is_awaited(rt))
+            newer.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        assert prepared.result(timeout=10) == {"prepared": False}
+
+
+def revision(connection):
+    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
+
+
+def is_awaited(rt):
+    """Tell whether some process waits for the migration of another."""
+    with rt.reading() as connection:
+        return connection.execute(sa.text("SELECT 1 FROM pg_locks WHERE NOT granted")).all()
