@@ -36,7 +36,7 @@ AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
 Processor = Callable[[Any], Any]
 
 # SQLSTATEs of a statement that this connection does not know, or knows already: a pooler between
-# us and PostgreSQL may hand out another connection each time.
+# us and PostgreSQL hands out another one of its connections for each message.
 UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
 
 
@@ -223,9 +223,35 @@ class Runner:
         except self._driver_error as error:
             if getattr(error, "pgcode", None) != UNKNOWN_STATEMENT:
                 raise
-            for compiled, _ in steps:
-                self._prepare(connection, cursor, compiled)
+            self._execute_behind_a_pooler(connection, cursor, steps, text, bound)
+
+    def _execute_behind_a_pooler(
+        self,
+        connection: PoolProxiedConnection,
+        cursor: Any,
+        steps: Sequence[_Bound],
+        text: str,
+        bound: Row,
+    ) -> None:
+        """Send them to a connection of the pooler that is made to know them.
+
+        All of it is one transaction, for which a pooler keeps to one of its connections. That one
+        may know none, some or all of the statements. The outcome is left in `cursor`.
+        """
+        around = connection.cursor()
+        around.execute("BEGIN")
+        try:
+            around.execute("SELECT name FROM pg_prepared_statements")
+            known = {name for (name,) in around.fetchall()}
+            unknown = {c.name: c.prepare for c, _ in steps if c.name not in known}
+            for prepare in unknown.values():
+                around.execute(prepare)
             cursor.execute(text, bound)
+            around.execute("COMMIT")
+        except self._driver_error:
+            around.execute("ROLLBACK")
+            raise
+        around.close()
 
     def _prepare(self, connection: PoolProxiedConnection, cursor: Any, compiled: Compiled) -> None:
         try:

@@ -1,0 +1,140 @@
+"""A pooler in transaction mode, as PgBouncer is one, with two connections to PostgreSQL."""
+
+import os
+import queue
+import socket
+import struct
+import threading
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psycopg2
+import sqlalchemy as sa
+
+CONNECTIONS = 2
+PATIENCE_SECONDS = 10.0
+STARTUP = 196_608  # version 3.0 of the protocol
+TOLD = ("server_version", "client_encoding", "DateStyle", "standard_conforming_strings")
+IDLE = b"I"
+
+
+class Pooler:
+    """Hands out its connections by turns, one for each message; a context manager.
+
+    Only a transaction keeps its own until the end. It speaks the simple protocol, which is all
+    that psycopg2 does.
+    """
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        url = sa.make_url(database_url)
+        self._target = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._path = folder / ".s.PGSQL.5432"
+        query = {"host": str(folder)}
+        self.url = url.set(host=None, port=None, query=query).render_as_string(hide_password=False)
+        self._idle: queue.Queue[_Server] = queue.Queue()
+
+    def __enter__(self) -> "Pooler":
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._path))
+        self._listener.listen()
+        self._connect()
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self._disconnect()
+
+    def replace(self) -> None:
+        """Take new connections to PostgreSQL, as a pooler does every hour."""
+        self._disconnect()
+        self._connect()
+
+    def _connect(self) -> None:
+        for _ in range(CONNECTIONS):
+            self._idle.put(_Server(self._target))
+
+    def _disconnect(self) -> None:
+        """Close every connection, once each transaction has ended."""
+        for _ in range(CONNECTIONS):
+            self._take().close()
+
+    def _take(self) -> "_Server":
+        return self._idle.get(timeout=PATIENCE_SECONDS)
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        server = None
+        with client, suppress(OSError):
+            [size] = struct.unpack("!i", _read(client, 4))
+            if struct.unpack("!i", _read(client, size - 4)[:4]) != (STARTUP,):
+                return
+            client.sendall(_greeting(self._target))
+            while (message := _message(client))[:1] != b"X":
+                server = server or self._take()
+                if server.answer(message, client) == IDLE:
+                    self._idle.put(server)
+                    server = None
+        if server is not None:  # its client left in the middle of a transaction
+            server.close()
+            self._idle.put(_Server(self._target))
+
+
+class _Server:
+    """A connection to PostgreSQL, signed in by psycopg2, whose socket others use."""
+
+    def __init__(self, target: str) -> None:
+        self._connection = psycopg2.connect(target)
+        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        self._socket.setblocking(True)
+
+    def answer(self, message: bytes, client: socket.socket) -> bytes:
+        """Pass a message on, and its answer back; return what that says of the transaction."""
+        self._socket.sendall(message)
+        while True:
+            answer = _message(self._socket)
+            client.sendall(answer)
+            if answer[:1] == b"Z":
+                return answer[-1:]
+
+    def close(self) -> None:
+        self._socket.close()
+        self._connection.close()
+
+
+def _greeting(target: str) -> bytes:
+    """Return what a client is told that has signed in."""
+    with closing(psycopg2.connect(target)) as connection:
+        told = [f"{name}\0{connection.get_parameter_status(name)}\0" for name in TOLD]
+    messages = [b"R" + _sized(struct.pack("!i", 0))]
+    messages += [b"S" + _sized(pair.encode()) for pair in told]
+    messages += [b"Z" + _sized(IDLE)]
+    return b"".join(messages)
+
+
+def _sized(body: bytes) -> bytes:
+    return struct.pack("!i", 4 + len(body)) + body
+
+
+def _message(stream: socket.socket) -> bytes:
+    head = _read(stream, 5)
+    return head + _read(stream, struct.unpack("!i", head[1:])[0] - 4)
+
+
+def _read(stream: socket.socket, size: int) -> bytes:
+    """Return exactly so many bytes.
+
+    Raises: OSError at the end of the stream.
+    """
+    read = b""
+    while len(read) < size:
+        piece = stream.recv(size - len(read))
+        if not piece:
+            raise OSError("closed")
+        read += piece
+    return read
