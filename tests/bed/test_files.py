@@ -82,6 +82,17 @@ def test_instances_start_when_the_database_is_up_to_date():
     assert SERVICES["prepare"]["command"] == ["flask", "--app", "wsgi", "prepare"]
 
 
+def test_the_database_is_ready_only_where_instances_reach_it():
+    """While the image sets it up, a server without addresses answers on the socket alone."""
+    command = SERVICES["postgres"]["healthcheck"]["test"]
+    assert command[:4] == ["CMD", "pg_isready", "-h", "127.0.0.1"]
+
+
+def test_no_log_grows_without_end():
+    for name, service in SERVICES.items():
+        assert service["logging"] == {"driver": "local"}, name
+
+
 def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     text = (DEPLOY / "nginx" / "gatehouse" / "instances.conf").read_text()
     # Addresses and no names, which nginx looks up only once.
