@@ -1,7 +1,7 @@
 """`flask keys`, `flask cleanup`, `flask storage`, and the server's own round."""
 
 import json
-import re
+from itertools import pairwise
 from threading import Event
 
 import pytest
@@ -15,9 +15,12 @@ from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings
 from app.settings.models import SystemConfig
-from tests.support import servers
+from tests.support.api import ApiClient
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count
+
+OLD = ("old", b"the key of last year, 32 bytes long")
+NEW = ("new", b"the key of this year, 32 bytes")
 
 
 @pytest.fixture
@@ -100,30 +103,33 @@ def test_a_single_key_of_the_environment_is_not_rotated(make_app):
 
 def test_what_older_keys_of_the_environment_encrypted_is_encrypted_under_the_first(make_app, rt):
     """So that a key that was seen by others need not be kept."""
-    old, new = (
-        ("old", b"the key of last year, 32 bytes long"),
-        ("new", b"the key of this year, 32 bytes"),
-    )
     with_old, with_new = (
-        make_app(secret_keys=(key,)).extensions["gatehouse"] for key in (old, new)
+        make_app(secret_keys=(key,)).extensions["gatehouse"] for key in (OLD, NEW)
     )
     configure(with_old, mail_smtp_password="open sesame")
-    answer = CommandLine(make_app(secret_keys=(new, old))).json("keys", "rotate")
+    answer = CommandLine(make_app(secret_keys=(NEW, OLD))).json("keys", "rotate")
     assert (answer["key"]["id"], answer["resealed"]) == ("new", 1)
     assert settings.secret(with_new, keys.MAIL_SMTP_PASSWORD) == "open sesame"
     [entry] = audit_rows(rt, "config_action_execute")
     assert "new" in entry.details
 
 
-@pytest.mark.postgres
-def test_the_statement_for_a_restored_database_signs_everybody_out(rt, signed_in):
-    """docs/operations.md, "Restore"."""
-    page = (servers.ROOT / "docs" / "operations.md").read_text()
-    [statement] = re.findall(r"psql gatehouse -c '([^']+)'", page)
-    with rt.transaction() as session:
-        session.execute(sa.text(statement))
-    signed_in.me().fails(401, "auth.token_invalid")
-    signed_in.refresh().fails(401, "auth.token_invalid")
+def are_one_service(make_app, user, *orders):
+    """Tell whether instances with these keys each take the tokens of the other."""
+    one, two = (ApiClient(make_app(secret_keys=order)) for order in orders)
+    tokens = []
+    for client in (one, two):
+        client.login(user).ok()
+        tokens.append(client.access_token)
+    return {client.bearer(token).me().status for client in (one, two) for token in tokens} == {200}
+
+
+def test_in_two_rounds_no_instance_meets_a_key_it_does_not_know(make_app, user):
+    """docs/operations.md, "Rotate keys"."""
+    rounds = [(OLD,), (OLD, NEW), (NEW, OLD)]
+    for before, after in pairwise(rounds):
+        assert are_one_service(make_app, user, before, after)
+    assert not are_one_service(make_app, user, rounds[0], rounds[-1])
 
 
 # --- cleanup ---------------------------------------------------------------------------------

