@@ -9,7 +9,7 @@ from redis import Redis
 
 from app.administration import cli as administration
 from app.administration import housekeeping
-from app.avatars import rendering
+from app.avatars import renderer
 from app.avatars import upkeep as avatars_upkeep
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
@@ -178,7 +178,7 @@ def _runtime(
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
         disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0),
-        renders=NativePool(rendering.RENDERS_AT_ONCE, most_waiting=MOST_WAITING),
+        renders=NativePool(renderer.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
         outgoing=outgoing,
         remembered=Remembered(clock),
     )

@@ -12,10 +12,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.tokens import random_hex
-from app.users.models import Account
 
+if TYPE_CHECKING:  # the process that renders has no use for a database
+    from app.users.models import Account
+
+SIZES = (1024, 512)  # pixels, in the order they are made
 # The owner's group may read them: a proxy that sends them itself is often another user.
 FOLDER_MODE = 0o750
 FILE_MODE = 0o640
@@ -34,7 +38,7 @@ def key(user_id: int, name: str) -> str:
     return f"user/{user_id}/{name}"
 
 
-def name_of(account: Account) -> str | None:
+def name_of(account: "Account") -> str | None:
     """Return the name of the account's files; None without any, or where the row is damaged."""
     head, _, name = (account.avatar_key or "").rpartition("/")
     is_ours = head == f"user/{account.id}" and _NAME.fullmatch(name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, rendering, staging, under_way
+from app.avatars import files, metrics, queries, renderer, staging, under_way
 from app.avatars.errors import (
     AvatarNotFound,
     FileRequired,
@@ -124,7 +124,7 @@ def picture(account: Account, size: str) -> Picture:
     name = files.name_of(account)
     if not size.removeprefix("-").isdecimal() or not size.isascii():
         raise AvatarNotFound
-    if size not in {str(known) for known in rendering.SIZES}:
+    if size not in {str(known) for known in files.SIZES}:
         raise SizeUnknown
     if account.avatar_source != AvatarSource.UPLOADED or name is None:
         raise AvatarNotFound
@@ -248,9 +248,9 @@ def _render(rt: Runtime, place: Place) -> int:
     def render() -> int:
         nonlocal began
         began = rt.clock.monotonic()
-        return rendering.render(place.source, place.rendered)
+        return renderer.render(place)
 
-    with metrics.rendering(rendering.RENDERS_AT_ONCE), _disk_errors():
+    with metrics.rendering(renderer.RENDERS_AT_ONCE), _disk_errors():
         written = rt.renders.run(render)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)

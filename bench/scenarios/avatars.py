@@ -10,7 +10,7 @@ from time import perf_counter, process_time
 
 from PIL import Image
 
-from app.avatars import rendering
+from app.avatars import files, rendering
 from bench import accounts, procs
 from bench.accounts import username
 from bench.api import Unexpected, cookie_header
@@ -59,7 +59,7 @@ def _pipeline(source: bytes) -> None:
     """Do what any service must: decode, resize twice, encode twice, as ours does."""
     with Image.open(io.BytesIO(source)) as opened:
         image = opened.convert("RGB")
-    for size in rendering.SIZES:
+    for size in files.SIZES:
         resized = image.resize((size, size), Image.Resampling.BILINEAR)
         resized.save(io.BytesIO(), "WEBP", quality=rendering.QUALITY, method=rendering.METHOD)
 

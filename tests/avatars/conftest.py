@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from app.avatars import renderer
 from app.core.runtime import Runtime
+from app.core.sandbox import Limits, Sandbox
+
+# A tenth of the time that is allowed would do for every picture that is meant to be drawn.
+_hasty = Sandbox(
+    "app.avatars.rendering:render", Limits(renderer.LIMITS.memory_bytes, 1), renderer.REFUSALS
+)
 
 
 @pytest.fixture
@@ -35,3 +42,9 @@ def published(folder: Path) -> Callable[[], list[str]]:
         return sorted(f"{user}/{version.split('-')[0]}/{file}" for _, user, version, file in parts)
 
     return names
+
+
+@pytest.fixture
+def short_renders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renders have one second, which ends those that would never end."""
+    monkeypatch.setattr(renderer, "_sandbox", _hasty)

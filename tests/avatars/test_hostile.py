@@ -3,13 +3,11 @@
 import io
 import random
 import struct
-import time
 import zlib
 
 import pytest
 from PIL import Image
 
-from app.avatars import rendering
 from tests.support.images import (
     BLUE,
     RED,
@@ -151,10 +149,8 @@ def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
         lambda: encoded(Image.new("1", (30_000, 30_000)), "TIFF", compression="group4"),
         lambda: encoded(Image.new("L", (16_000, 16_000)), "GIF"),
         lambda: encoded(Image.new("RGB", (8192, 8192)), "WEBP", lossless=True, method=0),
-        lambda: forged_avif(64, 8192),
-        lambda: forged_avif(1024, 1100),
     ],
-    ids=["png", "tiff", "gif", "webp", "avif", "small avif"],
+    ids=["png", "tiff", "gif", "webp"],
 )
 def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb):
     content = bomb()
@@ -163,8 +159,9 @@ def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb)
         refused(client, content, "avatar.render_failed")
 
 
-def test_a_tiff_of_one_huge_tile_is_refused(client):
-    """libtiff would make room for the whole tile of an image that needs a corner of it."""
+def huge_tile():
+    """libtiff makes room for the whole tile of an image that needs a corner of it."""
+    rows = zlib.compress(bytes(16_384 * 16_384), 1)
     tags = [
         (256, 4, 64),  # ImageWidth
         (257, 4, 64),
@@ -174,12 +171,50 @@ def test_a_tiff_of_one_huge_tile_is_refused(client):
         (277, 3, 1),
         (322, 4, 16_384),  # TileWidth
         (323, 4, 16_384),
-        (324, 4, 8),
-        (325, 4, 8),
+        (324, 4, 8 + 2 + 12 * 10 + 4),
+        (325, 4, len(rows)),
     ]
-    content = tiff_of(*((tag, kind, 1, value) for tag, kind, value in tags))
+    return tiff_of(*((tag, kind, 1, value) for tag, kind, value in tags), more=rows)
+
+
+def many_codes():
+    """A WebP with codes of its own for every 16 pixels: 900 MB of tables from 300 KB (VP8L)."""
+    groups, side = 65_536, 1024
+    one_symbol = "1000"
+    # Code lengths 0 and 8 have a code of one bit each; by it 256 symbols get eight bits.
+    order = (17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8)
+    header = "0" + low_first(8, 4) + "".join(low_first(each in {0, 8}, 3) for each in order)
+    eight_bits = header + "0" + "1" * 256
+    bits = [low_first(0x2F, 8), low_first(side - 1, 14), low_first(side - 1, 14), "0" * 4]
+    bits += ["0", "0", "1", "000"]  # no transform, no cache, codes by place: four pixels a side
+    bits += ["0", eight_bits + "0" * 24, eight_bits, one_symbol * 3]
+    bits += [low_first(group, 16) for group in range(groups)]
+    bits += [one_symbol * (5 * groups)]
+    stream = packed(bits)
+    chunk = b"VP8L" + struct.pack("<I", len(stream)) + stream
+    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk
+
+
+def low_first(value, count):
+    """Return so many bits as text, the lowest first."""
+    return format(int(value), f"0{count}b")[::-1]
+
+
+def packed(bits):
+    """Return bits, the lowest of each byte first, as an even number of bytes."""
+    text = "".join(bits)
+    text += "0" * (-len(text) % 16)
+    return int(text[::-1], 2).to_bytes(len(text) // 8, "little")
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: forged_avif(64, 8192), huge_tile, many_codes], ids=["avif", "tile", "codes"]
+)
+def test_what_a_decoder_would_make_room_for_without_a_word_is_refused(client, made):
+    content = made()
+    assert len(content) < 2 * MEBIBYTE
     with needing_less_than(16 * MEBIBYTE):
-        refused(client, content, "avatar.render_failed")
+        refused(client, content, "file.type_not_allowed")
 
 
 def tiff_of(*tags, more=b""):
@@ -270,17 +305,14 @@ def empty_runs():
         empty_runs,
     ],
 )
-def test_a_file_of_millions_of_pieces_is_given_up(client, made, monkeypatch):
-    """Each of them would keep Pillow busy from ten seconds to hours, some with 300 MB."""
-    monkeypatch.setattr(rendering, "MOST_READING_SECONDS", 0.5)
+def test_a_file_of_millions_of_pieces_is_given_up(client, made, short_renders):
+    """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
     content = made()
-    began = time.process_time()
     with needing_less_than(100 * MEBIBYTE):  # the largest files are copied some eight times
         refused(client, content, "file.type_not_allowed")
-    assert time.process_time() - began < 5
 
 
-def test_a_jpeg_of_thousands_of_scans_is_refused_at_once(client):
+def test_a_jpeg_of_thousands_of_scans_is_given_up(client, short_renders):
     """Each scan, however empty, has the decoder go over all pixels."""
     content = encoded(Image.new("L", (1024, 1024)), "JPEG", progressive=True)
     at = content.rindex(b"\xff\xda")

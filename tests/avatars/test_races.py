@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from PIL import Image
 
 from app.administration import accounts
-from app.avatars import files, rendering, service, under_way, upkeep
+from app.avatars import files, renderer, service, under_way, upkeep
 from app.avatars.errors import AvatarNotFound
 from app.users import queries
 from app.users.models import UserProfile
@@ -258,7 +258,7 @@ def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, 
 
 
 def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
-    lock, both, running, most, render = Lock(), Event(), 0, 0, rendering.render
+    lock, both, running, most, render = Lock(), Event(), 0, 0, renderer.render
 
     def watched(*arguments):
         nonlocal running, most
@@ -274,7 +274,7 @@ def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
             with lock:
                 running -= 1
 
-    monkeypatch.setattr(rendering, "render", watched)
+    monkeypatch.setattr(renderer, "render", watched)
     jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(MANY)]
     assert {answer.status for answer in at_once(jobs)} == {200}
     assert most == 2

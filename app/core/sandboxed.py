@@ -1,0 +1,72 @@
+"""The server of a sandbox: `python -m app.core.sandboxed package.module:name BYTES SECONDS`.
+
+Standard input is a socket. Each message is a JSON list of texts, the arguments of a call, and comes
+with a descriptor to write the answer to.
+"""
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+BEGUN = b"\n"  # the first byte of every answer; nothing follows where the call did not survive
+LONGEST_QUESTION = 64 * 1024
+# Short requests of the service come first.
+NICENESS = 5
+
+
+def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> None:
+    """Fork for every call until the caller is gone."""
+    os.nice(NICENESS)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that have answered
+    with socket.socket(fileno=sys.stdin.fileno()) as calls:
+        while True:
+            question, descriptors, _, _ = socket.recv_fds(calls, LONGEST_QUESTION, 1)
+            if not question:
+                return
+            if os.fork() == 0:
+                calls.close()
+                _limit(memory_bytes, cpu_seconds)
+                _answer(function, json.loads(question), descriptors[0])
+            os.close(descriptors[0])
+
+
+def _limit(memory_bytes: int, cpu_seconds: int) -> None:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        has = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (has + memory_bytes, has + memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _answer(function: Callable[..., Any], arguments: Sequence[str], descriptor: int) -> NoReturn:
+    # Libraries tell of damage in megabytes of warnings.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    os.write(descriptor, BEGUN)
+    answer: dict[str, Any]
+    try:
+        answer = {"result": function(*arguments)}
+    except MemoryError:
+        os._exit(1)
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = repr(error.__cause__ or error)
+        answer = {"error": type(error).__name__, "errno": number, "reason": reason}
+    os.write(descriptor, json.dumps(answer).encode())
+    os._exit(0)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve the function that the arguments name."""
+    function, memory_bytes, cpu_seconds = arguments
+    module, _, name = function.partition(":")
+    serve(getattr(import_module(module), name), int(memory_bytes), int(cpu_seconds))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
