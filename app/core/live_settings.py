@@ -1,7 +1,8 @@
 """Runtime settings as one process sees them: typed, in memory, never older than a second.
 
-Rows hold text. A change is announced on Redis and drops the memory of every worker at once; the
-age limit covers a message that was missed.
+Rows hold text. A change is announced on Redis and makes every worker read them at once; the age
+limit covers a message that was missed. What was read stays in force while the database cannot
+answer, whatever was announced or missed meanwhile.
 """
 
 import json
@@ -51,10 +52,20 @@ class Key(Generic[T]):
             return self.default
 
 
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """What was heard to change, or may have; each is only equal to itself."""
+
+    heard_at: float
+
+
 @dataclass(frozen=True)
 class _Snapshot:
+    """What was stored at a time, read after `change` was heard of."""
+
     texts: Mapping[str, str] = field(repr=False)
     loaded_at: float
+    change: _Change
     parsed: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -68,6 +79,7 @@ class LiveSettings:
         self._load = load
         self._clock = clock
         self._snapshot: _Snapshot | None = None
+        self._last_change = _Change(clock.monotonic())
         self._reloading = threading.Lock()
 
     def get(self, key: Key[T]) -> T:
@@ -84,16 +96,20 @@ class LiveSettings:
         """
         self._current()
 
+    def expire(self) -> None:
+        """Make the next `get` read the database; what is known stays for when it cannot answer."""
+        self._last_change = _Change(self._clock.monotonic())
+
     def forget(self) -> None:
-        """Make the next `get` read the database."""
+        """Know nothing, as after a fork: the parent may have read the database long ago."""
         self._snapshot = None
 
     def _current(self) -> _Snapshot:
         snapshot = self._snapshot
         if snapshot is not None and self._is_fresh(snapshot):
             return snapshot
-        # One reads the database anew; the others go on with what was in force a moment ago.
-        if not self._reloading.acquire(blocking=snapshot is None):
+        # One reads the database anew; the others do not wait long for it.
+        if not self._reloading.acquire(timeout=self._patience(snapshot)):
             return cast("_Snapshot", snapshot)
         try:
             snapshot = self._snapshot
@@ -104,10 +120,24 @@ class LiveSettings:
         return snapshot
 
     def _is_fresh(self, snapshot: _Snapshot) -> bool:
-        return self._clock.monotonic() - snapshot.loaded_at < MAX_AGE_SECONDS
+        age = self._clock.monotonic() - snapshot.loaded_at
+        return snapshot.change is self._last_change and age < MAX_AGE_SECONDS
+
+    def _patience(self, snapshot: _Snapshot | None) -> float:
+        """Return how many seconds to wait for who reads the database; -1 for as long as it takes.
+
+        What is merely old was in force a moment ago, and will do. After a change nobody may go on
+        with what was before, until a second tells that the database does not answer.
+        """
+        if snapshot is None:
+            return -1
+        if snapshot.change is (change := self._last_change):
+            return 0
+        return max(0.0, change.heard_at + MAX_AGE_SECONDS - self._clock.monotonic())
 
     def _reloaded(self, last: _Snapshot | None) -> _Snapshot:
-        loaded_at = self._clock.monotonic()
+        # Before the rows are read: what changes meanwhile has them read once more.
+        loaded_at, change = self._clock.monotonic(), self._last_change
         try:
             texts = self._load()
         except SQLAlchemyError:
@@ -115,10 +145,10 @@ class LiveSettings:
                 raise
             log.warning("settings could not be read; the last known ones stay in force")
             # Counted from now: the attempt itself may have taken longer than the age limit.
-            return _Snapshot(last.texts, self._clock.monotonic(), last.parsed)
+            return _Snapshot(last.texts, self._clock.monotonic(), change, last.parsed)
         if last is not None and texts == last.texts:
-            return _Snapshot(texts, loaded_at, last.parsed)
-        return _Snapshot(texts, loaded_at)
+            return _Snapshot(texts, loaded_at, change, last.parsed)
+        return _Snapshot(texts, loaded_at, change)
 
 
 def boolean(name: str, *, default: bool) -> Key[bool]:

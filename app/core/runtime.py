@@ -78,6 +78,7 @@ class Runtime:
     def start_background(self) -> None:
         """Start what a serving process runs besides answering; called once after the fork."""
         self.database.forget_inherited_connections()
+        self.settings.forget()
         self._closers.extend(start() for start in self.background)
 
     def wind_down(self) -> None:

@@ -31,7 +31,7 @@ REDACTED = "***REDACTED***"
 
 def announce(rt: Runtime) -> None:
     """Make every process read the settings anew; one that misses it does so within a second."""
-    rt.settings.forget()
+    rt.settings.expire()
     try:
         rt.redis.publish(SETTINGS_CHANNEL, "changed")
     except RedisError:
@@ -42,8 +42,8 @@ def listen(rt: Runtime) -> Callable[[], None]:
     """Follow announcements in the background; return how to stop."""
     channel = Channel(
         SETTINGS_CHANNEL,
-        on_messages=lambda _texts: rt.settings.forget(),
-        on_gap=rt.settings.forget,
+        on_messages=lambda _texts: rt.settings.expire(),
+        on_gap=rt.settings.expire,
     )
     listener = Listener(rt.redis, rt.clock, [channel])
     listener.start()

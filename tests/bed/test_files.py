@@ -33,13 +33,29 @@ def known_variables():
     return set(re.findall(r"^\| `(GATEHOUSE_\w+)`", (ROOT / "README.md").read_text(), re.M))
 
 
+def address_of(name):
+    """Return the address that a service keeps."""
+    return SERVICES[name]["networks"]["default"]["ipv4_address"]
+
+
 def test_the_example_environment_is_accepted():
     assert set(example()) <= known_variables()
     config = Config.from_env(example())
     assert not config.embedded_redis
     assert config.database_url.startswith("postgresql")
-    [network] = config.trusted_proxies
-    assert str(network) == COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"]
+
+
+def test_instances_trust_nginx_and_neither_the_gateway_nor_each_other():
+    """From the gateway's address comes what Docker relays, say over IPv6."""
+    [trusted] = Config.from_env(example()).trusted_proxies
+    assert trusted == ip_network(address_of("nginx"))
+
+
+def test_ports_are_published_where_clients_keep_their_addresses():
+    [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
+    assert ip_network(network["subnet"]).version == 4
+    hosts = [mapping.rpartition(":")[0] for mapping in SERVICES["nginx"]["ports"]]
+    assert hosts == ["0.0.0.0:80", "0.0.0.0:443"]
 
 
 def test_an_environment_without_keys_starts_nothing():
@@ -97,11 +113,11 @@ def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     text = (DEPLOY / "nginx" / "gatehouse" / "instances.conf").read_text()
     # Addresses and no names, which nginx looks up only once.
     asked = re.findall(r"^server ([\d.]+):8000 max_fails=0;", text, re.M)
-    given = [SERVICES[name]["networks"]["default"]["ipv4_address"] for name in INSTANCES]
+    given = [address_of(name) for name in INSTANCES]
     assert asked == given
     assert len(re.findall(r"^\s*server\b", text, re.M)) == len(given)
     [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
-    for address in map(ip_address, given):
+    for address in map(ip_address, [*given, address_of("nginx")]):
         assert address in ip_network(network["subnet"])
         assert address not in ip_network(network["ip_range"]), "another container may get it"
     folder = example()["GATEHOUSE_AVATAR_DIR"]

@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from contextlib import ExitStack
 from urllib.parse import unquote
 
 import pytest
@@ -19,12 +20,15 @@ from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
 from tests.support.external import add_provider, wait_for_account
 from tests.support.images import RED, headers, multipart, plain, upload
-from tests.support.live import free_port, raw
+from tests.support.live import eventually, free_port, raw
 from tests.support.smtp import HOST
 from tests.support.streams import OpenStream
 
 CURL = shutil.which("curl")
 UNAVAILABLE = 503, "internal_server_error"
+TOO_LARGE = 413, "file.too_large"
+UPLOAD = "/auth/profile/avatar/upload"
+MOST_REQUESTS = 100
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ class Upstream:
 
 @pytest.fixture
 def alone():
-    """Start an nginx before these ports of this machine."""
+    """Start an nginx before these ports of this machine, perhaps with more in its server."""
     try:
         find_nginx()
     except servers.NotStarted as reason:
@@ -66,8 +70,10 @@ def alone():
     started = []
     with servers.short_folder() as folder:
 
-        def start(*ports):
+        def start(*ports, more=""):
             proxy = Proxy(folder / "proxy", ports, folder)
+            with (proxy.folder / "nginx/gatehouse/listen-https.conf").open("a") as file:
+                file.write(more)
             proxy.start()
             started.append(proxy)
             return proxy
@@ -166,6 +172,13 @@ def test_what_one_instance_does_not_take_goes_to_the_other(bed, alone, method):
             assert client.call(method, "/auth/me", body).status in {401, 405}
 
 
+def test_an_upload_that_one_instance_does_not_take_goes_to_the_other(bed, alone, client):
+    with alone(free_port(), bed.instances[0].port).client() as elsewhere:
+        elsewhere.cookies = client.cookies
+        for _ in range(6):
+            assert upload(elsewhere, plain(RED)).ok()["applied"]
+
+
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE", "GET"])
 def test_what_no_instance_takes_is_refused_in_the_envelope(alone, method):
     with alone(free_port(), free_port()).client() as client:
@@ -218,21 +231,115 @@ def test_what_is_no_request_is_refused_like_everything_else(bed, line, status):
     raw(bed.proxy, f"{line}\r\nHost: {HOST}\r\n\r\n".encode()).fails(status, "bad_request")
 
 
+def in_chunks(body):
+    return (body[at : at + 100_000] for at in range(0, len(body), 100_000))
+
+
 def test_bodies_over_the_limit(client):
-    too_large = 413, "file.too_large"
-    client.put("/auth/password", b"x" * 1_500_000).fails(*too_large)  # by the service
-    client.put("/auth/password", b"x" * 2_500_000).fails(*too_large)  # by nginx
+    client.put("/auth/password", b" " * 2**20).fails(400, "bad_request")  # no JSON
     upload(client, plain(RED).ljust(11_000_000, b"\0")).fails(400, "file.too_large")
-    path = "/auth/profile/avatar/upload"
-    client.post(path, multipart(b"x" * 18_000_000), headers=headers()).fails(*too_large)
+    for form in (bytes, in_chunks):
+        for method in ("PUT", "POST", "DELETE"):
+            client.call(method, "/auth/password", form(b" " * (2**20 + 1))).fails(*TOO_LARGE)
+        body = form(multipart(b"x" * 18_000_000))
+        client.post(UPLOAD, body, headers=headers()).fails(*TOO_LARGE)
+
+
+@pytest.mark.parametrize("path", ["/auth/password", UPLOAD])
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
+def test_chunks_that_are_none_are_refused_like_everything_else(bed, method, path):
+    begun = head(method, path, "Transfer-Encoding: chunked")
+    raw(bed.proxy, begun + b"nonsense\r\n").fails(400, "bad_request")
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+def test_a_body_that_finds_no_room_is_refused_in_the_envelope(bed, alone, method):
+    proxy = alone(bed.instances[0].port)
+    shutil.rmtree(proxy.folder / "client_body")
+    with proxy.client() as client:
+        client.call(method, "/auth/password", b" " * 100_000).fails(*UNAVAILABLE)
+
+
+def head(method, path, *fields):
+    """Return the head of a request whose body is still to come."""
+    lines = [f"{method} /api/v1{path} HTTP/1.1", f"Host: {HOST}", *fields]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def test_a_strangers_upload_is_refused_before_it_has_arrived(bed):
+    """It would else wait in nginx for as long as a byte comes now and then."""
+    begun = head("POST", UPLOAD, "Content-Length: 17000000") + bytes(200_000)
+    raw(bed.proxy, begun).fails(401, "auth.token_missing")
+    assert list((bed.proxy.folder / "client_body").iterdir()) == []
+
+
+def test_an_upload_reaches_the_instance_as_it_comes(bed, client):
+    """Whose limits of time and number then hold for it."""
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    kind = f"Content-Type: {headers()['Content-Type']}"
+    begun = head("POST", UPLOAD, f"Cookie: {cookie}", kind, "Content-Length: 1000000")
+    staging = bed.avatars / "staging"
+    with bed.proxy.dial() as connection:
+        connection.sendall(begun + multipart(bytes(200_000)))
+        eventually(lambda: staging.exists() and any(staging.iterdir()), "the upload has begun")
+    eventually(lambda: not any(staging.iterdir()), "the upload has ended")
 
 
 def test_a_refusal_of_a_large_upload_arrives(bed):
     body = multipart(plain(RED).ljust(9 * 2**20, b"\0"))
     with bed.client() as stranger:
         for _ in range(15):
-            answer = stranger.post("/auth/profile/avatar/upload", body, headers=headers())
-            answer.fails(401, "auth.token_missing")
+            stranger.post(UPLOAD, body, headers=headers()).fails(401, "auth.token_missing")
+
+
+def crowd(proxy, stack, addresses):
+    """Begin requests from these addresses, whose bodies do not come; return once they count."""
+    for number, address in enumerate(addresses):
+        method = ("PUT", "POST")[number % 2]
+        begun = head(method, "/auth/password", f"X-Client: {address}", "Content-Length: 100")
+        stack.enter_context(proxy.dial()).sendall(begun + b"{")
+    eventually(lambda: asks(proxy, addresses[0]).status == 429, "all requests are under way")
+
+
+def asks(proxy, address, method="GET", path="/auth/me"):
+    """Return what a client of this address is answered."""
+    return raw(proxy, head(method, path, f"X-Client: {address}", "Connection: close"))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "same", "other"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
+        ("2001:db8:1:a00::{:x}", "2001:db8:1:a00:ffff::1", "2001:db8:1:a01::1"),
+        ("::ffff:192.0.2.10", "192.0.2.10", "::ffff:192.0.2.11"),
+    ],
+)
+def test_a_client_has_only_so_many_requests_under_way(bed, alone, addresses, same, other):
+    more = "set_real_ip_from 127.0.0.1; real_ip_header X-Client;"
+    proxy = alone(bed.instances[0].port, more=more)
+    with ExitStack() as stack:
+        crowd(proxy, stack, [addresses.format(n) for n in range(MOST_REQUESTS)])
+        for method, path in (("GET", "/auth/me"), ("PUT", "/auth/password"), ("POST", UPLOAD)):
+            answer = asks(proxy, same, method, path).fails(429, "rate_limited")
+            assert answer.retry_after == 2
+            assert asks(proxy, other, method, path).status == 401
+    eventually(lambda: asks(proxy, same).status == 401, "the requests have ended")
+
+
+def test_streams_are_not_counted_as_requests(bed, alone, user):
+    """Behind one address may be a whole office, and each of its pages has one."""
+    proxy = alone(bed.instances[0].port)
+    with proxy.client() as client, ExitStack() as stack:
+        client.login(user).ok()
+        streams = [stack.enter_context(OpenStream(client)).opened() for _ in range(3)]
+        crowd(proxy, stack, ["nobody"] * MOST_REQUESTS)
+        streams.append(stack.enter_context(OpenStream(client)).opened())
+        client.me().fails(429, "rate_limited")
+
+
+def test_a_stream_has_no_body(client):
+    client.post("/auth/events/storage", b"{}").fails(*TOO_LARGE)
+    client.post("/auth/events/storage").fails(405, "endpoint.not_found")
 
 
 def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
@@ -248,12 +355,19 @@ def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
         "/auth/profile/avatar/512", headers={"If-None-Match": answer.headers["ETag"]}
     )
     assert (known.status, known.body) == (304, b"")
-
     with bed.client() as stranger:
         stranger.get("/auth/profile/avatar/512").fails(401, "auth.token_missing")
     file = next(bed.avatars.rglob("512.webp"))
     inside = f"/internal/avatars/{file.relative_to(bed.avatars)}"
     assert get(bed, inside, client.cookies) == 404
+
+
+@pytest.mark.parametrize(
+    "condition", [("If-Match", '"v0"'), ("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")]
+)
+def test_a_condition_that_does_not_hold_is_refused_in_the_envelope(client, condition):
+    upload(client, plain(RED)).ok()
+    client.get("/auth/profile/avatar/512", headers=dict([condition])).fails(400, "bad_request")
 
 
 def test_a_picture_that_has_just_gone_is_not_kept_by_browsers(bed, client):

@@ -1,10 +1,14 @@
 """Runtime settings as a running process sees them (A5 of spec 01 §10; Must hold: hot, correct)."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import sqlalchemy as sa
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.core.live_settings import LiveSettings
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
@@ -13,6 +17,8 @@ from app.settings import service as settings
 from app.settings.models import SystemConfig
 from tests.support.api import ApiClient
 from tests.support.factories import configure
+
+GONE = sa.exc.OperationalError("SELECT", {}, Exception("gone"))
 
 
 @pytest.fixture
@@ -214,10 +220,135 @@ def test_the_last_known_settings_survive_a_lost_database(rt, clock, monkeypatch)
     clock.advance(seconds=10)
 
     def gone():
-        raise sa.exc.OperationalError("SELECT", {}, Exception("gone"))
+        raise GONE
 
     monkeypatch.setattr(rt.settings, "_load", gone)
     assert lifetime(rt) == 60
+
+
+def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monkeypatch, wait_for):
+    """A lost subscription may have missed a change; that is no reason to know nothing."""
+    configure(rt, branding_title="Files of Ada")
+    load, loads = rt.settings._load, []
+
+    def counting():
+        loads.append(0)
+        return load()
+
+    monkeypatch.setattr(rt.settings, "_load", counting)
+
+    def is_read_anew():
+        api.get("/public/frontend-config").ok()
+        return loads
+
+    stop = settings.listen(rt)
+    try:
+        wait_for(is_read_anew)
+
+        def gone():
+            loads.append(0)
+            raise GONE
+
+        monkeypatch.setattr(rt.settings, "_load", gone)
+        loads.clear()
+        rt.redis.client_kill_filter(_type="pubsub")
+        wait_for(is_read_anew)
+        config = api.get("/public/frontend-config").ok()
+        assert config["branding"]["title"] == "Files of Ada"
+    finally:
+        stop()
+
+
+class Rows:
+    """The database as LiveSettings sees it; `value` is stored, `loading` runs while it is read."""
+
+    def __init__(self, clock):
+        self.value = 60
+        self.loading = lambda: None
+        self.settings = LiveSettings(self._load, clock)
+
+    def _load(self):
+        texts = {"auth_access_token_ttl_secs": str(self.value)}
+        self.loading()
+        return texts
+
+    def get(self):
+        return self.settings.get(keys.ACCESS_TTL_SECONDS)
+
+
+@pytest.fixture
+def rows(clock):
+    rows = Rows(clock)
+    assert rows.get() == 60
+    return rows
+
+
+def test_a_change_that_is_announced_while_settings_are_read_is_not_lost(rows, clock):
+    def change():
+        rows.loading = lambda: None
+        rows.value = 120
+        rows.settings.expire()
+
+    rows.loading = change
+    clock.advance(seconds=1)
+    assert rows.get() == 60
+    assert rows.get() == 120
+
+
+@pytest.fixture
+def slowly(rows):
+    """Have the database answer when told to; yields how to tell it, and where to read meanwhile."""
+    begun, answers = threading.Event(), threading.Event()
+
+    def load():
+        begun.set()
+        answers.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+
+        def read_in_vain():
+            rows.loading = load
+            first = pool.submit(rows.get)
+            assert begun.wait(10)
+            return first
+
+        yield read_in_vain, answers.set, pool
+        answers.set()
+
+
+def test_after_a_change_nobody_goes_on_with_what_was_before(rows, slowly):
+    read, answer, pool = slowly
+    rows.value = 120
+    rows.settings.expire()
+    first = read()
+    second = pool.submit(rows.get)
+    with pytest.raises(TimeoutError):
+        second.result(0.1)
+    answer()
+    assert (first.result(10), second.result(10)) == (120, 120)
+
+
+def test_while_the_database_hangs_only_who_asks_it_waits(rows, slowly, clock):
+    read, answer, pool = slowly
+    rows.settings.expire()
+    first = read()
+    clock.advance(seconds=1)
+    assert [pool.submit(rows.get).result(10) for _ in range(20)] == [60] * 20
+    assert not first.done()
+    answer()
+    assert first.result(10) == 60
+
+
+def test_what_a_parent_process_read_long_ago_is_not_the_last_known(rt, monkeypatch):
+    assert lifetime(rt) == 900
+
+    def gone():
+        raise GONE
+
+    monkeypatch.setattr(rt.settings, "_load", gone)
+    rt.start_background()
+    with pytest.raises(sa.exc.OperationalError):
+        lifetime(rt)
 
 
 def test_audited_actions_can_be_switched_off(rt, api, user):
