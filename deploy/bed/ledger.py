@@ -81,10 +81,11 @@ class Ledger:
             self._deeds[tag, action] = Deed(user_id, is_certain)
 
     def complain(self, what: str) -> None:
-        """Record that an invariant is broken."""
+        """Record that an invariant is broken; the same again says nothing new."""
+        complaint = f"{self.phase}: {what}"
         with self._lock:
-            if len(self.broken) < MOST_TOLD:
-                self.broken.append(f"{self.phase}: {what}")
+            if complaint not in self.broken and len(self.broken) < MOST_TOLD:
+                self.broken.append(complaint)
 
     def compare(self, rt: Runtime) -> int:
         """Compare with the audit log; return how many deeds were compared."""
