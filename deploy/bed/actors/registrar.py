@@ -39,7 +39,8 @@ class Registrar(Actor):
                 known = name in self.made or name in self.unclear
                 self.check(known and answer.code in TAKEN, f"{name} was refused: {answer}")
             if answer.status < 500 and (attempt or self.dice.random() < 0.8):
-                return
+                break
+        self.stopped.wait(0.1)  # or an hour's accounts would fill PostgreSQL's disk
 
     def register(self, name: str) -> Answer:
         """Send the form."""
