@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 # What hangs may hang for minutes: an answer later than this is not waited for.
 PATIENCE_SECONDS = 5.0
-# A database that does not answer is asked this often.
-RETRY_SECONDS = 5.0
+# A database that does not answer is asked this often: with it all is well again within 5 s.
+RETRY_SECONDS = 1.0
 # So many questions may hang, each of them with a connection, before no other is asked.
 MOST_HANGING = 2
 

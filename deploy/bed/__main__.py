@@ -5,10 +5,11 @@ import json
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from deploy.bed.bed import Bed, describe, running
-from deploy.bed.faults import FAULTS
+from deploy.bed.faults import FAULTS, Fault
 from deploy.bed.storm import Storm
 from tests.support.servers import NotStarted
 
@@ -17,7 +18,11 @@ UNITS = {"s": 1, "m": 60, "h": 3600}
 
 def main() -> None:
     """Start the bed; keep it until Ctrl-C, or put it under load with faults."""
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    chosen = [fault for fault in FAULTS if any(word in fault.name for word in arguments.only)]
+    if not chosen:
+        parser.error(f"--only: no fault has one of these words: {' '.join(arguments.only)}")
     # A polite kill unwinds like Ctrl-C, so every server is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {} if arguments.storm else {"LOG_LEVEL": "INFO"}
@@ -25,7 +30,7 @@ def main() -> None:
         with running(**settings) as bed:
             if arguments.storm is None:
                 _stay(bed)
-            elif not _suffer(bed, arguments):
+            elif not _suffer(bed, arguments, chosen):
                 sys.exit(1)
     except NotStarted as error:
         sys.exit(f"not started: {error}")
@@ -42,8 +47,7 @@ def _stay(bed: Bed) -> None:
     signal.pause()
 
 
-def _suffer(bed: Bed, arguments: argparse.Namespace) -> bool:
-    chosen = [fault for fault in FAULTS if any(word in fault.name for word in arguments.only)]
+def _suffer(bed: Bed, arguments: argparse.Namespace, chosen: Sequence[type[Fault]]) -> bool:
     storm = Storm(bed, recovery=arguments.recovery, faults=chosen)
     report = storm.run(arguments.storm, hold=arguments.hold, rest=arguments.rest, verbose=True)
     sys.stdout.write(report.text() + "\n")

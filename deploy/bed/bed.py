@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -54,6 +55,8 @@ class Bed:
         self.database_disk = folder / "pg"
         self._settings = settings
         self._clock = folder / "clock"
+        # In monotonic seconds; None while it is wrong.
+        self.clock_is_right_since: float | None = None
         self.stack = ExitStack()
 
     def __enter__(self) -> "Bed":
@@ -109,6 +112,8 @@ class Bed:
             "TRUSTED_PROXIES": "127.0.0.1",
             "AVATAR_DIR": str(self.avatars),
             "AVATAR_ACCEL": AVATAR_PATH,
+            # An hour's mails are more than the small disk holds.
+            "MAIL_DIR": str(self.folder / "mail"),
             **self._settings,
         }
 
@@ -151,14 +156,19 @@ class Bed:
 
     def set_clock(self, seconds: float) -> None:
         """Set the clock of both instances so many seconds ahead, behind when negative."""
+        self.clock_is_right_since = None
         with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
             file.write(struct.pack("d", seconds))
+        if not seconds:
+            self.clock_is_right_since = time.monotonic()
 
-    def fill_database_disk(self) -> None:
-        """Leave PostgreSQL's disk no room beyond what it holds now."""
+    def fill_database_disk(self) -> bool:
+        """Leave PostgreSQL's disk no room beyond what it holds now.
+
+        False when more has been written meanwhile; then it is full the next time.
+        """
         disk = os.statvfs(self.database_disk)
-        # Refused when more has been written meanwhile; then it is full the next time.
-        resize(self.database_disk, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
+        return resize(self.database_disk, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 
     def empty_database_disk(self) -> None:
         """Give it its room back."""

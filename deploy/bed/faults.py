@@ -4,13 +4,18 @@ import os
 import signal
 import time
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import psycopg2
 from redis import Redis
 
+from deploy.bed.actors.careful import Careful
 from deploy.bed.bed import Bed
-from deploy.bed.ledger import DOCUMENTED
+from deploy.bed.ledger import Failure
 
+# What decisions A29 and A30 answer when something is lost; nginx uses the first.
+DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
 NOTHING: frozenset[tuple[int, str]] = frozenset()
 # Spec 04 §3: an avatar's folder that cannot be written.
 DISK_ANSWERS = DOCUMENTED | {(500, "storage.unknown")}
@@ -23,9 +28,13 @@ class Fault:
     allowed = DOCUMENTED
     # Needs disks of the bed's own, which only root can mount.
     fills_a_disk = False
+    # Somebody must be told a failure, or wait for most of it: or else it was none.
+    is_felt = False
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
+        # Whether it could be brought about.
+        self.took_hold = True
 
     def begin(self) -> None:
         """Make it so."""
@@ -35,13 +44,25 @@ class Fault:
         time.sleep(seconds)
 
     def end(self) -> None:
-        """Undo it; the service must recover by itself."""
+        """Undo it, also where it has begun only in part; the service must recover by itself."""
+
+    def explains(self, failure: Failure) -> bool:
+        """Tell whether a client may be told this because of it."""
+        return (failure.status, failure.code) in self.allowed
+
+
+class Calm(Fault):
+    """Nothing goes wrong, and nobody may be told that anything did."""
+
+    name = "calm"
+    allowed = NOTHING
 
 
 class PostgresRestarts(Fault):
     """It goes and comes back; every connection is cut."""
 
     name = "PostgreSQL restarts"
+    is_felt = True
 
     def begin(self) -> None:
         self.bed.postgres.stop()
@@ -50,10 +71,20 @@ class PostgresRestarts(Fault):
         self.bed.postgres.start()
 
 
+class PostgresCrashes(PostgresRestarts):
+    """It goes without writing anything more, and comes back with what it had written."""
+
+    name = "PostgreSQL crashes"
+
+    def begin(self) -> None:
+        self.bed.postgres.crash()
+
+
 class PostgresHangs(Fault):
     """It takes connections and answers none."""
 
     name = "PostgreSQL hangs"
+    is_felt = True
 
     def begin(self) -> None:
         self.bed.postgres.hang()
@@ -66,10 +97,15 @@ class PostgresIsFull(Fault):
     """Every connection it has is somebody else's."""
 
     name = "PostgreSQL has no connection left"
+    is_felt = True
+
+    def __init__(self, bed: Bed) -> None:
+        super().__init__(bed)
+        self._taken: list[Any] = []
 
     def begin(self) -> None:
         url = self.bed.postgres.cluster.url("postgres").replace("+psycopg2", "")
-        self._taken = [psycopg2.connect(url)]
+        self._taken.append(psycopg2.connect(url))
         self._taken[0].autocommit = True
         with suppress(psycopg2.OperationalError):
             while True:
@@ -88,7 +124,16 @@ class PostgresIsFull(Fault):
             connection.close()
 
 
-class ValkeyRestarts(Fault):
+class ValkeyFault(Fault):
+    """What needs only the database goes on; a login with a second factor is kept in Valkey."""
+
+    is_felt = True
+
+    def explains(self, failure: Failure) -> bool:
+        return super().explains(failure) and failure.actor == Careful.__name__
+
+
+class ValkeyRestarts(ValkeyFault):
     """It goes and comes back with what it kept."""
 
     name = "Valkey restarts"
@@ -100,7 +145,7 @@ class ValkeyRestarts(Fault):
         self.bed.valkey.start()
 
 
-class ValkeyHangs(Fault):
+class ValkeyHangs(ValkeyFault):
     """It takes connections and answers none."""
 
     name = "Valkey hangs"
@@ -112,7 +157,7 @@ class ValkeyHangs(Fault):
         self.bed.valkey.resume()
 
 
-class ValkeyIsFull(Fault):
+class ValkeyIsFull(ValkeyFault):
     """It takes no further connection, and those it had are cut."""
 
     name = "Valkey has no connection left"
@@ -136,8 +181,11 @@ class DiskIsFull(Fault):
     allowed = DISK_ANSWERS
     fills_a_disk = True
 
+    @property
+    def _filler(self) -> Path:
+        return self.bed.disk / "filler"
+
     def begin(self) -> None:
-        self._filler = self.bed.disk / "filler"
         self._fill()
 
     def _fill(self) -> None:
@@ -152,7 +200,7 @@ class DiskIsFull(Fault):
             self._fill()  # what a replaced avatar has left
 
     def end(self) -> None:
-        self._filler.unlink()
+        self._filler.unlink(missing_ok=True)
 
 
 class PostgresDiskIsFull(Fault):
@@ -162,13 +210,13 @@ class PostgresDiskIsFull(Fault):
     fills_a_disk = True
 
     def begin(self) -> None:
-        self.bed.fill_database_disk()
+        self.took_hold = self.bed.fill_database_disk()
 
     def hold(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.05)
-            self.bed.fill_database_disk()  # what it has cleared away
+            self.took_hold |= self.bed.fill_database_disk()  # again, what it has cleared away
 
     def end(self) -> None:
         self.bed.empty_database_disk()
@@ -220,6 +268,7 @@ class InstancesAreReplaced(Fault):
 FAULTS: tuple[type[Fault], ...] = (
     InstancesAreReplaced,
     PostgresRestarts,
+    PostgresCrashes,
     PostgresHangs,
     PostgresIsFull,
     PostgresDiskIsFull,

@@ -1,37 +1,47 @@
 """What the clients of a run were told, and whether the rows agree: nothing lost, nothing doubled.
 
 A change that was answered with success is there once. One whose answer was a 503 may be there,
-once, or not. One that was refused is not there.
+once, or not. One that was refused, or that nobody asked for, is not there. Each attempt has a tag
+of its own, its user agent, so that one that is there too often cannot make up for a lost one.
 """
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from app.audit.models import AuditEntry
+from app.audit.models import Action, AuditEntry
 from app.core.runtime import Runtime
 from tests.support.api import Answer
 
-# What decisions A29 and A30 answer when something is lost; nginx uses the first.
-DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
 MOST_TOLD = 20
+ALARM = Action.USER_REFRESH_TOKEN_REUSE_DETECTED
+# Recorded though it was refused.
+NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED,)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An answer of 500 or above: when its request began and when it came, in monotonic seconds."""
+    """An answer of 500 or above: when it came, in monotonic seconds, and to which kind of actor."""
 
-    began: float
     ended: float
     status: int
     code: str
     request: str
+    actor: str
 
     def __str__(self) -> str:
-        return f"{self.request} -> {self.status} {self.code}"
+        return f"{self.actor}: {self.request} -> {self.status} {self.code}"
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A change that was made, or that perhaps was; `user_id` is None where nobody knows it yet."""
+
+    user_id: int | None
+    is_certain: bool
 
 
 @dataclass
@@ -39,53 +49,72 @@ class Ledger:
     """Shared by all clients of a run."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    longest: float = 0.0
     phase: str = ""
-    _done: Counter[tuple[int, str]] = field(default_factory=Counter)
-    _unclear: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _failures: list[Failure] = field(default_factory=list)
+    _longest: float = 0.0
+    _deeds: dict[tuple[str, str], Deed] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, began: float, answer: Answer) -> None:
+    def note(self, began: float, actor: str, answer: Answer) -> None:
         """Count an answer."""
         now = time.monotonic()
         with self._lock:
             self.answers[f"{answer.status // 100}xx"] += 1
-            self.longest = max(self.longest, now - began)
+            self._longest = max(self._longest, now - began)
             if answer.status >= 500:
                 request = f"{answer.method} {answer.path}"
-                self.failures.append(Failure(began, now, answer.status, answer.code, request))
+                self._failures.append(Failure(now, answer.status, answer.code, request, actor))
 
-    def did(self, user_id: int, action: str, status: int) -> None:
-        """Count an attempt at something that is audited, by its answer's status."""
+    def since_last(self) -> tuple[list[Failure], float]:
+        """Return the failures since this was asked last, and the seconds of the longest answer."""
         with self._lock:
-            if status < 400:
-                self._done[user_id, action] += 1
-            elif status >= 500:
-                self._unclear[user_id, action] += 1
+            found = self._failures, self._longest
+            self._failures, self._longest = [], 0.0
+        return found
+
+    def did(
+        self, tag: str, action: Action, *, is_certain: bool, user_id: int | None = None
+    ) -> None:
+        """Note an attempt at something that is audited, if it succeeded or perhaps did."""
+        with self._lock:
+            self._deeds[tag, action] = Deed(user_id, is_certain)
 
     def complain(self, what: str) -> None:
-        """Record that an invariant is broken."""
+        """Record that an invariant is broken; the same again says nothing new."""
+        complaint = f"{self.phase}: {what}"
         with self._lock:
-            if len(self.broken) < MOST_TOLD:
-                self.broken.append(f"{self.phase}: {what}")
+            if complaint not in self.broken and len(self.broken) < MOST_TOLD:
+                self.broken.append(complaint)
 
     def compare(self, rt: Runtime) -> int:
         """Compare with the audit log; return how many deeds were compared."""
-        columns = AuditEntry.user_id, AuditEntry.action, sa.func.count()
-        statement = sa.select(*columns).group_by(AuditEntry.user_id, AuditEntry.action)
-        with rt.reading() as connection:
-            found = {(user, action): n for user, action, n in connection.execute(statement)}
-        told = self._done.keys() | self._unclear.keys()
-        actions = {action for _, action in told}
-        for user_id, action in told | {key for key in found if key[1] in actions}:
-            least = self._done[user_id, action]
-            most = least + self._unclear[user_id, action]
-            rows = found.get((user_id, action), 0)
-            if not least <= rows <= most:
-                kind = "lost" if rows < least else "doubled"
-                self.complain(
-                    f"{kind}: {rows} rows of {action} by {user_id}, answered {least} to {most}"
-                )
-        return sum(self._done.values())
+        found = _entries(rt)
+        for (tag, action), deed in self._deeds.items():
+            users = found.pop((tag, action), [])
+            what = f"{action} by {tag}"
+            if not users and deed.is_certain:
+                self.complain(f"lost: {what}")
+            elif len(users) > 1:
+                self.complain(f"doubled: {len(users)} rows of {what}")
+            elif deed.user_id is not None and users not in ([], [deed.user_id]):
+                self.complain(f"somebody else's: {what}, {users}")
+        for (tag, action), users in found.items():
+            self.complain(f"not asked for, or refused: {len(users)} rows of {action} by {tag}")
+        return sum(deed.is_certain for deed in self._deeds.values())
+
+
+def _entries(rt: Runtime) -> dict[tuple[str, str], list[int]]:
+    """Return the ids of the users in the audit log, by tag and action.
+
+    What has none (0) was the service's own or an operator's doing.
+    """
+    columns = AuditEntry.user_agent, AuditEntry.action, AuditEntry.user_id
+    statement = sa.select(*columns).where(
+        AuditEntry.user_id != 0, AuditEntry.action.not_in(NO_CHANGES)
+    )
+    found = defaultdict(list)
+    with rt.reading() as connection:
+        for tag, action, user_id in connection.execute(statement):
+            found[tag, action].append(user_id)
+    return found

@@ -6,26 +6,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench import procs
-from deploy.bed.actors import Actor, Listener, Registrar, crowd
+from deploy.bed.actors.actor import Actor
+from deploy.bed.actors.crowd import crowd
+from deploy.bed.actors.listener import Listener
+from deploy.bed.actors.registrar import Registrar
 from deploy.bed.bed import Bed
-from deploy.bed.faults import FAULTS, Fault, InstancesAreReplaced
+from deploy.bed.faults import FAULTS, Calm, Fault, InstancesAreReplaced
 from deploy.bed.ledger import Ledger
 
 # What no log may have. A full disk loses lines, so that this is a net with holes.
-UNEXPECTED = ("unexpected failure", "SIGBUS", "SIGSEGV", "Traceback")
+UNEXPECTED = (
+    "unexpected failure",
+    "SIGBUS",
+    "SIGSEGV",
+    "Traceback",
+    "WORKER TIMEOUT",
+    "are missing",  # the files of an avatar
+)
 # Memory may grow by so much between the first third of a worker's life and its end.
 GROWTH_MB, GROWTH_SHARE = 8.0, 0.10
+# A worker that lived less has hardly done everything once.
+LONG_LIFE_SECONDS = 60.0
 
 
 @dataclass
 class Outcome:
-    """One fault: when it began and ended, and when the last failure after it was told."""
+    """One fault: how long it lasted, what was told, and how soon after it all was well.
+
+    `recovery` is when the last failure was told or the last actor had its first success, in seconds
+    after the end; `longest` is how long the slowest answer took, in the calm after it included.
+    """
 
     name: str
-    began: float
     ended: float = 0.0
+    lasted: float = 0.0
     told: int = 0
     recovery: float = 0.0
+    longest: float = 0.0
 
 
 @dataclass
@@ -69,7 +86,12 @@ class Report:
 
 
 class Storm:
-    """One run: `hold` is how long a fault lasts, `rest` how long the calm after it."""
+    """One run: `hold` is how long a fault lasts, `rest` how long the calm after it.
+
+    `recovery` is within how many seconds all must be well again: no failure is told later, every
+    actor has had a success, and no answer takes longer than that and its fault together. A machine
+    that does other things, too, needs more.
+    """
 
     def __init__(
         self, bed: Bed, *, recovery: float, faults: Sequence[type[Fault]] = FAULTS
@@ -78,8 +100,11 @@ class Storm:
         self._faults = faults
         self._recovery = recovery
         self._ledger = Ledger()
+        self._actors: Sequence[Actor] = ()
         self._outcomes: list[Outcome] = []
+        self._longest = 0.0
         self._memory: dict[int, list[tuple[float, float]]] = {}
+        self._looked_at = 0.0
 
     def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
         """Run every fault in turn, round and round, until the time is over."""
@@ -87,38 +112,58 @@ class Storm:
             fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
         ]
         skipped = [fault.name for fault in self._faults if fault not in possible]
-        actors = crowd(self._bed, self._ledger)
+        # What an instance has logged before is not of this run.
+        logged = {name: len(text) for name, text in self._bed.logs()}
+        self._actors = crowd(self._bed, self._ledger, hold)
         began = time.monotonic()
-        for actor in actors:
+        for actor in self._actors:
             actor.start()
-        self._rest(rest)
-        rounds = 0
-        while True:
-            for make in possible:
-                if make is InstancesAreReplaced and rounds:
-                    continue  # their memory is looked at from now on
-                self._suffer(make(self._bed), hold, rest, verbose=verbose)
-                if time.monotonic() - began >= duration and rounds:
-                    break
-            rounds += 1
-            if time.monotonic() - began >= duration:
-                break
-        seconds = time.monotonic() - began
-        self._end(actors)
-        return self._report(seconds, actors, skipped, verbose=verbose)
+        try:
+            self._ledger.phase = "before the first fault"
+            self._calm(rest)
+            rounds = 0
+            while not rounds or time.monotonic() - began < duration:
+                self._round(possible, rounds, began + duration, hold, rest, verbose=verbose)
+                rounds += 1
+            seconds = time.monotonic() - began
+        finally:
+            self._end()
+        self._look_into_logs(logged)
+        return self._report(seconds, skipped, verbose=verbose)
+
+    def _round(
+        self,
+        possible: Sequence[type[Fault]],
+        rounds: int,
+        until: float,
+        hold: float,
+        rest: float,
+        *,
+        verbose: bool,
+    ) -> None:
+        # The memory of those who are replaced is looked at from the second round on.
+        due = [fault for fault in possible if fault is not InstancesAreReplaced or not rounds]
+        for make in due:
+            self._suffer(make(self._bed), hold, rest, verbose=verbose)
+            if time.monotonic() >= until and rounds:
+                return
+        if not due:
+            self._calm(rest)
 
     def _suffer(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
-        outcome = Outcome(fault.name, time.monotonic())
+        outcome = Outcome(fault.name)
         self._outcomes.append(outcome)
         self._ledger.phase = fault.name
-        fault.begin()
+        began = time.monotonic()
         try:
+            fault.begin()
             fault.hold(hold)
         finally:
             fault.end()
         outcome.ended = time.monotonic()
+        outcome.lasted = outcome.ended - began
         self._ledger.phase = f"after: {fault.name}"
-        self._rest(rest)
+        outcome.recovery = self._rest(rest)
         self._judge(outcome, fault)
         if verbose:
             sys.stderr.write(
@@ -126,78 +171,102 @@ class Storm:
                 f" recovered after {outcome.recovery:.1f} s\n"
             )
 
+    def _calm(self, seconds: float) -> None:
+        """Let some time pass in which nothing may fail."""
+        calm = Outcome(Calm.name, ended=time.monotonic())
+        calm.recovery = self._rest(seconds)
+        self._judge(calm, Calm(self._bed))
+
     def _judge(self, outcome: Outcome, fault: Fault) -> None:
-        """Look at the failures told since the fault began; all of them must be its own."""
+        """Look at what was told since the last time; every failure must be of this fault."""
         ledger = self._ledger
-        failures, ledger.failures = ledger.failures, []
+        failures, outcome.longest = ledger.since_last()
+        self._longest = max(self._longest, outcome.longest)
         for failure in failures:
             outcome.told += 1
-            if (failure.status, failure.code) not in fault.allowed:
-                ledger.complain(f"during: {fault.name}: {failure}")
+            if not fault.explains(failure):
+                ledger.complain(f"not explained: {failure}")
             outcome.recovery = max(outcome.recovery, failure.ended - outcome.ended)
         if outcome.recovery > self._recovery:
-            ledger.complain(f"{fault.name}: failures {outcome.recovery:.1f} s after its end")
+            ledger.complain(f"all was well only {outcome.recovery:.1f} s after its end")
+        if outcome.longest > outcome.lasted + self._recovery:
+            ledger.complain(f"an answer took {outcome.longest:.1f} s")
+        is_felt = outcome.told or outcome.longest > outcome.lasted / 2
+        if not fault.took_hold or (fault.is_felt and not is_felt):
+            ledger.complain("nobody felt anything of it")
 
-    def _rest(self, seconds: float) -> None:
-        """Let a calm pass, at the end of which requests must go well.
+    def _rest(self, seconds: float) -> float:
+        """Let a calm pass; return after how many seconds everybody had a success in it.
 
-        It lasts longer where they do not yet, and as long as recovery may take at the most.
+        It lasts longer where somebody has had none yet, and as long as recovery may take at most.
         """
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, 1.0))
+        began, passed, recovery = time.monotonic(), 0.0, 0.0
+        before = {actor: actor.progress for actor in self._actors}
+        waiting = set(self._actors)
+        while passed < seconds or (waiting and passed < self._recovery):
+            time.sleep(0.05)
+            passed = time.monotonic() - began
+            if waiting:
+                recovery = passed
+            waiting = {actor for actor in waiting if actor.progress == before[actor]}
             self._look_at_memory()
-        before, give_up_at = self._ledger.answers["2xx"], time.monotonic() + self._recovery
-        while self._ledger.answers["2xx"] == before:
-            if time.monotonic() > give_up_at:
-                self._ledger.complain("nothing went well in a calm")
-                return
-            time.sleep(0.02)
+        for actor in waiting:
+            self._ledger.complain(f"{actor.name}: nothing went well for {passed:.1f} s")
+        return recovery
 
     def _look_at_memory(self) -> None:
+        """Note what each worker takes, once a second."""
+        now = time.monotonic()
+        if now - self._looked_at < 1.0:
+            return
+        self._looked_at = now
         for instance in self._bed.instances:
             for pid in instance.workers():
                 try:
                     uss = procs.memory(pid).uss
                 except (OSError, KeyError):
                     continue  # it was killed a moment ago
-                self._memory.setdefault(pid, []).append((time.monotonic(), uss))
+                self._memory.setdefault(pid, []).append((now, uss))
 
-    def _end(self, actors: Sequence[Actor]) -> None:
-        for actor in actors:
+    def _end(self) -> None:
+        self._ledger.phase = "at the end"
+        for actor in self._actors:
             actor.stopped.set()
-        for actor in actors:
+        for actor in self._actors:
             actor.join(60)
             if actor.is_alive():
                 self._ledger.complain(f"{actor.name} still waits for an answer")
-            elif not actor.steps:
-                self._ledger.complain(f"{actor.name} did nothing")
+            elif not actor.progress:
+                self._ledger.complain(f"{actor.name}: nothing went well")
+        self._judge(Outcome(Calm.name, ended=time.monotonic()), Calm(self._bed))
 
-    def _report(
-        self, seconds: float, actors: Sequence[Actor], skipped: list[str], *, verbose: bool
-    ) -> Report:
+    def _look_into_logs(self, logged: dict[str, int]) -> None:
+        """Complain about what the logs tell beyond the lengths of `logged`."""
+        for name, text in self._bed.logs():
+            new = text[logged.get(name, 0) :]
+            for what in UNEXPECTED:
+                if what in new:
+                    where = new.index(what)
+                    self._ledger.complain(f"log of {name}: {new[where : where + 1500]}")
+
+    def _report(self, seconds: float, skipped: list[str], *, verbose: bool) -> Report:
         ledger = self._ledger
         if verbose:
-            for actor in actors:
-                sys.stderr.write(f"{actor.name}: {actor.steps} steps\n")
+            for actor in self._actors:
+                sys.stderr.write(f"{actor.name}: {actor.steps} steps, {actor.progress} successes\n")
         self._bed.rt.database.close()  # its connections were cut like all others
         deeds = ledger.compare(self._bed.rt)
-        for actor in actors:
+        for actor in self._actors:
             if isinstance(actor, Registrar):
                 actor.compare()
-        for name, text in self._bed.logs():
-            for what in UNEXPECTED:
-                if what in text:
-                    where = text.index(what)
-                    ledger.complain(f"log of {name}: {text[where : where + 1500]}")
         return Report(
             seconds=seconds,
             answers=dict(ledger.answers),
             faults=self._outcomes,
             broken=ledger.broken,
             deeds=deeds,
-            events=sum(actor.events for actor in actors if isinstance(actor, Listener)),
-            longest=ledger.longest,
+            events=sum(actor.events for actor in self._actors if isinstance(actor, Listener)),
+            longest=self._longest,
             memory=self._growth(seconds),
             skipped=skipped,
         )
@@ -207,7 +276,7 @@ class Storm:
         found = []
         for samples in self._memory.values():
             lived = samples[-1][0] - samples[0][0]
-            if lived < 0.6 * seconds:
+            if lived < max(0.6 * seconds, LONG_LIFE_SECONDS):
                 continue
             third = len(samples) // 3
             early = max(uss for _, uss in samples[: max(1, third)])

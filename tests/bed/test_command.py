@@ -63,3 +63,10 @@ def test_a_storm_that_breaks_something_ends_with_status_1(
     disks = ["PostgreSQL's disk is full", "the disk is full"]
     assert asked == [(5.0, disks), (180.0, 6.0, 6.0)]
     assert (f"BROKEN: {broken[0]}" if broken else "no invariant broken") in capsys.readouterr().out
+
+
+def test_a_word_that_names_no_fault_is_refused(call, capsys):
+    with pytest.raises(SystemExit) as ended:
+        call(None, "--storm", "3m", "--only", "nosuchword")
+    assert ended.value.code == 2
+    assert "no fault has one of these words: nosuchword" in capsys.readouterr().err

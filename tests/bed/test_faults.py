@@ -5,6 +5,7 @@ The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/
 
 import pytest
 
+from deploy.bed.faults import FAULTS
 from deploy.bed.storm import Storm
 from tests.support.live import eventually
 
@@ -18,6 +19,8 @@ def test_no_write_is_lost_or_doubled_and_all_recovers_by_itself(bed):
     assert report.broken == [], report.text()
     assert report.answers["2xx"] > 200, report.text()
     assert report.deeds > 50, report.text()
+    assert report.events > 50, report.text()
+    assert len(report.faults) + len(report.skipped) == len(FAULTS)
 
 
 def test_a_hanging_postgres_is_found_out_and_refuses_nobody_for_long(bed, user):

@@ -1,125 +1,120 @@
-"""What a run of the bed would tell of a service that breaks its promises."""
+"""What a run of the bed would tell of rows that are not as its clients were answered."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
-from werkzeug.datastructures import Headers
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
-from deploy.bed.actors import Registrar
-from deploy.bed.faults import ClockIsSetBack, PostgresRestarts
-from deploy.bed.ledger import Ledger
-from deploy.bed.storm import Outcome, Storm
-from tests.support.api import Answer
-from tests.support.factories import make_user
+from app.contact_verification.models import ContactToken
+from app.core.client import Client
+from app.mail.models import OutboxMail
+from deploy.bed.actors.registrar import Registrar
+from deploy.bed.ledger import ALARM, Ledger
+from tests.support.api import ApiClient
+from tests.support.factories import configure, make_user
 
 pytestmark = pytest.mark.postgres
 
 LOGIN = Action.USER_LOGIN
 
 
-def write(rt, times, user_id=1):
+def write(rt, *tags, user_id=1, action=LOGIN):
     with rt.transaction() as session:
-        for _ in range(times):
-            audit.record(rt, session, LOGIN, EntityType.USER, user_id=user_id)
+        for tag in tags:
+            client = Client(user_agent=tag)
+            audit.record(rt, session, action, EntityType.USER, client=client, user_id=user_id)
 
 
-def told(*statuses, user_id=1):
+def told(**certain):
+    """Return a ledger that has been told of an attempt by each tag."""
     ledger = Ledger(phase="phase")
-    for status in statuses:
-        ledger.did(user_id, LOGIN.value, status)
+    for tag, is_certain in certain.items():
+        ledger.did(tag, LOGIN, is_certain=is_certain, user_id=1)
     return ledger
 
 
+def complaints(ledger, rt):
+    ledger.compare(rt)
+    return [what.split(":")[1].strip() for what in ledger.broken]
+
+
 @pytest.mark.parametrize(
-    ("statuses", "rows", "kind"),
+    ("attempts", "rows", "kinds"),
     [
-        ([200, 200], 2, None),
-        ([200, 200], 1, "lost"),
-        ([200], 2, "doubled"),
-        ([200, 401], 1, None),
-        ([200, 401], 2, "doubled"),
-        ([503], 0, None),
-        ([503], 1, None),
-        ([503], 2, "doubled"),
-        ([200, 503], 0, "lost"),
+        ({"a": True, "b": True}, "ab", []),
+        ({"a": True, "b": True}, "a", ["lost"]),
+        ({"a": True}, "aa", ["doubled"]),
+        ({"a": True}, "ab", ["not asked for, or refused"]),
+        ({"a": False}, "", []),
+        ({"a": False}, "a", []),
+        ({"a": False}, "aa", ["doubled"]),
+        # One kind of fault does not make up for the other.
+        ({"a": True, "b": False}, "b", ["lost"]),
+        ({"a": True, "b": False}, "aa", ["doubled"]),
     ],
 )
-def test_rows_are_compared_with_answers(rt, statuses, rows, kind):
-    write(rt, rows)
-    ledger = told(*statuses)
-    ledger.compare(rt)
-    assert [what.split(":")[1].strip() for what in ledger.broken] == ([kind] if kind else [])
+def test_rows_are_compared_with_answers(rt, attempts, rows, kinds):
+    write(rt, *rows)
+    assert complaints(told(**attempts), rt) == kinds
 
 
-def test_a_change_that_nobody_asked_for_is_found(rt):
-    write(rt, 1)
-    write(rt, 1, user_id=2)
-    ledger = told(200)
+def test_a_change_for_somebody_else_is_found(rt):
+    write(rt, "a", user_id=2)
+    ledger = told(a=True)
     assert ledger.compare(rt) == 1
-    assert "doubled" in ledger.broken[0]
+    assert "somebody else's" in ledger.broken[0]
 
 
-def test_accounts_are_compared_with_answers(rt):
-    bed = SimpleNamespace(rt=rt, client=lambda: None)
-    registrar = Registrar(bed, Ledger(), 1)
-    make_user(rt, username="new1x1")
-    registrar.made = {"new1x1"}
-    registrar.compare()
-    assert registrar.ledger.broken == []
-    make_user(rt, username="new1x2")
-    registrar.made = {"new1x1", "new1x3"}
-    registrar.compare()
-    assert len(registrar.ledger.broken) == 2  # one was lost, one is nobody's
+def test_an_alarm_is_found_though_nobody_attempted_anything_like_it(rt):
+    write(rt, "a", action=ALARM)
+    assert complaints(Ledger(), rt) == ["not asked for, or refused"]
+
+
+def test_what_is_no_change_of_a_client_is_left_alone(rt):
+    write(rt, "a", action=Action.USER_MFA_CHALLENGE_FAILED)
+    write(rt, None, user_id=0, action=Action.SERVER_START)
+    assert complaints(Ledger(), rt) == []
 
 
 @pytest.fixture
-def storm():
-    return Storm(SimpleNamespace(), recovery=5.0)
+def registrar(rt, app):
+    """A registrar whose accounts wait for their activation."""
+    make_user(rt, role="admin")
+    configure(rt, auth_register_activation_enabled="true")
+    registrar = Registrar(SimpleNamespace(rt=rt, client=lambda: ApiClient(app)), Ledger(), 1)
+    registrar.step()
+    assert registrar.made == {"new1x0"}
+    return registrar
 
 
-def judged(storm, fault, *, status, code, late=0.0):
-    ended = time.monotonic() - late
-    storm._ledger.note(
-        ended, Answer("GET", "/", status, Headers(), f'{{"code": "{code}"}}'.encode())
-    )
-    storm._judge(Outcome(fault.name, ended, ended), fault(None))
-    return storm._ledger.broken
+def compared(registrar):
+    registrar.compare()
+    return registrar.ledger.broken
 
 
-def test_a_failure_that_the_fault_explains_is_told_and_no_fault(storm):
-    assert judged(storm, PostgresRestarts, status=503, code="database.error") == []
+def test_accounts_are_compared_with_answers(rt, registrar):
+    assert compared(registrar) == []
+    registrar.made = {"new1x7"}
+    [lost, extra] = compared(registrar)
+    assert "lost: {'new1x7'}" in lost
+    assert "not answered" in extra
 
 
-@pytest.mark.parametrize(
-    ("fault", "status", "code"),
-    [
-        (PostgresRestarts, 500, "internal_server_error"),
-        (PostgresRestarts, 502, "database.error"),
-        (ClockIsSetBack, 503, "database.error"),
-    ],
-)
-def test_any_other_is_one(storm, fault, status, code):
-    assert len(judged(storm, fault, status=status, code=code)) == 1
+def test_an_account_whose_answer_was_unclear_may_be_there(registrar):
+    registrar.made, registrar.unclear = set(), {"new1x0", "new1x7"}
+    assert compared(registrar) == []
 
 
-def test_so_is_one_that_comes_too_late(storm):
-    [what] = judged(storm, PostgresRestarts, status=503, code="database.error", late=6.0)
-    assert "after its end" in what
+@pytest.mark.parametrize("what", [OutboxMail, ContactToken])
+def test_a_registration_that_lost_a_part_is_found(rt, registrar, what):
+    with rt.transaction() as session:
+        session.query(what).delete()
+    [lost] = compared(registrar)
+    assert "of new1x0: (1, " in lost
 
 
-def test_a_service_that_does_not_come_back_is_found(storm):
-    storm._recovery = 0.1
-    storm._ledger.answers["5xx"] += 1
-    storm._bed.instances = []
-    storm._rest(0.0)
-    assert storm._ledger.broken == [": nothing went well in a calm"]
-
-
-def test_a_worker_that_grows_is_found(storm):
-    storm._memory = {1: [(t, 40.0 + t) for t in range(60)], 2: [(t, 40.0) for t in range(60)]}
-    assert len(storm._growth(60.0)) == 2
-    [what] = storm._ledger.broken
-    assert "memory grew" in what
+def test_a_registration_that_is_recorded_twice_is_found(rt, registrar):
+    write(rt, "another", user_id=2, action=Action.USER_REGISTER)
+    [doubled] = compared(registrar)
+    assert "of new1x0: (2, 1, 1)" in doubled

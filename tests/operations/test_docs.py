@@ -7,6 +7,7 @@ import pytest
 
 from app.core.db import Base
 from app.core.error_codes import ErrorCode
+from app.events.messages import Kind
 from app.settings import keys
 from tests.support import servers
 
@@ -31,7 +32,9 @@ METRIC = re.compile(r"(?:http|db|auth|avatar|process|mail|mails|storage|dependen
 SETTING = re.compile(
     r"\bconfig (?:set|get|unset) ([a-z_]+)|`((?:auth|mail|public|branding)_[a-z_]+)`"
 )
-CODE_OF_ERROR = re.compile(r"(?:auth|external_auth|avatar|mail|rate_limited|bad)(?:\.[a-z_]+)")
+AREAS = {code.value.partition(".")[0] for code in ErrorCode if "." in code.value}
+# Kinds of events look the same.
+CODE_OF_ERROR = re.compile(rf"(?:{'|'.join(sorted(AREAS))})\.[a-z_0-9]+")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_settings_exist(metrics, page):
 
 
 def test_error_codes_are_those_of_the_catalogue(page):
-    known = {code.value for code in ErrorCode}
+    known = {code.value for code in ErrorCode} | {kind.value for kind in Kind}
     for word in words(page):
         if CODE_OF_ERROR.fullmatch(word):
             assert word in known, word

@@ -1,5 +1,6 @@
 """The embedded Valkey."""
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,8 @@ def test_it_dies_with_its_parent(folder, eventually):
         "p = valkey.start(d, d / 's', persist=False); valkey.wait_until_ready(p, d / 's');"
         "os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", program, str(folder)], check=False)
+    parent = subprocess.run([sys.executable, "-c", program, str(folder)], check=False)
+    assert parent.returncode == -signal.SIGKILL  # after the server was ready
     eventually(lambda: not valkey.answers(folder / "s"), "the server's end")
 
 

@@ -1,7 +1,7 @@
 """What a user has at hand as second factors: an authenticator app, and a sheet of codes."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyotp
@@ -21,7 +21,10 @@ class Authenticator:
 
     def code(self, steps: int = 0) -> str:
         """Return the code of now, or of so many steps of 30 s from now."""
-        moment = self.clock.now() + timedelta(seconds=steps * STEP_SECONDS)
+        return self.at(self.clock.now() + timedelta(seconds=steps * STEP_SECONDS))
+
+    def at(self, moment: datetime) -> str:
+        """Return the code of a moment."""
         return pyotp.TOTP(self.secret).at(moment)
 
     def wrong_code(self) -> str:

@@ -1,0 +1,167 @@
+"""What all clients have in common: a connection of their own, and a name for every request."""
+
+import http.client
+import json
+import random
+import threading
+import time
+import traceback
+from typing import Any
+
+from werkzeug.datastructures import Headers
+
+from app.audit.models import Action
+from deploy.bed.bed import Bed
+from deploy.bed.ledger import Ledger
+from tests.support.api import Answer
+from tests.support.factories import KnownUser
+
+PACE_SECONDS = 0.02
+# nginx hangs up on a connection that was idle for 75 s, as every client must expect.
+IDLE_SECONDS = 30.0
+EXPIRED = "auth.token_expired"
+WRONG_PASSWORD = "auth.credentials_failed"
+
+
+class Actor(threading.Thread):
+    """One client with one connection through the proxy; `step` is what it does again and again."""
+
+    def __init__(self, bed: Bed, ledger: Ledger, name: str) -> None:
+        super().__init__(daemon=True, name=name)
+        self.bed, self.ledger = bed, ledger
+        self.stopped = threading.Event()
+        self.dice = random.Random(name)
+        self.client = bed.client()
+        self.steps = self.successes = 0
+        self._tags = 0
+        self._used_at = time.monotonic()
+
+    def run(self) -> None:
+        """Act until stopped; whatever goes wrong is a broken invariant."""
+        while not self.stopped.wait(PACE_SECONDS):
+            try:
+                self.step()
+                self.steps += 1
+            except Exception as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                self.ledger.complain(
+                    f"{self.name}: {type(error).__name__} {str(error)[:300]}"
+                    f" ({where.name}:{where.lineno})"
+                )
+                self.client.close()
+                self.stopped.wait(0.5)
+        self.close()
+
+    def step(self) -> None:
+        """Do one thing."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.client.close()
+
+    @property
+    def progress(self) -> int:
+        """A number that grows whenever something went well."""
+        return self.successes
+
+    def new_tag(self) -> str:
+        """Return a user agent that nobody else sends: by it the audit log tells attempts apart."""
+        self._tags += 1
+        return f"{self.name} {self._tags}"
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        tag: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        """Send a request; its answer, whose form is checked, goes to the ledger."""
+        sent = {"User-Agent": tag or self.new_tag(), **(headers or {})}
+        began = time.monotonic()
+        answer = self._answer(method, path, body, sent)
+        self.ledger.note(began, type(self).__name__, answer)
+        self.successes += answer.status < 400
+        return answer
+
+    def _answer(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
+        was_idle = time.monotonic() - self._used_at > IDLE_SECONDS
+        try:
+            return self.client.call(method, path, body, headers=headers)
+        except http.client.IncompleteRead:
+            self.client.close()
+            return _no_answer(method, path, "cut off")
+        except (http.client.BadStatusLine, ConnectionError):
+            self.client.close()
+            if not was_idle:
+                return _no_answer(method, path, "hung up")
+            return self.client.call(method, path, body, headers=headers)
+        finally:
+            self._used_at = time.monotonic()
+
+    def check(self, holds: bool, what: str) -> None:
+        """Complain about what does not hold."""
+        if not holds:
+            self.ledger.complain(f"{self.name}: {what}")
+
+
+class Holder(Actor):
+    """A client with an account, to which nobody else signs in."""
+
+    def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
+        super().__init__(bed, ledger, f"{type(self).__name__.lower()} {user.username}")
+        self.user = user
+        # What the password may be: more than one after an answer that told nothing.
+        self.passwords = {user.password}
+        self.is_in = False
+
+    def change(
+        self,
+        action: Action,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        tag: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        """Send a request that is audited, once if it succeeds."""
+        tag = tag or self.new_tag()
+        answer = self.call(method, path, body, tag=tag, headers=headers)
+        if answer.status < 400 or answer.status >= 500:
+            self.did(tag, action, is_certain=answer.status < 400)
+        return answer
+
+    def did(self, tag: str, action: Action, *, is_certain: bool) -> None:
+        """Tell the ledger of something that was done to the account, or perhaps was."""
+        self.ledger.did(tag, action, user_id=self.user.id, is_certain=is_certain)
+
+    def sign_in(self, tag: str | None = None) -> Answer:
+        """Sign in with whatever the password is now; return the last answer."""
+        # Twice: a change without an answer may be made between two tries.
+        for password in 2 * sorted(self.passwords):
+            body = {"identifier": self.user.username, "password": password}
+            answer = self.change(Action.USER_LOGIN, "POST", "/auth/login", body, tag=tag)
+            if answer.status == 200:
+                self.passwords = {password}
+                self.is_in = True
+            if answer.code != WRONG_PASSWORD:
+                break
+        else:
+            self.check(holds=False, what=f"none of {len(self.passwords)} passwords is right")
+            return answer
+        self.check(answer.status == 200 or answer.status >= 500, f"may not sign in: {answer}")
+        return answer
+
+    def forget(self) -> None:
+        """Leave, without knowing whether the session has ended."""
+        self.is_in = False
+        self.client.cookies = {}
+
+
+def _no_answer(method: str, path: str, code: str) -> Answer:
+    """Return what stands for an answer that did not come, of which a client knows as little."""
+    return Answer(method, path, 599, Headers(), json.dumps({"code": code}).encode())

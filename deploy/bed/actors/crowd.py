@@ -1,0 +1,34 @@
+"""Who takes part in a run."""
+
+from deploy.bed.actors.actor import Actor
+from deploy.bed.actors.careful import Careful
+from deploy.bed.actors.listener import Listener
+from deploy.bed.actors.member import Member
+from deploy.bed.actors.painter import Painter
+from deploy.bed.actors.publisher import Publisher
+from deploy.bed.actors.registrar import Registrar
+from deploy.bed.bed import Bed
+from deploy.bed.ledger import Ledger
+from tests.support.challenge import give_totp
+from tests.support.factories import configure, make_user
+
+# After a fault a busy machine takes its time until every stream has told of what it missed.
+LATE_SECONDS = 15.0
+
+
+def crowd(bed: Bed, ledger: Ledger, hold: float) -> list[Actor]:
+    """Return the actors of a run, with accounts of their own; no fault lasts longer than `hold`."""
+    rt = bed.rt
+    make_user(rt, username="root", role="admin")
+    # So that a registration writes a token and a mail as well.
+    configure(rt, auth_register_activation_enabled="true")
+    careful, publisher = make_user(rt), Publisher(bed, ledger)
+    patience = hold + LATE_SECONDS
+    return [
+        *(Member(bed, ledger, make_user(rt)) for _ in range(4)),
+        Careful(bed, ledger, careful, give_totp(rt, careful)),
+        Registrar(bed, ledger, 1),
+        Painter(bed, ledger, make_user(rt)),
+        publisher,
+        *(Listener(bed, ledger, make_user(rt), publisher, patience) for _ in range(2)),
+    ]
