@@ -3,15 +3,18 @@
 import math
 import os
 import stat
+from pathlib import Path
 
 from app.administration.findings import Finding, fail, ok, warn
-from app.avatars import rendering, staging
+from app.avatars import renderer, rendering, staging
+from app.avatars.errors import RenderFailed
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
 LONGEST_HASH_SECONDS = 1.0
 # A machine that is busy for a moment is not slow.
 TRIES = 3
+ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 
 
 def configuration(rt: Runtime) -> Finding:
@@ -49,11 +52,22 @@ def avatars(rt: Runtime) -> Finding:
     if missing := rendering.missing_formats():
         return fail(f"This Pillow lacks {', '.join(missing)}. Install it from its wheel.")
     try:
-        staging.claim(folder, 0).clear()
+        _draw(folder)
     except OSError as error:
         mend = "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
         return fail(f"{folder} cannot be written or locked ({error.strerror}). {mend}")
-    return ok(f"In {folder}.")
+    except RenderFailed:
+        return fail("No picture can be drawn. The log tells why.")
+    return ok(f"In {folder}; pictures can be drawn.")
+
+
+def _draw(folder: Path) -> None:
+    place = staging.claim(folder, 0)
+    try:
+        place.write(ONE_PIXEL)
+        renderer.render(place)
+    finally:
+        place.clear()
 
 
 def password_hash(rt: Runtime) -> Finding:
