@@ -5,7 +5,7 @@ import io
 import statistics
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
 from time import perf_counter, process_time
 
 from PIL import Image
@@ -113,10 +113,9 @@ class Uploading:
             self._failures.append(error)
             self._stop.set()
 
-    def wait_for(self, number: int) -> None:
-        """Return after so many uploads, or when one failed."""
-        while self.done < number and not self._stop.wait(0.05):
-            pass
+    def goes_on(self, *, until: int) -> bool:
+        """Wait a moment; tell whether there are fewer uploads yet, and none failed."""
+        return not self._stop.wait(0.005) and self.done < until
 
     def __enter__(self) -> "Uploading":
         for thread in self._threads:
@@ -154,26 +153,28 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         accounts.fill(service, accounts.ORDINARY)
         for _ in range(UPLOADERS_FOR_MEMORY):
             service.api.login(username(1))  # what every first request loads is loaded
-        before = {pid: _status(pid, "VmRSS") for pid in service.workers()}
-        for pid in before:
-            Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew (proc(5))
+        before = {pid: _memory_of(pid) for pid in service.workers()}
+        peaks = dict.fromkeys(before, 0.0)
         with Uploading(service, UPLOADERS_FOR_MEMORY) as uploading:
-            uploading.wait_for(lab.options.count(UPLOADS_FOR_MEMORY))
-        peaks = [_status(pid, "VmHWM") - rss for pid, rss in before.items()]
-        kept = [_status(pid, "VmRSS") - rss for pid, rss in before.items()]
+            while uploading.goes_on(until=lab.options.count(UPLOADS_FOR_MEMORY)):
+                for pid, idle in before.items():
+                    peaks[pid] = max(peaks[pid], _memory_of(pid) - idle)
+        kept = [_memory_of(pid) - idle for pid, idle in before.items()]
     figures = [
-        scenario.figure("peak of two renders", max(peaks), "MB"),
+        scenario.figure("peak of two renders", max(peaks.values()), "MB"),
         scenario.figure("kept afterwards", max(kept), "MB"),
     ]
     yield Row(scenario.name, database, UPLOADERS_FOR_MEMORY, [], figures)
 
 
-def _status(pid: int, name: str) -> float:
-    """Return a figure of /proc/PID/status in MB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) / 1024
-    raise Unexpected(f"no {name}")
+def _memory_of(worker: int) -> float:
+    """Return the memory of a worker and of the processes that render for it, in MB."""
+    total = 0.0
+    for pid in procs.sample().tree(worker):
+        # One that has just ended needs none.
+        with suppress(FileNotFoundError, ProcessLookupError, KeyError):
+            total += procs.memory(pid).pss
+    return total
 
 
 def _get_job(lab: Lab, service: Service, clients: int) -> Job:

@@ -7,8 +7,10 @@ import sqlalchemy as sa
 from redis import Redis
 
 from app.administration import machine_checks
+from app.avatars import renderer
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
+from app.core.sandbox import Sandbox
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
@@ -126,6 +128,21 @@ def test_open_folder_is_a_warning_and_open_keys_are_a_failure(line, rt):
     rt.config.instance.chmod(0o700)
     (rt.config.instance / "keys.json").chmod(0o640)
     assert "chmod 600" in finds(line, "keys", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_avatars_that_cannot_be_kept_are_a_failure(line, rt):
+    rt.config.avatar_dir.parent.mkdir(parents=True, exist_ok=True)
+    rt.config.avatar_dir.write_text("no folder")
+    assert "GATEHOUSE_AVATAR_DIR" in finds(line, "avatars", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_avatars_that_cannot_be_drawn_are_a_failure(line, rt, monkeypatch):
+    nowhere = Sandbox("app.avatars.rendering:nothing", renderer.LIMITS, renderer.REFUSALS)
+    monkeypatch.setattr(renderer, "_sandbox", nowhere)
+    assert "No picture can be drawn" in finds(line, "avatars", "fail")
+    assert not list((rt.config.avatar_dir / "staging").iterdir())
 
 
 @pytest.mark.usefixtures("healthy")

@@ -8,6 +8,8 @@ import zlib
 import pytest
 from PIL import Image
 
+from app.avatars import renderer
+from app.core.sandbox import Sandbox
 from tests.support.images import (
     BLUE,
     RED,
@@ -327,6 +329,12 @@ def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
         bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
         with needing_less_than(32 * MEBIBYTE):
             refused(client, bomb, "file.type_not_allowed")
+
+
+def test_a_failure_to_render_is_the_services_own(client, monkeypatch):
+    nowhere = Sandbox("app.avatars.rendering:nothing", renderer.LIMITS, renderer.REFUSALS)
+    monkeypatch.setattr(renderer, "_sandbox", nowhere)
+    upload(client, plain()).fails(500, "avatar.render_failed")
 
 
 def test_the_pictures_of_this_module_are_what_they_say():
