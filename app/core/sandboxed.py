@@ -72,6 +72,7 @@ def _answer(function: Callable[..., Any], arguments: Sequence[str], descriptor: 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve the function that the arguments name."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # whatever a parent might have left open
     function, memory_bytes, cpu_seconds = arguments
     module, _, name = function.partition(":")
     serve(getattr(import_module(module), name), int(memory_bytes), int(cpu_seconds))
