@@ -32,11 +32,13 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
 from app.core import engines, waits
+from app.core.checkpoints import MOST_PAGES, Checkpoints
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
+from app.core.native_pool import NativePool
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
 from app.core.tokens import random_fraction
 
@@ -118,10 +120,11 @@ class Database:
         for engine in (self.engine, self.reader, self._apart):
             engines.note_waits(engine)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
+        self._checkpoints: Checkpoints | None = None
         if self.is_sqlite:
-            self._write_turn = _WriteTurn()
+            self._write_turn = _WriteTurn(self._note_commit)
             for engine in (self.engine, self.reader, self._apart, self._direct):
-                event.listen(engine, "connect", engines.prepare_sqlite)
+                event.listen(engine, "connect", self._prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
         else:
             for engine in (self.engine, self.reader, self._apart):
@@ -250,12 +253,32 @@ class Database:
         self._apart.dispose()
         self._drivers.close()
 
+    def checkpoint_beside(self, disk: NativePool) -> Callable[[], None]:
+        """Keep SQLite's checkpoints out of the commits of connections made from now on.
+
+        Return how to end that.
+        """
+        if not self.is_sqlite:
+            return lambda: None
+        file = self.engine.url.database
+        self._checkpoints = Checkpoints(str(file), disk)
+        self._checkpoints.start()
+        return self._checkpoints.stop
+
     def forget_inherited_connections(self) -> None:
         """Drop, after a fork, connections that belong to the parent process."""
         self.engine.dispose(close=False)
         self.reader.dispose(close=False)
         self._apart.dispose(close=False)
         self._drivers.forget()
+
+    def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
+        beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
+        engines.prepare_sqlite(connection, *beside)
+
+    def _note_commit(self) -> None:
+        if self._checkpoints:
+            self._checkpoints.count_commit()
 
     def _begin_sqlite(self, connection: Connection) -> None:
         """Take the write lock at once, waiting cooperatively while another process has it.
@@ -293,8 +316,9 @@ class Database:
 class _WriteTurn:
     """The lock of the one writer that SQLite has at a time in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, wrote: Callable[[], None]) -> None:
         self._lock = threading.Lock()
+        self._wrote = wrote
 
     def __enter__(self) -> None:
         began = perf_counter()
@@ -303,6 +327,7 @@ class _WriteTurn:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+        self._wrote()
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:

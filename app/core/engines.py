@@ -84,7 +84,7 @@ def refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) ->
     record.info["served"] = True
 
 
-def prepare_sqlite(connection: Any, _record: Any) -> None:
+def prepare_sqlite(connection: Any, *pragmas: str) -> None:
     """Set up one SQLite connection; transactions are begun by `Database` alone."""
     connection.isolation_level = None
     for pragma in (
@@ -92,5 +92,6 @@ def prepare_sqlite(connection: Any, _record: Any) -> None:
         "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
         "foreign_keys=ON",
         f"busy_timeout={SQLITE_BUSY_WAIT_MS}",
+        *pragmas,
     ):
         connection.execute(f"PRAGMA {pragma}")

@@ -78,6 +78,7 @@ class Runtime:
     def start_background(self) -> None:
         """Start what a serving process runs besides answering; called once after the fork."""
         self.database.forget_inherited_connections()
+        self._closers.append(self.database.checkpoint_beside(self.disk))
         self.settings.forget()
         self._closers.extend(start() for start in self.background)
 
