@@ -5,51 +5,22 @@ limit covers a message that was missed. What was read stays in force while the d
 answer, whatever was announced or missed meanwhile.
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
+from app.core.setting_kinds import Key
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 MAX_AGE_SECONDS = 1.0
-TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
-FALSE_WORDS = frozenset({"false", "0", "no", "off"})
-
-ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
-
-
-@dataclass(frozen=True)
-class Key(Generic[T]):
-    """One setting. `parse` reads stored text, `render` checks a new value and makes the text.
-
-    Both raise ValueError; unreadable stored text counts as not set (spec 01 §10).
-    """
-
-    name: str
-    default: T
-    value_type: ValueType
-    parse: Callable[[str], T]
-    render: Callable[[object], str]
-    is_sensitive: bool = False
-    options: tuple[str, ...] = ()
-
-    def value_of(self, stored: str | None) -> T:
-        """Return the value in force, given the stored text; None when there is none."""
-        if stored is None:
-            return self.default
-        try:
-            return self.parse(stored)
-        except ValueError:
-            return self.default
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,139 +120,3 @@ class LiveSettings:
         if last is not None and texts == last.texts:
             return _Snapshot(texts, loaded_at, change, last.parsed)
         return _Snapshot(texts, loaded_at, change)
-
-
-def boolean(name: str, *, default: bool) -> Key[bool]:
-    """Return a switch; only `auth_` keys take other words than true and false (spec 04 §6.2)."""
-    takes_words = name.startswith("auth_")
-
-    def parse(text: str) -> bool:
-        word = text.strip().lower()
-        if word in TRUE_WORDS or word in FALSE_WORDS:
-            return word in TRUE_WORDS
-        raise ValueError("must be true or false")
-
-    def render(value: object) -> str:
-        text = _as_text(value)
-        if not takes_words and text not in {"true", "false"}:
-            raise ValueError("must be true or false")
-        return "true" if parse(text) else "false"
-
-    return Key(name, default, "boolean", parse, render)
-
-
-def number(name: str, default: int, *, least: int = 1, most: int = 2**53) -> Key[int]:
-    """Return a whole number within bounds; a stored value outside them is ignored."""
-
-    def parse(text: str) -> int:
-        digits = text.strip().removeprefix("-")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-            raise ValueError("must be a whole number")
-        if not least <= (value := int(text)) <= most:
-            raise ValueError(f"must be from {least} to {most}")
-        return value
-
-    return Key(name, default, "number", parse, lambda value: str(parse(_as_text(value))))
-
-
-def text(
-    name: str,
-    default: str = "",
-    *,
-    longest: int = 2048,
-    multiline: bool = False,
-    is_sensitive: bool = False,
-    check: Callable[[str], str] = str,
-) -> Key[str]:
-    """Return a text; `check` returns its normal form or raises ValueError."""
-
-    def render(value: object) -> str:
-        if not isinstance(value, str):
-            raise ValueError("must be a text")  # noqa: TRY004 - a bad value, not a bug
-        value = value if multiline or is_sensitive else value.strip()
-        if len(value) > longest:
-            raise ValueError(f"must be at most {longest} characters long")
-        if any(not c.isprintable() and not (multiline and c in "\r\n\t") for c in value):
-            raise ValueError("must not contain control characters")
-        return check(value)
-
-    kind: ValueType = "multiline" if multiline else "string"
-    return Key(name, default, kind, str, render, is_sensitive=is_sensitive)
-
-
-def choice(
-    name: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
-) -> Key[str]:
-    """Return one of a few words; with `is_switch` the other words for true and false, too."""
-
-    def parse(text: str) -> str:
-        word = text.strip().lower()
-        if is_switch and word in TRUE_WORDS | FALSE_WORDS:
-            word = "true" if word in TRUE_WORDS else "false"
-        if word not in options:
-            raise ValueError(f"must be one of {', '.join(options)}")
-        return word
-
-    def render(value: object) -> str:
-        return parse(_as_text(value))
-
-    return Key(name, default, "string_enum", parse, render, options=options)
-
-
-def text_list(
-    name: str,
-    normalize: Callable[[str], str],
-    *,
-    default: tuple[str, ...] = (),
-    options: tuple[str, ...] = (),
-    in_order: bool = False,
-    refuses_duplicates: bool = False,
-) -> Key[tuple[str, ...]]:
-    """Return a list of texts without duplicates, sorted unless `in_order`.
-
-    A new entry that `normalize` refuses (ValueError) refuses the list; a stored one is skipped.
-    """
-
-    def parse(text: str) -> tuple[str, ...]:
-        return _arranged(_accepted(_entries(text), normalize), in_order=in_order)
-
-    def render(value: object) -> str:
-        entries = _entries(value) if isinstance(value, str) else value
-        if not isinstance(entries, list | tuple) or not all(isinstance(e, str) for e in entries):
-            raise ValueError("must be a list of texts")
-        kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
-        if refuses_duplicates and len(set(kept)) != len(kept):
-            raise ValueError("must not name anything twice")
-        return json.dumps(_arranged(kept, in_order=in_order))
-
-    return Key(name, default, "string_array", parse, render, options=options)
-
-
-def _entries(text: str) -> list[str]:
-    entries = json.loads(text)  # JSONDecodeError is a ValueError
-    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        raise ValueError("must be a JSON list of texts")
-    return entries
-
-
-def _accepted(entries: list[str], normalize: Callable[[str], str]) -> list[str]:
-    kept = []
-    for entry in entries:
-        try:
-            kept.append(normalize(entry.strip()))
-        except ValueError:
-            log.warning("a stored list entry is not valid and was skipped")
-    return kept
-
-
-def _arranged(entries: list[str], *, in_order: bool) -> tuple[str, ...]:
-    distinct = dict.fromkeys(entries)
-    return tuple(distinct if in_order else sorted(distinct))
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | str):
-        return str(value)
-    raise ValueError("must be a single value")

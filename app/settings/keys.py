@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.audit import keys as audit
-from app.core import live_settings
-from app.core.live_settings import Key, boolean, number, text
+from app.core import setting_kinds
+from app.core.setting_kinds import Key, boolean, number, text
 from app.settings import rules
 from app.web import cors, site
 
@@ -15,7 +15,7 @@ PRODUCT_TITLE = "Gatehouse"
 PASSWORD_LOGIN_ENABLED = boolean("auth_password_login_enabled", default=True)
 PASSKEY_LOGIN_ENABLED = boolean("auth_passkey_login_enabled", default=True)
 ALLOW_USER_REGISTRATION = boolean("auth_allow_user_registration", default=True)
-REGISTER_ACTIVATION = live_settings.choice(
+REGISTER_ACTIVATION = setting_kinds.choice(
     "auth_register_activation_enabled", "auto", ("auto", "true", "false"), is_switch=True
 )
 EMAIL_CODE_LOGIN_ENABLED = boolean("auth_email_code_login_enabled", default=False)
@@ -34,8 +34,8 @@ PASSWORD_RESET_TTL_SECONDS = number("auth_password_reset_ttl_secs", 3600, most=Y
 INVITATION_TTL_SECONDS = number("auth_user_invitation_ttl_secs", 3 * DAY, most=YEAR)
 CONTACT_COOLDOWN_SECONDS = number("auth_contact_verification_resend_cooldown_secs", 60, most=DAY)
 RESET_COOLDOWN_SECONDS = number("auth_password_reset_request_cooldown_secs", 60, most=DAY)
-EMAIL_ALLOWLIST = live_settings.text_list("auth_local_email_allowlist", rules.email_policy_entry)
-EMAIL_BLOCKLIST = live_settings.text_list("auth_local_email_blocklist", rules.email_policy_entry)
+EMAIL_ALLOWLIST = setting_kinds.text_list("auth_local_email_allowlist", rules.email_policy_entry)
+EMAIL_BLOCKLIST = setting_kinds.text_list("auth_local_email_blocklist", rules.email_policy_entry)
 
 DEFAULT_STORAGE_QUOTA = number("default_storage_quota", 0, least=0)
 GRAVATAR_BASE_URL = text(
@@ -83,7 +83,7 @@ TEAM_MEMBER_LIST_MAX_LIMIT = number("team_member_list_max_limit", 100, most=10_0
 TEAM_ARCHIVE_RETENTION_DAYS = number("team_archive_retention_days", 7, least=0, most=36_500)
 ARCHIVE_DOWNLOAD_USER = boolean("archive_download_user_enabled", default=True)
 ARCHIVE_DOWNLOAD_SHARE = boolean("archive_download_share_enabled", default=True)
-IMAGE_PREVIEW_PREFERENCE = live_settings.choice(
+IMAGE_PREVIEW_PREFERENCE = setting_kinds.choice(
     "frontend_image_preview_preference", "original_first", ("original_first", "preview_first")
 )
 

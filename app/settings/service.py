@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
-from app.core.live_settings import Key
 from app.core.pubsub import Channel, Listener
 from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
+from app.core.setting_kinds import Key
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingUnknown
 from app.web import cors

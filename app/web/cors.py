@@ -8,7 +8,7 @@ import re
 
 from flask import Flask, Response, request
 
-from app.core import live_settings
+from app.core import setting_kinds
 from app.core.errors import BadRequest
 from app.web import origin, site
 from app.web.runtime import runtime
@@ -43,10 +43,10 @@ def allowed_origin(entry: str) -> str:
     return site.normalized_origin(entry)
 
 
-ENABLED = live_settings.boolean("cors_enabled", default=False)
-ALLOWED_ORIGINS = live_settings.text_list("cors_allowed_origins", allowed_origin)
-ALLOW_CREDENTIALS = live_settings.boolean("cors_allow_credentials", default=False)
-MAX_AGE_SECONDS = live_settings.number("cors_max_age_secs", 3600, least=0, most=86_400)
+ENABLED = setting_kinds.boolean("cors_enabled", default=False)
+ALLOWED_ORIGINS = setting_kinds.text_list("cors_allowed_origins", allowed_origin)
+ALLOW_CREDENTIALS = setting_kinds.boolean("cors_allow_credentials", default=False)
+MAX_AGE_SECONDS = setting_kinds.number("cors_max_age_secs", 3600, least=0, most=86_400)
 
 
 def install(app: Flask) -> None:

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-from app.core import live_settings
+from app.core import setting_kinds
 
 LONGEST_SITE_ORIGIN = 512
 
@@ -71,6 +71,6 @@ def storable_origin(origin: str) -> str:
     return f"{parts.scheme}://localhost" + (f":{parts.port}" if parts.port else "")
 
 
-PUBLIC_SITE_URL = live_settings.text_list("public_site_url", site_origin, in_order=True)
-STRICT_REQUEST_SOURCE = live_settings.boolean("auth_strict_request_source", default=False)
-COOKIE_SECURE = live_settings.boolean("auth_cookie_secure", default=True)
+PUBLIC_SITE_URL = setting_kinds.text_list("public_site_url", site_origin, in_order=True)
+STRICT_REQUEST_SOURCE = setting_kinds.boolean("auth_strict_request_source", default=False)
+COOKIE_SECURE = setting_kinds.boolean("auth_cookie_secure", default=True)
