@@ -60,6 +60,7 @@ def _measure(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: 
         wait=1.0 if arguments.wait is None and quick else arguments.wait or 10.0,
         scale=arguments.scale or (QUICK_SCALE_USERS if quick else SCALE_USERS),
         divisor=QUICK_DIVISOR if quick else 1,
+        nginx=arguments.nginx,
     )
     # What fills the disk and the memory goes last.
     for is_last in (False, True):
@@ -137,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--all", action="store_true", help="everything: scale, streams, assignments and peers too")
     add("--quick", action="store_true", help="short runs, a tenth of the sizes: does it all work?")
     add("--database", choices=(*DATABASES, "both"), default="both")
+    add("--nginx", action="store_true", help="service and bare route behind nginx, as deployed")
     add("--clients", type=_numbers, help="default: 1,16,64 (quick: 16)")
     add("--duration", type=float, help="seconds of one run (default 5, quick: 1)")
     add("--repeats", type=int, help="runs of each point (default 3, quick: 1)")

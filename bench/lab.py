@@ -27,6 +27,7 @@ class Options:
     wait: float
     scale: int
     divisor: int = 1
+    nginx: bool = False
 
     def count(self, usual: int) -> int:
         """Return how many of something to take: fewer for a quick look."""
@@ -45,7 +46,7 @@ class Lab:
     @cached_property
     def bare(self) -> Bare:
         """The bare Flask route."""
-        return Bare(self.stack)
+        return Bare(self.stack, nginx=self.options.nginx)
 
     @cached_property
     def postgres(self) -> Postgres:
@@ -64,7 +65,8 @@ class Lab:
         """Start a service that lives as long as `stack`."""
         self._databases += 1
         postgres = self.postgres if database == "postgres" else None
-        return Service(stack, postgres, f"bench{self._databases}", **env)
+        name, nginx = f"bench{self._databases}", self.options.nginx
+        return Service(stack, postgres, name, nginx=nginx, **env)
 
     def forget_dead(self) -> None:
         """Forget servers that have ended, so that what comes next starts them anew."""

@@ -19,11 +19,16 @@ from app.serving import valkey
 from app.serving.parent_death import before_exec
 from bench import procs
 from bench.api import Api
+from deploy.bed.proxy import Proxy
 from tests.support.servers import NotStarted, PrivatePostgres
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 2
 START_SECONDS = 60.0
+BEHIND_NGINX = {
+    "GATEHOUSE_TRUSTED_PROXIES": "127.0.0.1",
+    "GATEHOUSE_AVATAR_ACCEL": "/internal/avatars",
+}
 
 
 def free_port() -> int:
@@ -135,6 +140,14 @@ class Running:
         while len(self.workers()) < WORKERS:
             sleep(0.1)
 
+    def put_behind_nginx(self, stack: ExitStack, folder: Path) -> None:
+        """Have the load go through nginx with the configuration of deploy/, but without TLS."""
+        proxy = Proxy(folder / "front", [self.port], folder / "avatars", tls=False)
+        proxy.start()
+        stack.callback(proxy.stop)
+        self.port = proxy.port
+        self.parts["nginx"] = proxy.pid
+
     def workers(self) -> list[int]:
         """Return the process ids of the workers."""
         table = procs.sample().processes
@@ -154,11 +167,13 @@ class Gunicorn(Running):
 class Bare(Gunicorn):
     """The bare Flask route under the same gunicorn settings."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, *, nginx: bool = False) -> None:
         folder = temporary_folder(stack)
         env = {"GATEHOUSE_INSTANCE": str(folder)}
         super().__init__("bench.bare:app", folder, env, "bench/bare_conf.py", "/")
         stack.callback(self.server.stop)
+        if nginx:
+            self.put_behind_nginx(stack, folder)
 
 
 class Service(Gunicorn):
@@ -166,7 +181,15 @@ class Service(Gunicorn):
 
     ADMIN = "admin"
 
-    def __init__(self, stack: ExitStack, postgres: Postgres | None, name: str, **env: str) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        postgres: Postgres | None,
+        name: str,
+        *,
+        nginx: bool = False,
+        **env: str,
+    ) -> None:
         folder = temporary_folder(stack)
         self.postgres, self.database = postgres, name
         self.folder = folder
@@ -183,6 +206,7 @@ class Service(Gunicorn):
             "GATEHOUSE_REDIS_URL": self.redis_url,
             "GATEHOUSE_STORAGE_BOOTSTRAP": "local",
             "GATEHOUSE_RATE_LIMITS": "off",
+            **(BEHIND_NGINX if nginx else {}),
             **env,
         }
         self._env = os.environ | settings
@@ -193,6 +217,8 @@ class Service(Gunicorn):
         self.parts["valkey"] = store.pid
         if postgres:
             self.parts["postgres"] = postgres.pid
+        if nginx:
+            self.put_behind_nginx(stack, folder)
 
     def flask(self, *command: str, stdin: str = "", cores: Collection[int] | None = None) -> None:
         """Run a command of the service, on some cores only if asked."""

@@ -29,11 +29,16 @@ def find_nginx() -> str:
 
 
 class Proxy:
-    """One nginx before instances of this machine; serves https on `port`, http on `plain_port`."""
+    """One nginx before instances of this machine; serves https on `port`, http on `plain_port`.
 
-    def __init__(self, folder: Path, upstreams: Sequence[int], avatars: Path) -> None:
+    Without `tls`, for measuring, what https has is served on `port` as plain HTTP.
+    """
+
+    def __init__(
+        self, folder: Path, upstreams: Sequence[int], avatars: Path, *, tls: bool = True
+    ) -> None:
         self._program = find_nginx()
-        self.folder = folder
+        self.folder, self._tls = folder, tls
         self.port, self.plain_port = free_port(), free_port()
         self.access_log, self.error_log = folder / "access.log", folder / "error.log"
         folder.mkdir()
@@ -47,6 +52,7 @@ class Proxy:
     def _write(self, upstreams: Sequence[int], avatars: Path) -> None:
         folder, pem = self.folder, self._authority.pem(HOST)
         own = self._configuration / "gatehouse"
+        ssl_options = f" ssl http2; ssl_certificate {pem}; ssl_certificate_key {pem}"
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         # A root's nginx would serve as another user, who cannot look into a private folder.
         user = "user root;" if os.geteuid() == 0 else ""
@@ -55,8 +61,7 @@ class Proxy:
             "http": "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds),
             "log": f"access_log {self.access_log} gatehouse; error_log {self.error_log} crit;",
             "listen-http": f"listen 127.0.0.1:{self.plain_port};",
-            "listen-https": f"listen 127.0.0.1:{self.port} ssl http2;"
-            f" ssl_certificate {pem}; ssl_certificate_key {pem};",
+            "listen-https": f"listen 127.0.0.1:{self.port}{ssl_options if self._tls else ''};",
             "instances": " ".join(f"server 127.0.0.1:{p} max_fails=0;" for p in upstreams),
             "avatars": f"alias {avatars}/;",
         }
@@ -87,10 +92,15 @@ class Proxy:
         if self._process.poll() is not None:
             raise NotStarted((self.folder / "output.log").read_text())
         try:
-            self.dial().close()
+            dial(self.port).close()
         except OSError:
             return False
         return True
+
+    @property
+    def pid(self) -> int:
+        """The root of its processes."""
+        return self._process.pid
 
     def stop(self) -> None:
         """End it, without waiting for its clients."""
