@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.administration.findings import Finding, fail, ok, warn
 from app.avatars import renderer, rendering, staging
-from app.avatars.errors import RenderFailed
+from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
@@ -56,7 +56,7 @@ def avatars(rt: Runtime) -> Finding:
     except OSError as error:
         mend = "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
         return fail(f"{folder} cannot be written or locked ({error.strerror}). {mend}")
-    except RenderFailed:
+    except (FileTypeNotAllowed, RenderFailed):
         return fail("No picture can be drawn. The log tells why.")
     return ok(f"In {folder}; pictures can be drawn.")
 

@@ -15,7 +15,7 @@ from app.core.sandbox import LimitExceeded, Limits, Sandbox, SandboxFailed
 log = logging.getLogger(__name__)
 
 RENDERS_AT_ONCE = 2  # in one worker process
-# Honest images need up to 32 MB and half a second.
+# Honest images need up to 48 MB and half a second.
 LIMITS = Limits(memory_bytes=64 * 1024 * 1024, cpu_seconds=4)
 REFUSALS = (FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed)
 
@@ -32,6 +32,7 @@ def render(place: Place) -> int:
     try:
         written: int = _sandbox.call(str(place.source.absolute()), str(place.rendered.absolute()))
     except LimitExceeded:
+        log.info("an image needed more than %s, or crashed its decoder", LIMITS)
         raise FileTypeNotAllowed from None
     except SandboxFailed as error:
         log.error("an avatar could not be rendered: %s", error)  # noqa: TRY400 - it says all

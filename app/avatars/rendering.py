@@ -7,6 +7,7 @@ drawn anew, so nothing of the file itself survives.
 Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
 """
 
+import errno
 import io
 import warnings
 from collections.abc import Callable
@@ -115,8 +116,9 @@ def _decoded(source: Path) -> Image.Image:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise ImageTooLarge from None
         except OSError as error:
-            if error.errno is not None:
-                raise  # the disk's, not the image's
+            # A place that no file can have is the image's fault, anything else the disk's.
+            if error.errno not in {None, errno.EINVAL}:
+                raise
             raise FileTypeNotAllowed from None
         # Decoders meet damage in as many ways as there are to be damaged.
         except Exception:

@@ -1,16 +1,16 @@
 """Calls a function that works on hostile input in a process of its own, with the kernel's limits.
 
 What a decoder makes room for, how long it computes and whether it crashes can then harm nothing but
-its own call. The process also has none of the service's connections, secrets and settings.
+its own call. No connection, secret or setting of the service is handed to the process.
 """
 
-import errno
 import json
 import os
 import socket
 import sys
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Sandbox:
         Raises: one of the refusals; OSError of `function`; LimitExceeded; SandboxFailed.
         """
         question = json.dumps(arguments).encode()
-        # The server may have ended since the last call, say when memory was short.
+        # The server may have ended, say when memory was short; a second one has not been used yet.
         answer = self._ask(question) or self._ask(question)
         if not answer:
             raise SandboxFailed("no process to call it in")
@@ -85,29 +85,35 @@ class Sandbox:
         raise SandboxFailed(answer["reason"])
 
     def _ask(self, question: bytes) -> bytes:
-        """Return everything that is answered; empty if there was nobody to answer."""
+        """Return everything that is answered; empty if nobody did, who then is not asked again."""
         reading, writing = os.pipe()
-        with open(reading, "rb") as answer:
-            try:
-                # A file closes at once; gevent's os.close waits for the event loop.
-                with open(writing, "wb") as theirs:
-                    self._send(question, theirs.fileno())
-            except OSError as error:
-                if error.errno not in {errno.EPIPE, errno.ECONNRESET}:
-                    raise SandboxFailed(str(error)) from error
-                return b""
-            return answer.read()
+        with open(reading, "rb") as pipe:
+            # A file closes at once; gevent's os.close waits for the event loop.
+            with open(writing, "wb") as theirs:
+                server = self._send(question, theirs.fileno())
+            answer = pipe.read()
+        if not answer:
+            self._replace(server)
+        return answer
 
-    def _send(self, question: bytes, writing: int) -> None:
+    def _send(self, question: bytes, writing: int) -> "_Server":
+        """Send a question and return who got it, if still there to take it."""
         with self._lock:
-            if self._server is None:
-                self._server = _Server(self._command)
             try:
-                socket.send_fds(self._server.calls, [question], [writing])
-            except OSError:
-                self._server.bury()
+                if self._server is None:
+                    self._server = _Server(self._command)
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    socket.send_fds(self._server.calls, [question], [writing])
+            except OSError as error:
+                raise SandboxFailed(str(error)) from error
+            return self._server
+
+    def _replace(self, server: "_Server") -> None:
+        """Have the next question go to a new server."""
+        with self._lock:
+            if self._server is server:
                 self._server = None
-                raise
+                server.bury()
 
 
 class _Server:
@@ -131,7 +137,8 @@ class _Server:
     def bury(self) -> None:
         """Let go of a server that is gone."""
         self.calls.close()
-        _waitpid(self._pid, 0)
+        with suppress(ChildProcessError):  # somebody else has
+            _waitpid(self._pid, 0)
 
 
 def _environment() -> dict[str, str]:

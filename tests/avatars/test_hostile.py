@@ -81,6 +81,23 @@ def test_what_is_no_accepted_picture_is_refused(client, content):
     refused(client, content, "file.type_not_allowed")
 
 
+@pytest.mark.parametrize("place", [2**44, 2**60, 2**63 - 1, 2**64 - 1])
+def test_a_place_that_no_file_can_have_is_the_files_fault(client, place):
+    for content in (
+        b"II+\0\x08\0\0\0" + struct.pack("<Q", place) + bytes(100),
+        big_tiff_of((273, 16, 1, place)),
+        big_tiff_of((34665, 16, 1, place)),
+    ):
+        refused(client, content, "file.type_not_allowed")
+
+
+def big_tiff_of(*more):
+    """Return a BigTIFF of one grey pixel and further tags."""
+    tags = ((256, 4, 1, 1), (257, 4, 1, 1), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), *more)
+    rows = b"".join(struct.pack("<HHQQ", *tag) for tag in tags)
+    return b"II+\0\x08\0\0\0" + struct.pack("<QQ", 16, len(tags)) + rows + bytes(8)
+
+
 @pytest.mark.parametrize("kind", ["PPM", "ICO", "TGA", "PCX", "DDS", "ICNS", "PDF", "JPEG2000"])
 def test_formats_that_pillow_knows_but_we_do_not_take_are_refused(client, kind):
     refused(client, encoded(quarters(), kind), "file.type_not_allowed")

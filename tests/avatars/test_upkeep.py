@@ -226,7 +226,10 @@ def test_an_upload_whose_files_cannot_be_removed_stays_published(rt, signed_in, 
 
 def test_doctor_looks_at_the_folder(rt, folder, staged):
     finding = examine(rt).findings["avatars"]
-    assert (finding.level, finding.message) == (Level.OK, f"In {folder}.")
+    assert (finding.level, finding.message) == (
+        Level.OK,
+        f"In {folder}; pictures can be drawn.",
+    )
     assert staged() == []
     shutil.rmtree(folder)
     folder.write_text("no folder")
