@@ -39,6 +39,11 @@ def revision(connection):
 
 
 def is_awaited(rt):
-    """Tell whether some process waits for the migration of another."""
+    """Tell whether some process waits for the migration of another, in this database."""
+    statement = sa.text(
+        "SELECT 1 FROM pg_locks"
+        " WHERE NOT granted AND locktype = 'advisory' AND classid = 0 AND objid = :lock"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     with rt.reading() as connection:
-        return connection.execute(sa.text("SELECT 1 FROM pg_locks WHERE NOT granted")).all()
+        return connection.execute(statement, {"lock": MIGRATION_LOCK}).all()

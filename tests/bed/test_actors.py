@@ -22,7 +22,7 @@ from deploy.bed.actors.registrar import Registrar
 from deploy.bed.ledger import Ledger
 from tests.support import images
 from tests.support.api import Answer
-from tests.support.authenticator import Authenticator, Enabled
+from tests.support.authenticator import STEP_SECONDS, Authenticator, Enabled
 from tests.support.factories import KnownUser
 
 USER = KnownUser(1, "alice", "alice@example.com", "a password")
@@ -42,9 +42,11 @@ class Service:
         self.cookies = {}
         self.script = []
         self.asked = []
+        self.sent = []
 
     def call(self, method, path, body=None, *, headers):
         self.asked.append((method, path, headers["User-Agent"], dict(self.cookies)))
+        self.sent.append(body)
         told = self.script.pop(0) if self.script else {}
         if isinstance(told, Exception):
             raise told
@@ -299,13 +301,15 @@ def test_a_clock_that_is_or_was_wrong_explains_a_refusal(careful, service, bed, 
     assert complaints(careful) == []
 
 
-@pytest.mark.parametrize("roll", [0.0, 0.9])
-def test_a_bad_code_that_is_accepted_is_found(careful, service, roll):
-    """A wrong one, and a right one for the second time."""
-    careful.tried = careful.taken = int(careful.app.clock.now().timestamp()) // 30 + 1
+@pytest.mark.parametrize(("roll", "is_right"), [(0.0, True), (0.9, False)])
+def test_a_bad_code_that_is_accepted_is_found(careful, service, clock, roll, is_right):
+    """A right one for the second time, and a wrong one."""
+    careful.app = Authenticator(careful.app.secret, clock)
+    careful.tried = careful.taken = int(clock.now().timestamp()) // STEP_SECONDS
     careful.dice = SimpleNamespace(random=lambda: roll)
     service.script = [MFA, {}]
     careful.step()
+    assert (service.sent[-1]["code"] == careful.app.code()) == is_right
     assert len(complaints(careful)) == 1
 
 

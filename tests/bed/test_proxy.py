@@ -7,7 +7,8 @@ import socket
 import ssl
 import subprocess
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, closing
 from urllib.parse import unquote
 
 import pytest
@@ -290,6 +291,24 @@ def test_a_refusal_of_a_large_upload_arrives(bed):
     with bed.client() as stranger:
         for _ in range(15):
             stranger.post(UPLOAD, body, headers=headers()).fails(401, "auth.token_missing")
+
+
+def test_a_refusal_reaches_who_pauses_while_sending(bed):
+    """By itself nginx hangs up after 5 s, and what comes then resets the connection."""
+    with ExitStack() as stack:
+        asked = []
+        for length, status in ((17_000_000, 401), (18_000_000, 413)):
+            connection = stack.enter_context(bed.proxy.dial())
+            connection.sendall(head("POST", UPLOAD, f"Content-Length: {length}") + bytes(1000))
+            asked.append((connection, status))
+        time.sleep(5.5)
+        for connection, status in asked:
+            for _ in range(2):
+                connection.sendall(bytes(1000))
+                time.sleep(0.2)
+            response = stack.enter_context(closing(http.client.HTTPResponse(connection)))
+            response.begin()
+            assert response.status == status
 
 
 def crowd(proxy, stack, addresses):

@@ -39,6 +39,28 @@ class Unlucky(Actor):
         return
 
 
+class Passing:
+    """Time that passes only while somebody sleeps; `doing` is what others do meanwhile."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.doing = lambda: None
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.doing()
+
+
+@pytest.fixture
+def passing(monkeypatch):
+    passing = Passing()
+    monkeypatch.setattr(storms, "time", passing)
+    return passing
+
+
 @pytest.fixture
 def storm():
     storm = Storm(NOBODY, recovery=5.0)
@@ -110,16 +132,13 @@ def test_so_was_one_that_could_not_be_brought_about(storm):
     assert "nobody felt" in what
 
 
-def test_one_actor_without_a_success_is_found_among_others(storm):
-    storm._recovery = 0.3
+def test_one_actor_without_a_success_is_found_among_others(storm, passing):
     storm._actors = [Lucky(NOBODY, storm._ledger, name) for name in ("one", "two")]
-    stuck = Unlucky(NOBODY, storm._ledger, "three")
-    for actor in (*storm._actors, stuck):
-        actor.start()
-    assert storm._rest(0.1) < 0.3
+    passing.doing = lambda: [actor.step() for actor in storm._actors]
+    assert storm._rest(0.1) < 0.1
     assert storm._ledger.broken == []
-    storm._actors.append(stuck)
-    assert storm._rest(0.1) >= 0.3
+    storm._actors.append(Unlucky(NOBODY, storm._ledger, "three"))
+    assert storm._rest(0.1) >= 5.0
     [what] = storm._ledger.broken
     assert "three: nothing went well" in what
 
@@ -154,14 +173,18 @@ def test_a_fault_is_undone_though_it_could_not_begin(storm):
 
 
 @pytest.fixture
-def quiet(monkeypatch):
+def quiet(monkeypatch, passing):
     """A bed on which nothing happens, and how often a calm passed on it."""
     calms = []
     monkeypatch.setattr(storms, "crowd", lambda *_: [])
     monkeypatch.setattr(Storm, "_report", lambda *_, **__: None)
-    monkeypatch.setattr(
-        Storm, "_rest", lambda _, seconds: calms.append(seconds) or time.sleep(0.1) or 0.0
-    )
+
+    def rest(_, seconds):
+        calms.append(seconds)
+        passing.sleep(seconds)
+        return 0.0
+
+    monkeypatch.setattr(Storm, "_rest", rest)
     monkeypatch.setattr(Storm, "_suffer", lambda *_, **__: None)
     bed = SimpleNamespace(disks_are_small=False, logs=list, instances=[])
     return bed, calms
@@ -169,8 +192,8 @@ def quiet(monkeypatch):
 
 def test_where_nothing_is_left_to_break_it_waits(quiet):
     bed, calms = quiet
-    Storm(bed, recovery=5.0, faults=[InstancesAreReplaced]).run(0.35, hold=0.0, rest=0.1)
-    assert 2 <= len(calms) <= 5
+    Storm(bed, recovery=5.0, faults=[InstancesAreReplaced]).run(4.0, hold=0.0, rest=1.0)
+    assert calms == [1.0] * 4
 
 
 @pytest.mark.parametrize(
