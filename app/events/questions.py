@@ -34,6 +34,7 @@ class Questions:
         self._due_at = -math.inf
         self._lock = threading.Lock()
         self._late: list[Future[Any]] = []
+        self._is_troubled = False
 
     def ask(self, look: Callable[[], T]) -> T:
         """Return what `look` finds in the database.
@@ -43,12 +44,24 @@ class Questions:
         if self._clock.monotonic() < self._due_at:
             raise DatabaseUnavailable
         try:
-            return self._answer(look)
+            found = self._answer(look)
         except DATABASE_AWAY as error:
-            kind = type(error).__name__
-            log.warning("events wait, and streams go on: the database does not answer (%s)", kind)
             self._due_at = self._clock.monotonic() + RETRY_SECONDS
+            if self._turns(is_troubled=True):
+                kind = type(error).__name__
+                log.warning(
+                    "events wait, and streams go on: the database does not answer (%s)", kind
+                )
             raise
+        if self._turns(is_troubled=False):
+            log.warning("events go on: the database answers again")
+        return found
+
+    def _turns(self, *, is_troubled: bool) -> bool:
+        """Tell whether this is new, and so worth a line in the log; the next retry is not."""
+        with self._lock:
+            was_troubled, self._is_troubled = self._is_troubled, is_troubled
+        return was_troubled != is_troubled
 
     def _answer(self, look: Callable[[], T]) -> T:
         with self._lock:

@@ -4,6 +4,7 @@ Its time passes by `tick`; its events are handed to it as Redis would.
 """
 
 import json
+import logging
 import threading
 from contextlib import closing, suppress
 from itertools import pairwise
@@ -557,6 +558,30 @@ def test_a_database_that_does_not_answer_is_asked_now_and_then(
         hub.tick()
         clock.advance(seconds=0.25)
     assert len(asked) == 5
+
+
+def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
+    rt, hub, watch, user, clock, database_away, monkeypatch, caplog
+):
+    caplog.set_level(logging.WARNING)
+    watch(user)
+    for _ in range(2):
+        caplog.clear()
+        database_away()
+        hub.deliver([about(1, to(user), rt)])
+        for _ in range(5):
+            clock.advance(seconds=1)
+            hub.tick()
+        told = [record.getMessage() for record in caplog.records]
+        assert [line.partition(":")[0] for line in told] == ["events wait, and streams go on"]
+        monkeypatch.undo()
+        for _ in range(5):
+            clock.advance(seconds=1)
+            hub.tick()
+        assert [record.getMessage() for record in caplog.records] == [
+            *told,
+            "events go on: the database answers again",
+        ]
 
 
 def test_a_database_that_hangs_stops_no_sign_of_life(
