@@ -76,6 +76,7 @@ TRANSPOSED = {
 Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+Image.preinit()  # else every process would
 
 
 def render(source: str, folder: str) -> int:

@@ -4,6 +4,7 @@ Standard input is a socket. Each message is a JSON list of texts, the arguments 
 with a descriptor to write the answer to.
 """
 
+import gc
 import json
 import os
 import resource
@@ -26,6 +27,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
     with suppress(OSError):  # say, forbidden where it runs
         os.nice(NICENESS)
     signal.signal(signal.SIGCHLD, _bury)
+    gc.disable()  # a call is over before there is much to collect, and would copy shared pages
     with socket.socket(fileno=sys.stdin.fileno()) as calls:
         while True:
             question, descriptors, _, _ = socket.recv_fds(calls, LONGEST_QUESTION, 1)
