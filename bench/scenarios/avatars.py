@@ -4,7 +4,7 @@ import http.client
 import io
 import statistics
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from time import perf_counter, process_time
 
@@ -153,13 +153,14 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         accounts.fill(service, accounts.ORDINARY)
         for _ in range(UPLOADERS_FOR_MEMORY):
             service.api.login(username(1))  # what every first request loads is loaded
-        before = {pid: _memory_of(pid) for pid in service.workers()}
+        before = _memory_by_worker(service.workers())
         peaks = dict.fromkeys(before, 0.0)
         with Uploading(service, UPLOADERS_FOR_MEMORY) as uploading:
             while uploading.goes_on(until=lab.options.count(UPLOADS_FOR_MEMORY)):
-                for pid, idle in before.items():
-                    peaks[pid] = max(peaks[pid], _memory_of(pid) - idle)
-        kept = [_memory_of(pid) - idle for pid, idle in before.items()]
+                now = _memory_by_worker(before)
+                peaks = {pid: max(peaks[pid], now[pid] - idle) for pid, idle in before.items()}
+        now = _memory_by_worker(before)
+        kept = [now[pid] - idle for pid, idle in before.items()]
     figures = [
         scenario.figure("peak of two renders", max(peaks.values()), "MB"),
         scenario.figure("kept afterwards", max(kept), "MB"),
@@ -167,10 +168,15 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     yield Row(scenario.name, database, UPLOADERS_FOR_MEMORY, [], figures)
 
 
-def _memory_of(worker: int) -> float:
-    """Return the memory of a worker and of the processes that render for it, in MB."""
+def _memory_by_worker(workers: Iterable[int]) -> dict[int, float]:
+    """Return the memory of each worker with the processes that render for it, in MB."""
+    processes = procs.sample()
+    return {worker: _memory_of(processes.tree(worker)) for worker in workers}
+
+
+def _memory_of(pids: Iterable[int]) -> float:
     total = 0.0
-    for pid in procs.sample().tree(worker):
+    for pid in pids:
         # One that has just ended needs none.
         with suppress(FileNotFoundError, ProcessLookupError, KeyError):
             total += procs.memory(pid).pss
