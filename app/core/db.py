@@ -6,11 +6,9 @@ whole event loop of a gevent worker.
 """
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from time import perf_counter
 from typing import Any, TypeVar
 
 from flask import Flask
@@ -31,7 +29,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
 
-from app.core import engines, waits
+from app.core import engines, sqlite_writing
 from app.core.checkpoints import MOST_PAGES, Checkpoints
 from app.core.clock import Clock
 from app.core.config import Config
@@ -40,11 +38,8 @@ from app.core.errors import DatabaseUnavailable
 from app.core.lookups import GatheredReads, Key, Lookup
 from app.core.native_pool import NativePool
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
-from app.core.tokens import random_fraction
 
 T = TypeVar("T")
-
-SQLITE_WRITE_PATIENCE_SECONDS = 10.0
 
 # SQLite counts ids up by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -122,7 +117,7 @@ class Database:
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         self._checkpoints: Checkpoints | None = None
         if self.is_sqlite:
-            self._write_turn = _WriteTurn(self._note_commit)
+            self._write_turn = sqlite_writing.WriteTurn(self._note_commit)
             for engine in (self.engine, self.reader, self._apart, self._direct):
                 event.listen(engine, "connect", self._prepare_sqlite)
             event.listen(self.engine, "begin", self._begin_sqlite)
@@ -219,7 +214,7 @@ class Database:
         if not self.is_sqlite:
             return run(compiled)
         with self._write_turn:
-            return self._patiently(lambda: run(compiled))
+            return sqlite_writing.patiently(self._clock, lambda: run(compiled))
 
     def _gathered_reads(self, lookup: Lookup) -> GatheredReads:
         def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
@@ -274,7 +269,7 @@ class Database:
 
     def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
         beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
-        engines.prepare_sqlite(connection, *beside)
+        sqlite_writing.prepare(connection, *beside)
 
     def _note_commit(self) -> None:
         if self._checkpoints:
@@ -297,37 +292,7 @@ class Database:
                     connection.invalidate(error)
                 raise
 
-        self._patiently(begin)
-
-    def _patiently(self, write: Callable[[], T]) -> T:
-        """Repeat what needs SQLite's write lock until it is had, letting others run meanwhile."""
-        give_up_at = self._clock.monotonic() + SQLITE_WRITE_PATIENCE_SECONDS
-        while True:
-            try:
-                return write()
-            except (OperationalError, sqlite3.OperationalError) as error:
-                if "locked" not in str(error) or self._clock.monotonic() > give_up_at:
-                    raise DatabaseUnavailable from error
-                pause = 0.0005 + 0.002 * random_fraction()
-                self._clock.sleep(pause)
-                waits.add_database(pause)
-
-
-class _WriteTurn:
-    """The lock of the one writer that SQLite has at a time in this process."""
-
-    def __init__(self, wrote: Callable[[], None]) -> None:
-        self._lock = threading.Lock()
-        self._wrote = wrote
-
-    def __enter__(self) -> None:
-        began = perf_counter()
-        self._lock.acquire()
-        waits.add_database(perf_counter() - began)
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        self._wrote()
+        sqlite_writing.patiently(self._clock, begin)
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:

@@ -14,7 +14,6 @@ from app.core.driver_pool import was_hung_up
 
 T = TypeVar("T")
 
-SQLITE_BUSY_WAIT_MS = 2
 POOL_PATIENCE_SECONDS = 5
 POOL_OPTIONS = {"pool_size", "max_overflow", "pool_timeout", "pool_use_lifo"}
 # What libpq is told unless the URL says otherwise. A server that vanished without a word, as in a
@@ -82,16 +81,3 @@ def refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) ->
     if record.info.get("served") and was_hung_up(connection):
         raise InvalidatePoolError
     record.info["served"] = True
-
-
-def prepare_sqlite(connection: Any, *pragmas: str) -> None:
-    """Set up one SQLite connection; transactions are begun by `Database` alone."""
-    connection.isolation_level = None
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
-        "foreign_keys=ON",
-        f"busy_timeout={SQLITE_BUSY_WAIT_MS}",
-        *pragmas,
-    ):
-        connection.execute(f"PRAGMA {pragma}")

@@ -7,7 +7,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from app.core.db import SQLITE_WRITE_PATIENCE_SECONDS
+from app.core.sqlite_writing import PATIENCE_SECONDS
 from app.users import queries
 
 
@@ -57,4 +57,4 @@ def test_a_connection_with_a_cursor_left_open_is_replaced(rt, user, elsewhere):
     with rt.transaction() as session:
         assert driver_connection(session) is not first
         assert queries.find_account(session, user.id) is not None
-    assert time.monotonic() - began < SQLITE_WRITE_PATIENCE_SECONDS / 2
+    assert time.monotonic() - began < PATIENCE_SECONDS / 2
