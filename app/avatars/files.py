@@ -52,7 +52,13 @@ def user_id_of(text: str) -> int | None:
 
 def path(root: Path, user_id: int, name: str, size: int) -> Path:
     """Return where one file is."""
-    return _folder_of(root, user_id) / name / f"{size}.webp"
+    return root / f"{key(user_id, name)}/{size}.webp"
+
+
+def require(file: Path) -> bool:
+    """Return True; raises FileNotFoundError where the file is not there."""
+    file.stat()
+    return True
 
 
 def are_there(root: Path, user_id: int, name: str) -> bool:

@@ -26,6 +26,7 @@ from app.avatars.errors import (
     VersionsUsedUp,
 )
 from app.avatars.staging import Place
+from app.core import cached_files
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
@@ -136,7 +137,7 @@ def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, Path.read_bytes)
+    return _with_file(rt, wanted, cached_files.read, Path.read_bytes)
 
 
 def found(rt: Runtime, wanted: Picture) -> Picture:
@@ -144,7 +145,7 @@ def found(rt: Runtime, wanted: Picture) -> Picture:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, Path.stat)[0]
+    return _with_file(rt, wanted, cached_files.is_there, files.require)[0]
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -162,11 +163,19 @@ def reconcile(rt: Runtime, user_id: int) -> int:
         return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
 
 
-def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
+def _with_file(
+    rt: Runtime,
+    wanted: Picture,
+    at_once: Callable[[Path], T | None],
+    in_thread: Callable[[Path], T],
+) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
+        at_hand = at_once(path)
+        if at_hand:
+            return wanted, at_hand
         with suppress(FileNotFoundError), _disk_errors(FileNotFoundError):
-            return wanted, rt.disk.run(use, path)
+            return wanted, rt.disk.run(in_thread, path)
         account = users_queries.find_by_id(rt.database, wanted.user_id)
         if account is None:
             break
