@@ -101,15 +101,17 @@ class Compiled:
             self.name, self.text, self.prepare = _prepared(self.text, types, dialect)
         else:
             order = list(compiled.positiontup or ())
-        self._binders = [
-            (prepared.parameters.index(p), types[p].bind_processor(dialect) or _unchanged)
-            for p in order
-        ]
+        self._order = [prepared.parameters.index(p) for p in order]
+        binders = [types[p].bind_processor(dialect) for p in order]
+        self._binders = [(place, bind) for place, bind in enumerate(binders) if bind]
         self._processors = _result_processors(statement, dialect)
 
     def bound(self, values: Row) -> Row:
         """Return the values as the driver takes them."""
-        return tuple(bind(values[index]) for index, bind in self._binders)
+        bound = [values[index] for index in self._order]
+        for place, bind in self._binders:
+            bound[place] = bind(bound[place])
+        return tuple(bound)
 
     def processed(self, rows: list[Row]) -> list[Row]:
         """Return what the driver fetched in the types of the columns."""
@@ -304,7 +306,3 @@ def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[
     types = [column.type.dialect_impl(dialect) for column in statement.exported_columns]
     processors = [kind.result_processor(dialect, None) for kind in types]
     return [(index, p) for index, p in enumerate(processors) if p is not None]
-
-
-def _unchanged(value: Any) -> Any:
-    return value
