@@ -24,6 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # What Python needs to find itself; the rest of the environment holds secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "TZ")
 
+# Else glibc gives the memory of each large buffer back to the kernel, which has to clear the next
+# one's anew, page by page. These are its highest limits; other C libraries take no notice.
+MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
+    "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),
+}
+
 # Calls come from native threads, where gevent's own would need an event loop.
 _spawn: Any = get_original("os", "posix_spawn")
 _waitpid: Any = get_original("os", "waitpid")
@@ -144,4 +151,4 @@ class _Server:
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     paths = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
-    return {**kept, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**kept, **MEMORY, "PYTHONPATH": os.pathsep.join(paths)}
