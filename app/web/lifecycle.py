@@ -60,7 +60,7 @@ class Lifecycle:
             if environ["PATH_INFO"].startswith(API_PREFIX) and "Cache-Control" not in given:
                 headers.append(("Cache-Control", "no-store"))
             number, seconds = int(status[:3]), perf_counter() - began
-            _tell(number, seconds)
+            _tell(environ, number, seconds)
             if seconds >= self._slow_seconds:
                 _tell_slow(number, seconds, waited)
             return start_response(status, headers, *exc_info)  # type: ignore[arg-type]
@@ -73,9 +73,9 @@ def install(app: Flask, rt: Runtime) -> None:
     app.wsgi_app = Lifecycle(app.wsgi_app, rt)  # type: ignore[method-assign]
 
 
-def _tell(status: int, seconds: float) -> None:
+def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
     """Count the request and write its line; runs while Flask still knows the request."""
-    environ, rule = request.environ, request.url_rule
+    rule = request.url_rule
     method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
     metrics.count_request(method, rule, status, seconds, environ.get(FAILURE_CODE, ""))
     # The line has the route's pattern where a part of the path is itself a secret.

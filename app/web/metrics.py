@@ -35,6 +35,7 @@ AUTH_EVENTS = Counter(
 
 # What is counted at every request, found by one look instead of three for labels.
 _counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+_events: dict[tuple[str, str], Counter] = {}
 
 AUTH_PREFIX = "/api/v1/auth/"
 COUNTED_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -70,8 +71,12 @@ def count_request(
     # A GET that redirects is a provider's callback, or the link of a mail.
     is_event = method in COUNTED_METHODS or (status == HTTPStatus.FOUND and method == "GET")
     if is_event and rule is not None and rule.rule.startswith(AUTH_PREFIX):
-        outcome = "failure" if failure_code else "success"
-        AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code).inc()
+        event = _events.get((rule.endpoint, failure_code))
+        if event is None:
+            outcome = "failure" if failure_code else "success"
+            event = AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code)
+            _events[rule.endpoint, failure_code] = event
+        event.inc()
     known = method if method in KNOWN_METHODS else "other"
     route = rule.rule if rule else "unmatched"
     counted = _counted.get((known, route, status))
