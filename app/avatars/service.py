@@ -26,7 +26,7 @@ from app.avatars.errors import (
     VersionsUsedUp,
 )
 from app.avatars.staging import Place
-from app.core import cached_files
+from app.core.cached_files import CachedFiles
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
@@ -47,6 +47,8 @@ LONGEST_TURN_SECONDS = 0.003
 # How often a reader looks again when the files it was sent to have just been replaced.
 READ_ATTEMPTS = 5
 LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
+
+at_hand = CachedFiles()
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, cached_files.read, Path.read_bytes)
+    return _with_file(rt, wanted, at_hand.read, Path.read_bytes)
 
 
 def found(rt: Runtime, wanted: Picture) -> Picture:
@@ -145,7 +147,7 @@ def found(rt: Runtime, wanted: Picture) -> Picture:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, cached_files.is_there, files.require)[0]
+    return _with_file(rt, wanted, at_hand.has, files.require)[0]
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -167,15 +169,12 @@ def _with_file(
     rt: Runtime,
     wanted: Picture,
     at_once: Callable[[Path], T | None],
-    in_thread: Callable[[Path], T],
+    from_disk: Callable[[Path], T],
 ) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
-        at_hand = at_once(path)
-        if at_hand:
-            return wanted, at_hand
         with suppress(FileNotFoundError), _disk_errors(FileNotFoundError):
-            return wanted, rt.disk.run(in_thread, path)
+            return wanted, at_once(path) or rt.disk.run(_from_disk, from_disk, path)
         account = users_queries.find_by_id(rt.database, wanted.user_id)
         if account is None:
             break
@@ -185,6 +184,12 @@ def _with_file(
             break
         wanted = newer
     raise AvatarNotFound
+
+
+def _from_disk(use: Callable[[Path], T], path: Path) -> T:
+    result = use(path)
+    at_hand.learn(path)
+    return result
 
 
 # --- the steps of an upload --------------------------------------------------------------------

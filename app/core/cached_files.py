@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-OPENAT2 = 437  # the number of the call, the same on all of Linux's machines but Alpha
+OPENAT2 = 437
 AT_FDCWD = -100
 RESOLVE_CACHED = 0x20
 
@@ -26,10 +26,6 @@ class _How(ctypes.Structure):
     )
 
 
-def _to_open(flags: int) -> _How:
-    return _How(flags | os.O_CLOEXEC, 0, RESOLVE_CACHED)
-
-
 if sys.platform == "linux":
     # A PyDLL keeps the interpreter's lock, since nothing here waits.
     _call = ctypes.PyDLL(None).syscall
@@ -41,43 +37,54 @@ if sys.platform == "linux":
         ctypes.c_size_t,
     )
     _call.restype = ctypes.c_long
-    _READ, _LOOK = _to_open(os.O_RDONLY), _to_open(os.O_PATH)
-else:
-    _READ = _LOOK = None
+    # Not even the time of the last access is written, nor somebody else's lease waited for.
+    _READ = _How(os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME | os.O_NONBLOCK, 0, RESOLVE_CACHED)
+    _LOOK = _How(os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_CACHED)
 
 
-def read(path: Path) -> bytes | None:
-    """Return what is in a file; None where that is not known without waiting.
+class CachedFiles:
+    """The files of one file system; nothing is known of them until `learn` was called."""
 
-    So it is on an older kernel or another system, and where there is no such file.
-    """
-    descriptor = _open(path, _READ)
-    if descriptor is None:
-        return None
-    try:
-        return _content(descriptor)
-    finally:
-        os.close(descriptor)
+    def __init__(self) -> None:
+        self._can_tell = False
+
+    def learn(self, path: Path) -> None:
+        """Find out, with any file, whether its file system tells what it has; waits for the disk.
+
+        One on a network asks its server for each file that is opened, which may take for ever, but
+        does not support RWF_NOWAIT either.
+        """
+        # Which calls and constants there are depends on the kernel and on how Python was built.
+        with suppress(OSError, AttributeError, NotImplementedError), path.open("rb") as file:
+            os.preadv(file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT)
+            self._can_tell = True
+
+    def read(self, path: Path) -> bytes | None:
+        """Return what is in a file; None where one would have to wait to know."""
+        descriptor = _open(path, _READ) if self._can_tell else None
+        if descriptor is None:
+            return None
+        try:
+            return _content(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def has(self, path: Path) -> bool:
+        """Tell whether a file is there; False where one would have to wait to know."""
+        descriptor = _open(path, _LOOK) if self._can_tell else None
+        if descriptor is not None:
+            os.close(descriptor)
+        return descriptor is not None
 
 
-def is_there(path: Path) -> bool:
-    """Tell whether a file is known to be there; False where one would have to wait to know."""
-    descriptor = _open(path, _LOOK)
-    if descriptor is not None:
-        os.close(descriptor)
-    return descriptor is not None
-
-
-def _open(path: Path, how: _How | None) -> int | None:
-    if how is None:
-        return None
+def _open(path: Path, how: _How) -> int | None:
     descriptor: int = _call(OPENAT2, AT_FDCWD, os.fsencode(path), how, ctypes.sizeof(how))
     return descriptor if descriptor >= 0 else None
 
 
 def _content(descriptor: int) -> bytes | None:
-    content = bytearray(os.fstat(descriptor).st_size)
-    with suppress(OSError):  # not all of it is at hand, or the file system cannot tell
+    with suppress(OSError):  # not all of it is at hand
+        content = bytearray(os.fstat(descriptor).st_size)
         if os.preadv(descriptor, [content], 0, os.RWF_NOWAIT) == len(content):
             return bytes(content)
     return None

@@ -4,17 +4,16 @@ SQLAlchemy's own pool lets a newcomer overtake callers that wait, who then wait 
 and costs more per checkout than a prepared statement does.
 """
 
-import select
 import threading
 from collections import deque
 from typing import Any
 
-from gevent.monkey import get_original
 from psycopg2 import InterfaceError
 from sqlalchemy import Engine
 from sqlalchemy.pool import PoolProxiedConnection
 
 from app.core.errors import DatabaseUnavailable
+from app.core.readable import is_readable
 
 
 def was_hung_up(connection: Any) -> bool:
@@ -25,9 +24,7 @@ def was_hung_up(connection: Any) -> bool:
     if not hasattr(connection, "fileno"):
         return False  # SQLite's are files
     try:
-        look = get_original("select", "poll")()  # gevent's own would let others run
-        look.register(connection.fileno(), select.POLLIN)
-        return bool(look.poll(0))
+        return is_readable(connection.fileno())
     except InterfaceError:
         return True
 

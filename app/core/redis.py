@@ -1,7 +1,6 @@
 """The connection to Redis, and the channel names this service uses."""
 
-import os
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
 from redis import BlockingConnectionPool, ConnectionPool, Redis
@@ -10,6 +9,7 @@ from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
 from app.core import waits
+from app.core.readable import is_readable
 
 SETTINGS_CHANNEL = "gatehouse:settings"
 SESSIONS_CHANNEL = "gatehouse:sessions"
@@ -20,7 +20,6 @@ PATIENCE_SECONDS = 2.0
 IMPATIENCE_SECONDS = 0.25
 CONNECTIONS = 64
 ASK_SECONDS = 2
-TRUSTED_SECONDS = 1.0
 # What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
 DRIVER = DriverInfo()
 
@@ -51,16 +50,17 @@ class Client(Redis):
 
 
 class Connections(BlockingConnectionPool):
-    """Hands the connection that was used last on as it is.
+    """Hands out again, as it is, the connection that was used last.
 
-    redis-py asks each time whether it still lives, and keeps books of it, which together cost as
-    much as half a command. What was in use within the last second is trusted: should it have died
-    since, its command fails, and is tried again where that is wanted.
+    redis-py reads from each one first, and keeps books of them, which together cost as much as half
+    a command. Here one that has something to read, a farewell or what nobody waited for, goes to
+    redis-py, and so does every connection while somebody waits for one.
     """
 
     def reset(self) -> None:
         """Begin with no connection, as also after a fork."""
-        self._kept: list[tuple[Any, float]] = []
+        self._kept: list[Any] = []
+        self._asking: list[None] = []  # one for each caller that redis-py serves
         super().reset()  # type: ignore[no-untyped-call]
 
     def get_connection(self, *_: Any, **__: Any) -> Any:
@@ -68,19 +68,35 @@ class Connections(BlockingConnectionPool):
 
         Raises: redis.exceptions.ConnectionError, also when all are in use for too long.
         """
-        while self._kept and self.pid == os.getpid():
-            connection, since = self._kept.pop()
-            if monotonic() - since < TRUSTED_SECONDS:
+        self._checkpid()
+        while (connection := self._last_kept()) is not None:
+            if _is_at_rest(connection):
                 return connection
             super().release(connection)  # type: ignore[no-untyped-call]
-        return super().get_connection()  # type: ignore[no-untyped-call]
+        self._asking.append(None)
+        try:
+            return super().get_connection()  # type: ignore[no-untyped-call]
+        finally:
+            self._asking.pop()
 
     def release(self, connection: Any) -> None:
-        """Take a connection back; the first of those who wait gets it, if all were in use."""
-        if self.pool.queue and connection.pid == self.pid:
-            self._kept.append((connection, monotonic()))
+        """Take a connection back."""
+        is_whole = connection.pid == self.pid and connection._get_socket() is not None
+        if is_whole and not self._asking:
+            self._kept.append(connection)
         else:
             super().release(connection)  # type: ignore[no-untyped-call]
+
+    def _last_kept(self) -> Any:
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return None
+
+
+def _is_at_rest(connection: Any) -> bool:
+    own = connection._get_socket()
+    return own is not None and not is_readable(own.fileno())
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:

@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "TZ")
 
 # Else glibc gives the memory of each large buffer back to the kernel, which has to clear the next
-# one's anew, page by page. These are its highest limits; other C libraries take no notice.
+# one's anew, page by page. The first limit is the highest it takes, the second more than a call may
+# have; other C libraries take no notice.
 MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
     "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),

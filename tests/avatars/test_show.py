@@ -6,7 +6,6 @@ import pytest
 import sqlalchemy as sa
 
 from app.avatars import service
-from app.core import cached_files
 from app.core.config import Config, ConfigError
 from app.users import queries
 from app.users.models import UserProfile
@@ -166,20 +165,30 @@ def test_what_is_at_hand_needs_no_thread_of_the_disk(rt, signed_in, monkeypatch)
     upload(signed_in, plain()).ok()
     sent = signed_in.get(PATH).body
     monkeypatch.setattr(rt.disk, "run", lambda *_: pytest.fail("it asked the disk"))
-    monkeypatch.setattr(cached_files, "read", lambda file: file.read_bytes())
+    monkeypatch.setattr(service.at_hand, "read", lambda file: file.read_bytes())
     assert signed_in.get(PATH).body == sent
 
 
 def test_what_is_not_at_hand_comes_from_the_disk(signed_in, monkeypatch):
     upload(signed_in, plain()).ok()
     sent = signed_in.get(PATH).body
-    monkeypatch.setattr(cached_files, "read", lambda _: None)
+    monkeypatch.setattr(service.at_hand, "read", lambda _: None)
     assert signed_in.get(PATH).body == sent
+
+
+def test_the_disk_is_asked_until_it_is_known_what_is_at_hand(signed_in, monkeypatch):
+    upload(signed_in, plain()).ok()
+    learned = []
+    monkeypatch.setattr(service.at_hand, "read", lambda file: learned and learned[0].read_bytes())
+    monkeypatch.setattr(service.at_hand, "learn", learned.append)
+    assert signed_in.get(PATH).body == signed_in.get(PATH).body
+    [file] = learned
+    assert file.name == "512.webp"
 
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_a_proxy_is_told_where_the_file_is(make_app, folder_of, monkeypatch, at_hand):
-    monkeypatch.setattr(cached_files, "is_there", lambda file: at_hand and file.exists())
+    monkeypatch.setattr(service.at_hand, "has", lambda file: at_hand and file.exists())
     app = make_app(avatar_accel="/internal/avatars")
     client, user = signed_in_client(app)
     upload(client, plain()).ok()
