@@ -93,7 +93,7 @@ def _give_way() -> None:
 
 
 def main() -> None:
-    """Queue as the service itself does, sealed payloads included, and as politely as a batch can."""
+    """Queue as the service itself does, sealed payloads included, but after everybody else."""
     _give_way()
     # Only here: importing it builds an application from the environment.
     from app.mail import service as mail
