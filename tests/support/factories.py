@@ -67,8 +67,10 @@ def make_user(
             policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)
-        columns["status"] = status
-        session.execute(sa.update(User).where(User.id == account.id).values(**columns))
+        if status != account.status:
+            columns["status"] = status
+        if columns:
+            session.execute(sa.update(User).where(User.id == account.id).values(**columns))
     return KnownUser(account.id, account.username, account.email, password or "")
 
 
