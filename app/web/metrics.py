@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 
@@ -32,10 +33,6 @@ QUERIES = Counter("db_queries_total", "Statements sent to the database.")
 AUTH_EVENTS = Counter(
     "auth_events_total", "Outcomes of authentication.", ["action", "status", "reason"]
 )
-
-# What is counted at every request, found by one look instead of three for labels.
-_counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-_events: dict[tuple[str, str], Counter] = {}
 
 AUTH_PREFIX = "/api/v1/auth/"
 COUNTED_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -71,21 +68,24 @@ def count_request(
     # A GET that redirects is a provider's callback, or the link of a mail.
     is_event = method in COUNTED_METHODS or (status == HTTPStatus.FOUND and method == "GET")
     if is_event and rule is not None and rule.rule.startswith(AUTH_PREFIX):
-        event = _events.get((rule.endpoint, failure_code))
-        if event is None:
-            outcome = "failure" if failure_code else "success"
-            event = AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code)
-            _events[rule.endpoint, failure_code] = event
-        event.inc()
+        _auth_events(rule.endpoint, failure_code).inc()
     known = method if method in KNOWN_METHODS else "other"
     route = rule.rule if rule else "unmatched"
-    counted = _counted.get((known, route, status))
-    if counted is None:
-        counted = REQUESTS.labels(known, route, str(status)), DURATIONS.labels(known, route)
-        _counted[known, route, status] = counted
-    requests, durations = counted
+    requests, durations = _of_route(known, route, status)
     requests.inc()
     durations.observe(seconds)
+
+
+@cache
+def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    """Return what is counted at every request, found by one look instead of three for labels."""
+    return REQUESTS.labels(method, route, str(status)), DURATIONS.labels(method, route)
+
+
+@cache
+def _auth_events(endpoint: str, failure_code: str) -> Counter:
+    outcome = "failure" if failure_code else "success"
+    return AUTH_EVENTS.labels(endpoint, outcome, failure_code)
 
 
 def exposition(*others: Collector) -> Response:
