@@ -256,6 +256,13 @@ def redis_url(redis_server: str) -> str:
 
 
 @pytest.fixture
+def own_valkey() -> Iterator[servers.PrivateValkey]:
+    """A Valkey without persistence that a test may hang, kill and start again."""
+    with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
+        yield valkey
+
+
+@pytest.fixture
 def wait_for() -> Callable[[Callable[[], Any]], Any]:
     """Wait, in real time, until a condition holds that another thread brings about."""
     return lambda condition: eventually(condition, "the condition", 10)

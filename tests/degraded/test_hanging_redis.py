@@ -3,22 +3,14 @@
 import pytest
 
 from app.core import redis as redis_client
-from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
 from tests.support.factories import make_user
 
 
 @pytest.fixture
-def server():
-    """A Valkey of its own, which can be made to hang."""
-    with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
-        yield valkey
-
-
-@pytest.fixture
-def redis(server):
-    return redis_client.connect_impatiently(server.url)
+def redis(own_valkey):
+    return redis_client.connect_impatiently(own_valkey.url)
 
 
 @pytest.fixture
@@ -48,8 +40,8 @@ def signed_in(app, user):
 
 
 @pytest.fixture
-def hanging(signed_in, server):
-    server.hang()
+def hanging(signed_in, own_valkey):
+    own_valkey.hang()
 
 
 @pytest.mark.usefixtures("hanging")
@@ -76,9 +68,9 @@ def test_what_one_request_found_out_holds_for_every_other_kind(rt, signed_in, as
 
 
 @pytest.mark.usefixtures("hanging")
-def test_it_is_used_again_once_it_answers(signed_in, server, asked, clock):
+def test_it_is_used_again_once_it_answers(signed_in, own_valkey, asked, clock):
     signed_in.me().ok()
-    server.resume()
+    own_valkey.resume()
     clock.advance(seconds=1)
     for _ in range(5):
         signed_in.me().ok()

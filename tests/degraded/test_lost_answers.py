@@ -22,13 +22,9 @@ WRONG = "auth.mfa_code_invalid"
 
 
 @pytest.fixture
-def lossy():
-    """Between this test's application and a Valkey of its own."""
-    with (
-        servers.short_folder() as folder,
-        servers.PrivateValkey(folder) as valkey,
-        LossyRedis(valkey.url, folder / "l.sock") as way,
-    ):
+def lossy(own_valkey):
+    """Between this test's application and its Valkey."""
+    with servers.short_folder() as folder, LossyRedis(own_valkey.url, folder / "l.sock") as way:
         yield way
 
 

@@ -8,20 +8,12 @@ from redis.exceptions import ConnectionError as Lost
 
 from app.core import redis as redis_client
 from app.core.readable import is_readable
-from tests.support import servers
 from tests.support.live import eventually
 
 
 @pytest.fixture
-def server():
-    """A Valkey of its own, which can be restarted."""
-    with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
-        yield valkey
-
-
-@pytest.fixture
-def redis(server):
-    client = redis_client.connect(server.url)
+def redis(own_valkey):
+    client = redis_client.connect(own_valkey.url)
     yield client
     client.close()
 
@@ -66,19 +58,19 @@ def test_all_who_wait_get_one_that_is_given_back(redis):
     assert set(got) == set(taken[:3])
 
 
-def test_who_finds_all_in_use_for_too_long_is_refused(server):
-    pool = redis_client.connect_impatiently(server.url).connection_pool
+def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey):
+    pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
     taken = [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]
     with pytest.raises(Lost, match="No connection available"):
         pool.get_connection()
     assert len(taken) == redis_client.CONNECTIONS
 
 
-def test_one_that_died_costs_nobody_a_command(server):
-    impatient = redis_client.connect_impatiently(server.url)
+def test_one_that_died_costs_nobody_a_command(own_valkey):
+    impatient = redis_client.connect_impatiently(own_valkey.url)
     assert impatient.ping()
-    server.kill()
-    server.start()
+    own_valkey.kill()
+    own_valkey.start()
     assert impatient.ping()
 
 
