@@ -16,6 +16,7 @@ from app.contact_verification.views import bp as contact_verification
 from app.core import db, logs
 from app.core import redis as redis_client
 from app.core.breaker import Breaker
+from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config, ConfigError
 from app.core.deferred_writes import DeferredWrites
@@ -156,6 +157,7 @@ def _runtime(
     breaker = Breaker(clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
+    disk = NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0)
 
     def load_settings() -> Mapping[str, str]:
         with database.reading_apart() as connection:
@@ -177,7 +179,8 @@ def _runtime(
         rate_limits=RateLimits(impatient, clock, breaker),
         failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
         mailer=mailer,
-        disk=NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0),
+        disk=disk,
+        cached_files=CachedFiles(disk),
         renders=NativePool(renderer.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
         outgoing=outgoing,
         remembered=Remembered(clock),

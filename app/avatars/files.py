@@ -55,12 +55,6 @@ def path(root: Path, user_id: int, name: str, size: int) -> Path:
     return root / f"{key(user_id, name)}/{size}.webp"
 
 
-def require(file: Path) -> bool:
-    """Return True; raises FileNotFoundError where the file is not there."""
-    file.stat()
-    return True
-
-
 def are_there(root: Path, user_id: int, name: str) -> bool:
     """Tell whether an avatar has its files."""
     return (_folder_of(root, user_id) / name).is_dir()

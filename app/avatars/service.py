@@ -26,7 +26,6 @@ from app.avatars.errors import (
     VersionsUsedUp,
 )
 from app.avatars.staging import Place
-from app.core.cached_files import CachedFiles
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
@@ -47,8 +46,6 @@ LONGEST_TURN_SECONDS = 0.003
 # How often a reader looks again when the files it was sent to have just been replaced.
 READ_ATTEMPTS = 5
 LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
-
-at_hand = CachedFiles()
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, at_hand.read, Path.read_bytes)
+    return _with_file(rt, wanted, rt.cached_files.read)
 
 
 def found(rt: Runtime, wanted: Picture) -> Picture:
@@ -147,7 +144,7 @@ def found(rt: Runtime, wanted: Picture) -> Picture:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, at_hand.has, files.require)[0]
+    return _with_file(rt, wanted, rt.cached_files.require)[0]
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -165,16 +162,11 @@ def reconcile(rt: Runtime, user_id: int) -> int:
         return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
 
 
-def _with_file(
-    rt: Runtime,
-    wanted: Picture,
-    at_once: Callable[[Path], T | None],
-    from_disk: Callable[[Path], T],
-) -> tuple[Picture, T]:
+def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
         with suppress(FileNotFoundError), _disk_errors(FileNotFoundError):
-            return wanted, at_once(path) or rt.disk.run(_from_disk, from_disk, path)
+            return wanted, use(path)
         account = users_queries.find_by_id(rt.database, wanted.user_id)
         if account is None:
             break
@@ -184,12 +176,6 @@ def _with_file(
             break
         wanted = newer
     raise AvatarNotFound
-
-
-def _from_disk(use: Callable[[Path], T], path: Path) -> T:
-    result = use(path)
-    at_hand.learn(path)
-    return result
 
 
 # --- the steps of an upload --------------------------------------------------------------------

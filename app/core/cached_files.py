@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from app.core.native_pool import NativePool
+
 OPENAT2 = 437
 AT_FDCWD = -100
 RESOLVE_CACHED = 0x20
@@ -43,48 +45,72 @@ if sys.platform == "linux":
 
 
 class CachedFiles:
-    """The files of one file system; nothing is known of them until `learn` was called."""
+    """Reads files of one file system, by a thread of `disk` where the kernel would have to wait.
 
-    def __init__(self) -> None:
+    So it is until the first one was read: a file system on a network asks its server for each file
+    that is opened, which may take for ever. It does not support RWF_NOWAIT either, and that is
+    found out by the thread.
+    """
+
+    def __init__(self, disk: NativePool) -> None:
+        self._disk = disk
         self._can_tell = False
 
-    def learn(self, path: Path) -> None:
-        """Find out, with any file, whether its file system tells what it has; waits for the disk.
+    def read(self, path: Path) -> bytes:
+        """Return what is in a file.
 
-        One on a network asks its server for each file that is opened, which may take for ever, but
-        does not support RWF_NOWAIT either.
+        Raises: OSError; Overloaded.
         """
+        content = _content(path) if self._can_tell else None
+        return self._disk.run(self._read, path) if content is None else content
+
+    def require(self, path: Path) -> None:
+        """Insist that a file is there.
+
+        Raises: FileNotFoundError, any other OSError; Overloaded.
+        """
+        if not (self._can_tell and _is_there(path)):
+            self._disk.run(self._look, path)
+
+    def _read(self, path: Path) -> bytes:
+        content = path.read_bytes()
+        self._learn(path)
+        return content
+
+    def _look(self, path: Path) -> None:
+        path.stat()
+        self._learn(path)
+
+    def _learn(self, path: Path) -> None:
         # Which calls and constants there are depends on the kernel and on how Python was built.
         with suppress(OSError, AttributeError, NotImplementedError), path.open("rb") as file:
             os.preadv(file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT)
             self._can_tell = True
 
-    def read(self, path: Path) -> bytes | None:
-        """Return what is in a file; None where one would have to wait to know."""
-        descriptor = _open(path, _READ) if self._can_tell else None
-        if descriptor is None:
-            return None
-        try:
-            return _content(descriptor)
-        finally:
-            os.close(descriptor)
 
-    def has(self, path: Path) -> bool:
-        """Tell whether a file is there; False where one would have to wait to know."""
-        descriptor = _open(path, _LOOK) if self._can_tell else None
-        if descriptor is not None:
-            os.close(descriptor)
-        return descriptor is not None
+def _content(path: Path) -> bytes | None:
+    """Return what is in a file; None where one would have to wait to know."""
+    descriptor = _open(path, _READ)
+    if descriptor is None:
+        return None
+    try:
+        content = bytearray(os.fstat(descriptor).st_size)
+        is_whole = os.preadv(descriptor, [content], 0, os.RWF_NOWAIT) == len(content)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return bytes(content) if is_whole else None
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether a file is there; False where one would have to wait to know."""
+    descriptor = _open(path, _LOOK)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
 
 
 def _open(path: Path, how: _How) -> int | None:
     descriptor: int = _call(OPENAT2, AT_FDCWD, os.fsencode(path), how, ctypes.sizeof(how))
     return descriptor if descriptor >= 0 else None
-
-
-def _content(descriptor: int) -> bytes | None:
-    with suppress(OSError):  # not all of it is at hand
-        content = bytearray(os.fstat(descriptor).st_size)
-        if os.preadv(descriptor, [content], 0, os.RWF_NOWAIT) == len(content):
-            return bytes(content)
-    return None

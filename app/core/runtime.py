@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core.breaker import Breaker
+from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.db import Database
@@ -56,6 +57,7 @@ class Runtime:
     failed_secrets: FailedSecrets
     mailer: Mailer
     disk: NativePool
+    cached_files: CachedFiles
     renders: NativePool
     outgoing: Outgoing
     remembered: Remembered

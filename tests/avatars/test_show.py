@@ -1,11 +1,13 @@
 """GET /auth/profile/avatar/{size} (decisions A20, E13; spec 04 §3.4)."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from app.avatars import service
+from app.core import cached_files
 from app.core.config import Config, ConfigError
 from app.users import queries
 from app.users.models import UserProfile
@@ -161,35 +163,24 @@ def test_who_read_the_row_before_a_new_upload_is_sent_the_new_one(rt, signed_in,
     assert service.found(rt, stale) == newer
 
 
-def test_what_is_at_hand_needs_no_thread_of_the_disk(rt, signed_in, monkeypatch):
+@pytest.mark.parametrize("is_at_hand", [True, False])
+def test_it_is_the_same_wherever_it_comes_from(rt, signed_in, monkeypatch, is_at_hand):
     upload(signed_in, plain()).ok()
     sent = signed_in.get(PATH).body
-    monkeypatch.setattr(rt.disk, "run", lambda *_: pytest.fail("it asked the disk"))
-    monkeypatch.setattr(service.at_hand, "read", lambda file: file.read_bytes())
+    rt.cached_files._can_tell = True
+    content = Path.read_bytes if is_at_hand else lambda _: None
+    monkeypatch.setattr(cached_files, "_content", content)
+    asked, run = [], rt.disk.run
+    monkeypatch.setattr(rt.disk, "run", lambda *call: asked.append(call) or run(*call))
     assert signed_in.get(PATH).body == sent
+    assert bool(asked) is not is_at_hand
 
 
-def test_what_is_not_at_hand_comes_from_the_disk(signed_in, monkeypatch):
-    upload(signed_in, plain()).ok()
-    sent = signed_in.get(PATH).body
-    monkeypatch.setattr(service.at_hand, "read", lambda _: None)
-    assert signed_in.get(PATH).body == sent
-
-
-def test_the_disk_is_asked_until_it_is_known_what_is_at_hand(signed_in, monkeypatch):
-    upload(signed_in, plain()).ok()
-    learned = []
-    monkeypatch.setattr(service.at_hand, "read", lambda file: learned and learned[0].read_bytes())
-    monkeypatch.setattr(service.at_hand, "learn", learned.append)
-    assert signed_in.get(PATH).body == signed_in.get(PATH).body
-    [file] = learned
-    assert file.name == "512.webp"
-
-
-@pytest.mark.parametrize("at_hand", [True, False])
-def test_a_proxy_is_told_where_the_file_is(make_app, folder_of, monkeypatch, at_hand):
-    monkeypatch.setattr(service.at_hand, "has", lambda file: at_hand and file.exists())
+@pytest.mark.parametrize("is_at_hand", [True, False])
+def test_a_proxy_is_told_where_the_file_is(make_app, folder_of, monkeypatch, is_at_hand):
     app = make_app(avatar_accel="/internal/avatars")
+    app.extensions["gatehouse"].cached_files._can_tell = True
+    monkeypatch.setattr(cached_files, "_is_there", lambda file: is_at_hand and file.exists())
     client, user = signed_in_client(app)
     upload(client, plain()).ok()
     answer = client.get(PATH)

@@ -6,8 +6,21 @@ import pytest
 
 from app.core import cached_files
 from app.core.cached_files import CachedFiles
+from app.core.native_pool import NativePool
 
 CONTENT = os.urandom(70_000)
+
+
+class Disk(NativePool):
+    """Counts what it is asked."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.asked = 0
+
+    def run(self, function, *arguments):
+        self.asked += 1
+        return super().run(function, *arguments)
 
 
 @pytest.fixture
@@ -22,19 +35,29 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def files(file):
+def disk():
+    return Disk()
+
+
+@pytest.fixture
+def files(file, disk):
     """Files of a file system that tells what it has."""
-    files = CachedFiles()
-    assert file.read_bytes() == CONTENT
-    files.learn(file)
-    if first_told(files.has, file) is None or first_told(files.read, file) is None:
+    files = CachedFiles(disk)
+    assert files.read(file) == CONTENT
+    assert disk.asked == 1
+    if not (needs_no_disk(disk, files.read, file) and needs_no_disk(disk, files.require, file)):
         pytest.skip("this kernel or file system cannot tell what is at hand")
     return files
 
 
-def first_told(ask, file):
+def needs_no_disk(disk, ask, file):
     """Ask again where a file that somebody else renamed just then made the kernel unsure."""
-    return next(filter(None, (ask(file) for _ in range(100))), None)
+    for _ in range(100):
+        before = disk.asked
+        ask(file)
+        if disk.asked == before:
+            return True
+    return False
 
 
 def drop_from_memory(file):
@@ -43,54 +66,55 @@ def drop_from_memory(file):
 
 
 def test_what_the_kernel_has_is_read(files, file):
-    assert first_told(files.read, file) == CONTENT
+    assert files.read(file) == CONTENT
 
 
-def test_what_only_the_disk_has_is_not_waited_for(files, file):
+def test_what_only_the_disk_has_is_not_waited_for(files, file, disk):
     drop_from_memory(file)
-    assert files.read(file) is None
-    assert file.read_bytes() == CONTENT
-    assert first_told(files.read, file) == CONTENT
+    before = disk.asked
+    assert files.read(file) == CONTENT
+    assert disk.asked == before + 1
+    assert needs_no_disk(disk, files.read, file)
 
 
-def test_what_is_only_partly_at_hand_is_not_read(files, file):
+def test_what_is_only_partly_at_hand_comes_from_the_disk(files, file, disk):
     drop_from_memory(file)
     with file.open("rb", buffering=0) as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # nothing is read ahead
         stream.read(4096)
-    assert files.read(file) is None
+    before = disk.asked
+    assert files.read(file) == CONTENT
+    assert disk.asked == before + 1
 
 
 def test_reading_leaves_no_trace(files, file):
-    os.utime(file, (1, 1))
-    assert first_told(files.read, file) == CONTENT
+    os.utime(file, (1, file.stat().st_mtime + 10))
+    assert any(cached_files._content(file) for _ in range(100))
     assert file.stat().st_atime == 1
 
 
-def test_nothing_is_known_before_it_was_learned(files, file):
-    others = CachedFiles()
-    assert first_told(others.read, file) is None
-    assert first_told(others.has, file) is None
+def test_a_file_that_is_not_there_is_asked_for(files, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        files.read(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        files.require(tmp_path / "none")
 
 
-def test_a_file_that_is_not_there_is_not_known(files, tmp_path):
-    assert files.read(tmp_path / "none") is None
-    assert not files.has(tmp_path / "none")
-
-
-def test_nobody_is_waited_for_at_a_pipe(files, tmp_path):
+def test_nobody_is_waited_for_at_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert files.read(tmp_path / "pipe") is None
+    assert cached_files._content(tmp_path / "pipe") is None
 
 
-def test_an_older_kernel_knows_nothing(files, file, monkeypatch):
+def test_an_older_kernel_knows_nothing(files, file, disk, monkeypatch):
     monkeypatch.setattr(cached_files, "OPENAT2", 100_000)
-    assert files.read(file) is None
-    assert not files.has(file)
+    before = disk.asked
+    assert files.read(file) == CONTENT
+    files.require(file)
+    assert disk.asked == before + 2
 
 
 @pytest.mark.parametrize("missing", ["a constant", "the call"])
-def test_a_python_without_the_call_never_learns(file, monkeypatch, missing):
+def test_a_python_without_the_call_never_learns(file, disk, monkeypatch, missing):
     def preadv(*_):
         raise NotImplementedError
 
@@ -98,15 +122,16 @@ def test_a_python_without_the_call_never_learns(file, monkeypatch, missing):
         monkeypatch.delattr(os, "RWF_NOWAIT")
     else:
         monkeypatch.setattr(os, "preadv", preadv)
-    files = CachedFiles()
-    files.learn(file)
-    assert files.read(file) is None
+    files = CachedFiles(disk)
+    assert [files.read(file) for _ in range(3)] == [CONTENT] * 3
+    assert disk.asked == 3
 
 
-def test_no_descriptor_stays_open(files, file):
+def test_no_descriptor_stays_open(files, file, tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         files.read(file)
-        files.has(file)
-        files.read(file.parent / "none")
+        files.require(file)
+        with pytest.raises(FileNotFoundError):
+            files.read(tmp_path / "none")
     assert len(os.listdir("/proc/self/fd")) == before
