@@ -49,6 +49,7 @@ def options(config: Config) -> dict[str, Any]:
     }
     if not config.database_url.startswith("sqlite"):
         usual["pool_use_lifo"] = True
+        usual["use_native_hstore"] = False  # else every new connection asks for a type we lack
         named = make_url(config.database_url).query
         defaults = POSTGRES_DEFAULTS.items()
         usual["connect_args"] = {name: value for name, value in defaults if name not in named}

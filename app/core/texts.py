@@ -3,7 +3,11 @@
 
 def is_storable(text: str) -> bool:
     """Tell whether every store can hold it: no NUL, no half of a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def one_line(text: str) -> str:
