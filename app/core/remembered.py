@@ -1,8 +1,8 @@
-"""What was fetched from elsewhere, kept for a while and never fetched twice at once."""
+"""What was fetched or worked out, kept for a while and never fetched twice at once."""
 
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
@@ -15,10 +15,10 @@ LIFE = timedelta(minutes=5)  # decision A25
 
 @dataclass(frozen=True, eq=False)
 class Found(Generic[T]):
-    """What one fetch brought, and when; every fetch makes an object of its own."""
+    """What one fetch brought, and until when it will do; every fetch makes an object of its own."""
 
-    value: T
-    at: float
+    value: T = field(repr=False)
+    fresh_until: float
 
 
 class _Fetch(Generic[T]):
@@ -40,23 +40,29 @@ class Remembered:
 
     def __init__(self, clock: Clock, life: timedelta = LIFE) -> None:
         self._clock = clock
-        self._life = life.total_seconds()
+        self._life = life
         self._lock = threading.Lock()
         self._known: dict[Hashable, Found[Any]] = {}
         self._fetches: dict[Hashable, _Fetch[Any]] = {}
 
     def get(
-        self, key: Hashable, fetch: Callable[[], T], *, patience: float | None = None
+        self,
+        key: Hashable,
+        fetch: Callable[[], T],
+        *,
+        life: timedelta | None = None,
+        patience: float | None = None,
     ) -> Found[T]:
         """Return what is known under the key, fetched unless it is fresh.
 
-        `patience` is for how many seconds to wait for somebody else's fetch, None for its end.
+        `life` is how long that stays fresh, None for as long as anything here does. `patience` is
+        for how many seconds to wait for somebody else's fetch, None for its end.
         Raises: whatever `fetch` does; TimeoutError.
         """
         found = self._known.get(key)
         if found is not None and self._is_fresh(found):
             return found
-        return self._fetched(key, fetch, None, patience)
+        return self._fetched(key, fetch, None, life or self._life, patience)
 
     def newer(
         self,
@@ -70,10 +76,15 @@ class Remembered:
 
         For `patience` and errors see `get`.
         """
-        return self._fetched(key, fetch, than, patience)
+        return self._fetched(key, fetch, than, self._life, patience)
 
     def _fetched(
-        self, key: Hashable, fetch: Callable[[], T], than: Found[T] | None, patience: float | None
+        self,
+        key: Hashable,
+        fetch: Callable[[], T],
+        than: Found[T] | None,
+        life: timedelta,
+        patience: float | None,
     ) -> Found[T]:
         with self._lock:
             found = self._known.get(key)
@@ -83,17 +94,20 @@ class Remembered:
             if under_way is None:
                 mine = self._fetches[key] = _Fetch()
         if under_way is None:
-            return self._fetch(key, fetch, mine)
+            return self._fetch(key, fetch, life, mine)
         if not under_way.done.wait(patience):
             raise TimeoutError
         if under_way.error is not None:
             raise under_way.error
         # Neither: who fetched was stopped, say by its own time-out, which is nobody else's.
-        return under_way.found or self._fetched(key, fetch, than, patience)
+        return under_way.found or self._fetched(key, fetch, than, life, patience)
 
-    def _fetch(self, key: Hashable, fetch: Callable[[], T], mine: _Fetch[T]) -> Found[T]:
+    def _fetch(
+        self, key: Hashable, fetch: Callable[[], T], life: timedelta, mine: _Fetch[T]
+    ) -> Found[T]:
+        began = self._clock.monotonic()
         try:
-            mine.found = Found(fetch(), self._clock.monotonic())
+            mine.found = Found(fetch(), began + life.total_seconds())
         except Exception as error:
             mine.error = error
             raise
@@ -111,4 +125,4 @@ class Remembered:
         self._known[key] = found
 
     def _is_fresh(self, found: Found[Any]) -> bool:
-        return self._clock.monotonic() - found.at < self._life
+        return self._clock.monotonic() < found.fresh_until

@@ -5,6 +5,7 @@ could break that holds LOGIN_METHODS, as does whoever switches those off (spec 0
 """
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -13,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
+from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.external_auth import drivers, kinds, provider_queries, provider_rules
@@ -35,6 +37,7 @@ from app.external_auth.provider_rules import REDACTED
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 
+MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
 SECRET_UNREADABLE = "The client secret cannot be decrypted with any key; set it again."
 
 
@@ -136,11 +139,31 @@ def test(rt: Runtime, name: str) -> TestResult:
     return result
 
 
+def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
+    """Return a provider as it was stored not more than a second ago.
+
+    That is for the beginning of sign-ins, which is cheap that way; their end reads the database.
+    Raises: ProviderNotFound.
+    """
+
+    def stored() -> Provider:
+        provider = provider_queries.find_by_key(rt.database, kind, key)
+        if provider is None:
+            raise ProviderNotFound
+        return provider
+
+    return rt.remembered.get((kind, key), stored, life=MAX_AGE).value
+
+
 def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
     """Return a provider as its driver takes it.
 
     Raises: ProviderMisconfigured when the client secret cannot be decrypted.
     """
+    return rt.remembered.get(provider, lambda: _config_of(rt, provider)).value
+
+
+def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
     kind = provider.provider_kind
     dedicated_default = kind.default_scopes if TRAITS[kind].is_dedicated else ""
     return ProviderConfig(

@@ -24,7 +24,6 @@ from app.external_auth.drivers.interface import Callback, ExternalProfile, Provi
 from app.external_auth.errors import (
     CallbackAddressMissing,
     ProviderDisabled,
-    ProviderNotFound,
     SignInFailed,
 )
 from app.external_auth.flows import SignIn
@@ -89,9 +88,7 @@ def start(
     Source: spec 03 §4.
     """
     provider_kind, key = kinds.named(kind), provider_rules.provider_key(provider)
-    found = provider_queries.find_by_key(rt.database, provider_kind, key)
-    if found is None:
-        raise ProviderNotFound
+    found = providers.recently_stored(rt, provider_kind, key)
     if not found.enabled:
         raise ProviderDisabled
     path = return_path.checked(wanted_path)

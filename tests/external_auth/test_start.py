@@ -14,6 +14,7 @@ from tests.support.external import (
     change_provider,
     come_back,
     cookie_name,
+    delete_provider,
     fails,
     start,
 )
@@ -155,7 +156,7 @@ def test_the_legacy_address_can_be_asked_for(make_app, rt, fake, corp):
 # --- refusals, in their order -----------------------------------------------------------------
 
 
-def test_refusals_come_in_their_order(rt, api, fake, corp):
+def test_refusals_come_in_their_order(rt, api, fake, corp, clock):
     """Everything is wrong at first; one thing after the other is put right (spec 03 §4)."""
     configure(rt, public_site_url=[])
     change_provider(rt, corp, enabled=False)
@@ -171,6 +172,7 @@ def test_refusals_come_in_their_order(rt, api, fake, corp):
     api.post("/auth/external-auth/github/corp/start", bad).fails(404, "not_found")
     api.post(PATH, bad).fails(403, "external_auth.provider_disabled")
     change_provider(rt, corp, enabled=True)
+    clock.advance(seconds=1)
     assert "return_path" in api.post(PATH, bad).fails(400, "bad_request").json["msg"]
     code = "external_auth.callback_redirect_uri_required"
     assert "public_site_url" in api.post(PATH, {}).fails(400, code).json["msg"]
@@ -180,6 +182,21 @@ def test_refusals_come_in_their_order(rt, api, fake, corp):
     assert answer.set_cookies == {}
     fake.metadata["issuer"] = fake.issuer
     api.post(PATH, {}).ok()
+
+
+def test_a_provider_is_as_it_was_stored_at_most_a_second_ago(rt, api, fake, corp, clock):
+    assert start(api).query["client_id"] == corp.client_id
+    change_provider(rt, corp, client_id="new")
+    clock.advance(seconds=1)
+    assert start(api).query["client_id"] == "new"
+    change_provider(rt, corp, enabled=False)
+    clock.advance(seconds=1)
+    api.post(PATH, {}).fails(403, "external_auth.provider_disabled")
+    delete_provider(rt, corp)
+    clock.advance(seconds=1)
+    api.post(PATH, {}).fails(404, "not_found")
+    add_provider(rt, fake, client_id="another")
+    assert start(api).query["client_id"] == "another"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,19 @@ def test_a_value_is_kept_until_its_life_is_over(remembered, source, clock):
     assert remembered.get("a", source).value == 2
 
 
+def test_a_value_may_have_a_shorter_life_which_begins_with_its_fetch(remembered, source, clock):
+    def slow() -> int:
+        clock.advance(seconds=0.4)
+        return source()
+
+    brief = timedelta(seconds=1)
+    assert remembered.get("a", slow, life=brief).value == 1
+    clock.advance(seconds=0.5)
+    assert remembered.get("a", source, life=brief).value == 1
+    clock.advance(seconds=0.2)
+    assert remembered.get("a", source, life=brief).value == 2
+
+
 def test_keys_are_apart(remembered, source):
     assert remembered.get("a", source).value == 1
     assert remembered.get("b", source).value == 2
