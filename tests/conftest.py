@@ -36,7 +36,7 @@ from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
 
-sharing.share_compiled()
+sharing.install()
 leaks.install()
 
 # An ordinary test never meets the rate limits, though they are on.
@@ -153,7 +153,10 @@ def postgres_database(
 ) -> Iterator[servers.PristineDatabase]:
     name = f"gatehouse_test_{worker_name}"
     database = servers.PristineDatabase(postgres_server.create(name, postgres_template))
+    kept = sharing.KeptConnections(database.url)
+    kept.install()
     yield database
+    kept.close()
     database.close()
     postgres_server.drop(name)
 

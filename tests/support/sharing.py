@@ -1,41 +1,147 @@
-"""What the applications of one process share: what werkzeug and SQLAlchemy compile for them.
+"""What the applications of one process share: routes, compiled statements, idle connections.
 
-Every test has an application of its own, with the same routes and statements as all others. A third
-of the suite's time went into compiling them anew.
+Every test has an application of its own, with the same routes and statements as all others, on a
+database that is as new. A third of the suite's time went into making these again and again.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Engine
+import psycopg2
+from psycopg2.extensions import STATUS_READY
+from sqlalchemy import Engine, make_url
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
-from werkzeug.routing import Rule
+from werkzeug.routing import Map, Rule, RuleFactory
+
+from app.core.driver_pool import was_hung_up
+from app.factory import SyncFlask
 
 # More than the service has statements, so that none is compiled twice.
 STATEMENTS = 5000
+# More than an ordinary test has open at once.
+KEPT_CONNECTIONS = 6
 
-_compile_builder = Rule._compile_builder
-_builders: dict[tuple[Any, ...], Callable[..., tuple[str, str]]] = {}
 _statements: LRUCache[Any, Any] = LRUCache(STATEMENTS)
 
 
-def share_compiled() -> None:
-    """Have every rule and engine made from now on look for what another has compiled."""
-    Rule._compile_builder = _shared_builder  # type: ignore[method-assign]
+def install() -> None:
+    """Have every application made from now on look for what another has left."""
+    SyncFlask.url_map_class = _SharedMap
     # Statements are kept by their dialect, and each engine makes one: those of a kind are alike.
     DefaultDialect.__eq__ = _is_alike  # type: ignore[assignment, method-assign]
     DefaultDialect.__hash__ = _hash_of_kind  # type: ignore[method-assign]
     Engine._compiled_cache = property(lambda _: _statements, lambda *_: None)  # type: ignore[assignment]
+    for dialect in (PGDialect_psycopg2, SQLiteDialect_pysqlite):
+        dialect.initialize = _learning_once(dialect.initialize)  # type: ignore[method-assign]
 
 
-def _shared_builder(rule: Rule, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-    if rule.defaults:
-        return _compile_builder(rule, append_unknown)
-    key = (*rule._trace, append_unknown)
-    if key not in _builders:
-        _builders[key] = _compile_builder(rule, append_unknown)
-    return _builders[key]
+class KeptConnections:
+    """Connections to one PostgreSQL database that an application has closed, for the next one.
+
+    What an application gives up as broken is closed indeed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._database = make_url(url).database
+        self._lock = threading.Lock()
+        self._idle: list[Any] = []
+        self._made_with: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+    def install(self) -> None:
+        """Stand between SQLAlchemy and the driver from now on."""
+        dialect: Any = PGDialect_psycopg2
+        dialect.connect = lambda _, **options: self._connect(options)
+        dialect.do_close = lambda _, connection: self._close(connection)
+        dialect.do_terminate = lambda _, connection: connection.close()
+
+    def close(self) -> None:
+        """Close them; from now on none is kept."""
+        for name in ("connect", "do_close", "do_terminate"):
+            delattr(PGDialect_psycopg2, name)
+        for connection in self._idle:
+            connection.close()
+
+    def _connect(self, options: dict[str, Any]) -> Any:
+        with self._lock:
+            alike = [c for c in self._idle if self._made_with[c] == options]
+            for connection in alike:
+                self._idle.remove(connection)
+                if not was_hung_up(connection):
+                    return connection
+        connection = psycopg2.connect(**options)
+        if options.get("dbname") == self._database:
+            self._made_with[connection] = options
+        return connection
+
+    def _close(self, connection: Any) -> None:
+        if connection not in self._made_with or not self._is_reset(connection):
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(connection)
+            surplus = self._idle[:-KEPT_CONNECTIONS]
+            del self._idle[:-KEPT_CONNECTIONS]
+        for connection in surplus:
+            connection.close()
+
+    def _is_reset(self, connection: Any) -> bool:
+        """Return it to the state of a new one; False if that cannot be."""
+        try:
+            if connection.status != STATUS_READY:
+                connection.rollback()
+            connection.set_session(isolation_level="DEFAULT", readonly="DEFAULT", autocommit=True)
+            with connection.cursor() as cursor:
+                cursor.execute("DISCARD ALL")
+            connection.autocommit = False
+        except psycopg2.Error:
+            return False
+        return True
+
+
+class _SharedMap(Map):
+    """The routes of the first application, which are those of all."""
+
+    _first: "_SharedMap | None" = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        first = _SharedMap._first
+        if first is None:
+            _SharedMap._first = self
+            return
+        self._matcher = first._matcher
+        self._rules_by_endpoint = first._rules_by_endpoint
+
+    def add(self, rulefactory: RuleFactory) -> None:
+        """Add a route of the first application; see that it has one of another."""
+        if _SharedMap._first is self:
+            super().add(rulefactory)
+            return
+        rule = rulefactory
+        assert isinstance(rule, Rule)
+        alike = [known.rule for known in self._rules_by_endpoint.get(rule.endpoint, ())]
+        assert rule.rule in alike, f"{rule.rule} would be a route of every application"
+
+
+def _learning_once(initialize: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Have one dialect ask the server what it can do, and tell the others."""
+    learned: dict[str, Any] = {}
+
+    def learn(dialect: Any, connection: Any) -> None:
+        if not learned:
+            before = dict(vars(dialect))
+            initialize(dialect, connection)
+            learned.update(
+                {k: v for k, v in vars(dialect).items() if k not in before or before[k] is not v}
+            )
+        vars(dialect).update(learned)
+
+    return learn
 
 
 def _is_alike(dialect: DefaultDialect, other: object) -> bool:
