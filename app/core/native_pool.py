@@ -1,16 +1,15 @@
 """Runs long computations in native threads, so that an event loop never waits for one."""
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import gevent.monkey
 import gevent.threadpool
 
+from app.core import scheduling
 from app.core.errors import Unavailable
 
 T = TypeVar("T")
@@ -29,8 +28,8 @@ class NativePool:
     Under a gevent worker the waiting greenlet yields; elsewhere the waiting thread blocks. The
     threads start with the first call, so a pool made before a fork is whole after it.
 
-    Calls that compute have a lower priority than the event loop, so that short requests are not
-    kept waiting. A niceness of 0 is for calls that wait for a disk and compute nothing.
+    Calls that compute step back behind the event loop, so that short requests are not kept
+    waiting. A niceness of 0 is for calls that wait for a disk and compute nothing.
     """
 
     def __init__(self, size: int, most_waiting: int = 256, niceness: int = NICENESS) -> None:
@@ -68,8 +67,7 @@ class NativePool:
         thread = threading.get_native_id()
         if self._niceness and thread not in self._polite:
             self._polite.add(thread)
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, thread, self._niceness)
+            scheduling.step_back(thread, self._niceness)
         try:
             return function(*arguments), None
         except BaseException as error:

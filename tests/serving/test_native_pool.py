@@ -1,9 +1,20 @@
 """Native threads under gevent's loop."""
 
+import ctypes
+import os
+import platform
+import struct
 import subprocess
 import sys
+import threading
 
+import pytest
+
+from app.core.native_pool import NICENESS, NativePool
+from app.core.scheduling import NICEST, TURN_NS
 from tests.support.servers import ROOT
+
+SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}.get(platform.machine())
 
 PROGRAM = """
 from gevent import monkey
@@ -72,3 +83,30 @@ def test_two_run_at_once_in_threads_of_their_own_and_the_loop_goes_on_meanwhile(
         [sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "2 True\n", done.stderr
+
+
+def turn_of(thread):
+    """Return how many nanoseconds long a thread's turns are, as the kernel tells since 6.12."""
+    attributes = ctypes.create_string_buffer(48)
+    call = [ctypes.c_long(n) for n in (SCHED_GETATTR, thread)]
+    size, flags = ctypes.c_uint(len(attributes)), ctypes.c_uint(0)
+    assert ctypes.CDLL(None).syscall(*call, attributes, size, flags) == 0
+    return struct.unpack("=IIQiIQQQ", attributes.raw)[5]
+
+
+def kernel():
+    return tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2])
+
+
+def test_who_computes_is_nicer_than_the_loop():
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    computing = NativePool(1).run(threading.get_native_id)
+    assert os.getpriority(os.PRIO_PROCESS, computing) == min(mine + NICENESS, NICEST)
+    waiting = NativePool(1, niceness=0).run(threading.get_native_id)
+    assert os.getpriority(os.PRIO_PROCESS, waiting) == mine
+
+
+@pytest.mark.skipif(SCHED_GETATTR is None or kernel() < (6, 12), reason="turns are all alike here")
+def test_who_computes_has_short_turns():
+    computing = NativePool(1).run(threading.get_native_id)
+    assert turn_of(computing) == TURN_NS != turn_of(threading.get_native_id())

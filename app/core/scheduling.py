@@ -1,0 +1,35 @@
+"""How the kernel shares the processor between an event loop and the threads that compute beside it.
+
+A thread of lower priority still has its turns, of three milliseconds and more by Linux's default,
+and whatever the loop is asked meanwhile waits for their end. Shorter turns are as many seconds in
+all; only the waiting gets shorter.
+"""
+
+import ctypes
+import os
+import platform
+import struct
+from contextlib import suppress
+
+TURN_NS = 500_000
+NICEST = 19
+SCHED_OTHER = 0
+# sched_setattr(2), for which most versions of the C library have no function.
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
+_ATTRIBUTES = struct.Struct("=IIQiIQQQ")  # struct sched_attr, its first version
+
+_call = ctypes.CDLL(None).syscall
+
+
+def step_back(thread: int, steps: int) -> None:
+    """Make a native thread nicer, and its turns short where the kernel can (Linux 6.12 and later).
+
+    `thread` is its number as the kernel counts. What is refused, as in some containers, is left.
+    """
+    niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, NICEST)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, thread, niceness)
+    if _SCHED_SETATTR is not None:
+        # Older kernels take no notice of the length of a turn.
+        wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, SCHED_OTHER, 0, niceness, 0, TURN_NS, 0, 0)
+        _call(ctypes.c_long(_SCHED_SETATTR), ctypes.c_long(thread), wanted, ctypes.c_long(0))
