@@ -305,6 +305,7 @@ def make_app(
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
         app = create_app(config, clock=clock, redis=redis, mailer=mailer, outgoing=outgoing)
+        sharing.share_routes(app)
         built.append(app)
         return app
 

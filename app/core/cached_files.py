@@ -6,9 +6,9 @@ tells: openat2(2) with RESOLVE_CACHED and preadv2(2) with RWF_NOWAIT fail where 
 """
 
 import ctypes
+import errno
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from app.core.native_pool import NativePool
@@ -16,6 +16,7 @@ from app.core.native_pool import NativePool
 OPENAT2 = 437
 AT_FDCWD = -100
 RESOLVE_CACHED = 0x20
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
 
 class _How(ctypes.Structure):
@@ -29,7 +30,8 @@ class _How(ctypes.Structure):
 
 
 if sys.platform == "linux":
-    # A PyDLL keeps the interpreter's lock, since nothing here waits.
+    # A PyDLL keeps the interpreter's lock, since nothing here waits, but for a scanner of viruses
+    # that has to allow whatever a program opens (fanotify's permission events).
     _call = ctypes.PyDLL(None).syscall
     _call.argtypes = (
         ctypes.c_long,
@@ -47,14 +49,14 @@ if sys.platform == "linux":
 class CachedFiles:
     """Reads files of one file system, by a thread of `disk` where the kernel would have to wait.
 
-    So it is until the first one was read: a file system on a network asks its server for each file
-    that is opened, which may take for ever. It does not support RWF_NOWAIT either, and that is
-    found out by the thread.
+    So it is until a thread has read the first one: a file system on a network asks its server for
+    each file that is opened, which may take for ever. It does not support RWF_NOWAIT either, by
+    which it is known.
     """
 
     def __init__(self, disk: NativePool) -> None:
         self._disk = disk
-        self._can_tell = False
+        self._can_tell: bool | None = None  # None: not known yet
 
     def read(self, path: Path) -> bytes:
         """Return what is in a file.
@@ -82,10 +84,20 @@ class CachedFiles:
         self._learn(path)
 
     def _learn(self, path: Path) -> None:
-        # Which calls and constants there are depends on the kernel and on how Python was built.
-        with suppress(OSError, AttributeError, NotImplementedError), path.open("rb") as file:
+        if self._can_tell is None:
+            self._can_tell = _is_told(path)
+
+
+def _is_told(path: Path) -> bool | None:
+    """Tell whether the kernel says of a file that it is at hand; None if this one is not."""
+    try:
+        with path.open("rb") as file:
             os.preadv(file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT)
-            self._can_tell = True
+    except OSError as error:
+        return False if error.errno in _UNSUPPORTED else None
+    except (AttributeError, NotImplementedError):  # of an older kernel, or C library
+        return False
+    return True
 
 
 def _content(path: Path) -> bytes | None:

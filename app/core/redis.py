@@ -60,7 +60,7 @@ class Connections(BlockingConnectionPool):
     def reset(self) -> None:
         """Begin with no connection, as also after a fork."""
         self._kept: list[Any] = []
-        self._asking: list[None] = []  # one for each caller that redis-py serves
+        self._asking: list[None] = []  # one for each caller that has none yet
         super().reset()  # type: ignore[no-untyped-call]
 
     def get_connection(self, *_: Any, **__: Any) -> Any:
@@ -69,22 +69,23 @@ class Connections(BlockingConnectionPool):
         Raises: redis.exceptions.ConnectionError, also when all are in use for too long.
         """
         self._checkpid()
-        while (connection := self._last_kept()) is not None:
-            if _is_at_rest(connection):
-                return connection
-            super().release(connection)  # type: ignore[no-untyped-call]
+        # Before it is looked for: who releases one meanwhile then sees that it is wanted.
         self._asking.append(None)
         try:
+            while (connection := self._last_kept()) is not None:
+                if _is_at_rest(connection):
+                    return connection
+                super().release(connection)  # type: ignore[no-untyped-call]
             return super().get_connection()  # type: ignore[no-untyped-call]
         finally:
             self._asking.pop()
 
     def release(self, connection: Any) -> None:
         """Take a connection back."""
-        is_whole = connection.pid == self.pid and connection._get_socket() is not None
-        if is_whole and not self._asking:
+        if connection.pid == self.pid and _is_whole(connection):
             self._kept.append(connection)
-        else:
+            connection = self._last_kept() if self._asking else None
+        if connection is not None:
             super().release(connection)  # type: ignore[no-untyped-call]
 
     def _last_kept(self) -> Any:
@@ -92,6 +93,10 @@ class Connections(BlockingConnectionPool):
             return self._kept.pop()
         except IndexError:
             return None
+
+
+def _is_whole(connection: Any) -> bool:
+    return connection._get_socket() is not None and not connection.should_reconnect()
 
 
 def _is_at_rest(connection: Any) -> bool:

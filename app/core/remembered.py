@@ -62,7 +62,7 @@ class Remembered:
         found = self._known.get(key)
         if found is not None and self._is_fresh(found):
             return found
-        return self._fetched(key, fetch, None, life or self._life, patience)
+        return self._fetched(key, fetch, None, self._life if life is None else life, patience)
 
     def newer(
         self,

@@ -140,9 +140,10 @@ def test(rt: Runtime, name: str) -> TestResult:
 
 
 def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
-    """Return a provider as it was stored not more than a second ago.
+    """Return a provider as it was stored when the last reading began, at most a second ago.
 
-    That is for the beginning of sign-ins, which is cheap that way; their end reads the database.
+    A reading under way is waited for, however long it takes. That is for the beginning of sign-ins,
+    which is cheap that way; their end reads the database.
     Raises: ProviderNotFound.
     """
 

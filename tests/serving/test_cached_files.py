@@ -1,5 +1,6 @@
 """Files that the kernel has at hand."""
 
+import errno
 import os
 
 import pytest
@@ -125,6 +126,22 @@ def test_a_python_without_the_call_never_learns(file, disk, monkeypatch, missing
     files = CachedFiles(disk)
     assert [files.read(file) for _ in range(3)] == [CONTENT] * 3
     assert disk.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "times"), [(errno.EOPNOTSUPP, 1), (errno.EINVAL, 1), (errno.EAGAIN, 3)]
+)
+def test_a_file_system_that_cannot_tell_is_asked_once(file, disk, monkeypatch, number, times):
+    asked = []
+
+    def preadv(*_):
+        asked.append(None)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    files = CachedFiles(disk)
+    assert [files.read(file) for _ in range(3)] == [CONTENT] * 3
+    assert (disk.asked, len(asked)) == (3, times)
 
 
 def test_no_descriptor_stays_open(files, file, tmp_path):

@@ -6,10 +6,11 @@ database that is as new. A third of the suite's time went into making these agai
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import psycopg2
+from flask import Flask
 from psycopg2.extensions import STATUS_READY
 from sqlalchemy import Engine, make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
@@ -103,29 +104,34 @@ class KeptConnections:
         return True
 
 
-class _SharedMap(Map):
-    """The routes of the first application, which are those of all."""
+def share_routes(app: Flask) -> None:
+    """Make the routes of the first application those of all; each has to have the same."""
+    if _SharedMap.first is None:
+        _SharedMap.first = app
+    assert app.view_functions.keys() == _SharedMap.first.view_functions.keys()
 
-    _first: "_SharedMap | None" = None
+
+class _SharedMap(Map):
+    """The routes of the first application once there is one, else its own."""
+
+    first: ClassVar[Flask | None] = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        first = _SharedMap._first
-        if first is None:
-            _SharedMap._first = self
-            return
-        self._matcher = first._matcher
-        self._rules_by_endpoint = first._rules_by_endpoint
+        self._is_shared = _SharedMap.first is not None
+        if _SharedMap.first is not None:
+            self._matcher = _SharedMap.first.url_map._matcher
+            self._rules_by_endpoint = _SharedMap.first.url_map._rules_by_endpoint
 
     def add(self, rulefactory: RuleFactory) -> None:
-        """Add a route of the first application; see that it has one of another."""
-        if _SharedMap._first is self:
+        """Add a route, or see that the first application has it."""
+        if not self._is_shared:
             super().add(rulefactory)
             return
-        rule = rulefactory
-        assert isinstance(rule, Rule)
-        alike = [known.rule for known in self._rules_by_endpoint.get(rule.endpoint, ())]
-        assert rule.rule in alike, f"{rule.rule} would be a route of every application"
+        assert isinstance(rulefactory, Rule)
+        known = self._rules_by_endpoint.get(rulefactory.endpoint, ())
+        alike = [(rule.rule, rule.methods) for rule in known]
+        assert (rulefactory.rule, rulefactory.methods) in alike, f"{rulefactory} is of one app only"
 
 
 def _learning_once(initialize: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
