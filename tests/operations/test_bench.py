@@ -1,7 +1,11 @@
 """The bench's own rules: what its tables say, and that one failure takes nothing along."""
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 
 import pytest
 
@@ -11,6 +15,13 @@ from bench.client import BodyChain, _is_whole_in_chunks
 from bench.lab import Group, Lab, Options, Scenario
 from bench.load import Run, render
 from bench.report import Report, Row, Target
+from tests.support.servers import ROOT
+
+WITHOUT = """
+import runpy, sys
+sys.modules.update(dict.fromkeys(sys.argv[2:]))
+runpy.run_module(sys.argv[1], run_name="__main__")
+"""
 
 
 def _run(*, foreign_cores: float = 0.0, failed: int = 0) -> Run:
@@ -81,3 +92,22 @@ def test_an_answer_in_chunks_is_whole_with_its_last_chunk():
     begun = head + b"\r\n\r\n2\r\n{}\r\n"
     assert not _is_whole_in_chunks(begun, len(head))
     assert _is_whole_in_chunks(begun + b"0\r\n\r\n", len(head))
+
+
+def pinned(file):
+    names = re.findall(r"(?m)^([A-Za-z0-9._-]+)==", (ROOT / file).read_text())
+    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+
+
+def test_the_provider_of_the_readme_needs_no_package_of_the_suite():
+    own = pinned("requirements-dev.txt") - pinned("requirements.txt")
+    made_by = packages_distributions()
+    missing = [
+        package
+        for package, makers in made_by.items()
+        if own.issuperset(re.sub(r"[-_.]+", "-", maker).lower() for maker in makers)
+    ]
+    assert "psutil" in missing
+    command = [sys.executable, "-c", WITHOUT, "bench.identity_provider", *missing]
+    done = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=30)
+    assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+\n", done.stdout), done.stderr
