@@ -7,9 +7,11 @@ import logging
 import os
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -40,26 +42,43 @@ class TextFormatter(logging.Formatter):
         super().__init__()
         self._second = (0, "")
 
-    def formatTime(self, record: logging.LogRecord, _format: str | None = None) -> str:  # noqa: N802
-        """Return RFC 3339 with milliseconds."""
-        second = int(record.created)
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """Return the line, to which the base class adds a traceback."""
+        known = record.__dict__
+        return self.line(record.created, record.levelname, record.name, record.message, known)
+
+    def line(
+        self, created: float, level: str, logger: str, message: str, fields: Mapping[str, Any]
+    ) -> str:
+        """Return one line; of the fields only the ids are in it. The time is RFC 3339."""
+        second = int(created)
         if second != self._second[0]:
             self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
-        return f"{self._second[1]}.{int(record.msecs):03d}Z"
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """Append the request's ids to the message."""
-        message = record.message
         if not message.isprintable():
             message = _on_one_line(message)
-        line = f"{record.asctime} {record.levelname} {record.name} {message}"
-        known = record.__dict__
-        ids = " ".join(f"{name}={known[name]}" for name in REQUEST_FIELDS if name in known)
+        moment = f"{self._second[1]}.{int((created - second) * 1000):03d}Z"
+        line = f"{moment} {level} {logger} {message}"
+        ids = " ".join([f"{name}={fields[name]}" for name in REQUEST_FIELDS if name in fields])
         return f"{line} {ids}" if ids else line
 
-    def usesTime(self) -> bool:  # noqa: N802
-        """Tell the base class to compute `asctime`."""
-        return True
+
+class OneJsonObject(JsonFormatter):
+    """One JSON object per line: level, logger, message, fields, time."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ["levelname", "name", "message"],
+            rename_fields={"levelname": "level", "name": "logger"},
+            timestamp="time",
+        )
+
+    def line(
+        self, created: float, level: str, logger: str, message: str, fields: Mapping[str, Any]
+    ) -> str:
+        """Return the line of a record that has these fields."""
+        moment = datetime.fromtimestamp(created, UTC)
+        about = {"level": level, "logger": logger, "message": message, **fields, "time": moment}
+        return self.jsonify_log_record(about)
 
 
 def _on_one_line(message: str) -> str:
@@ -70,20 +89,34 @@ def _on_one_line(message: str) -> str:
 class DirectHandler(logging.Handler):
     """Writes each record to standard error in one call, which needs neither buffer nor lock."""
 
+    def __init__(self, formatter: TextFormatter | OneJsonObject) -> None:
+        super().__init__()
+        self.addFilter(RequestFields())
+        self.setFormatter(formatter)
+        self.line = formatter.line
+
     def createLock(self) -> None:  # noqa: N802
         """Do without the lock that every record would otherwise take and release."""
         self.lock = None
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of a record."""
+        self.write(self.format(record))
+
+    def write(self, text: str) -> None:
         """Write one line; where nobody can read it, nothing can be said either."""
-        line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
+        line = f"{text}\n".encode("utf-8", "backslashreplace")
         with suppress(OSError):
             while line:
                 line = line[os.write(STDERR, line) :]
 
 
 class AccessLog:
-    """Writes one record per request, without looking up where in the code it was asked for."""
+    """Writes one line per request.
+
+    A record of it is made only where somebody else handles records, too: to make one and hand it
+    round takes a tenth of the time of a small request.
+    """
 
     def __init__(self) -> None:
         self._logger = logging.getLogger("gatehouse.access")
@@ -96,18 +129,27 @@ class AccessLog:
             return
         milliseconds = round(seconds * 1000, 1)
         message = f"{method} {path} {status} {milliseconds} ms"
+        fields = {
+            "method": method,
+            "path": path,
+            "status": status,
+            "duration_ms": milliseconds,
+            "address": address,
+        }
+        handlers = logging.getLogger().handlers
+        if len(handlers) == 1 and isinstance(handler := handlers[0], DirectHandler):
+            fields.update(request_fields.get({}))
+            now = time.time()  # noqa: TID251 - as logging does for every other line
+            handler.write(handler.line(now, "INFO", self._logger.name, message, fields))
+            return
         record = logging.LogRecord(self._logger.name, logging.INFO, "", 0, message, None, None)
-        record.__dict__.update(
-            method=method, path=path, status=status, duration_ms=milliseconds, address=address
-        )
+        record.__dict__.update(fields)
         self._logger.handle(record)
 
 
 def configure(log_format: Literal["text", "json"], level: str) -> None:
     """Send everything at `level` and above to standard error in the chosen form."""
-    handler = DirectHandler()
-    handler.addFilter(RequestFields())
-    handler.setFormatter(_json_formatter() if log_format == "json" else TextFormatter())
+    handler = DirectHandler(OneJsonObject() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
@@ -118,11 +160,3 @@ def configure(log_format: Literal["text", "json"], level: str) -> None:
     # At DEBUG these repeat whole requests to others, client secrets and tokens included.
     for name in ("urllib3", "requests_oauthlib", "oauthlib"):
         logging.getLogger(name).setLevel(logging.INFO)
-
-
-def _json_formatter() -> logging.Formatter:
-    return JsonFormatter(
-        ["levelname", "name", "message"],
-        rename_fields={"levelname": "level", "name": "logger"},
-        timestamp="time",
-    )

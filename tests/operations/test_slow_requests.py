@@ -11,7 +11,7 @@ from flask import Response
 from redis import Redis
 
 from app.core import redis as redis_client
-from app.core.logs import RequestFields, _json_formatter
+from app.core.logs import OneJsonObject, RequestFields
 from app.users import queries as users
 
 PAUSE = 0.03
@@ -65,7 +65,7 @@ def test_a_slow_request_is_told_with_its_route_and_ids(app, signed_in, user, slo
     assert line.user_id == user.id
     assert line.session_id
     assert line.getMessage().startswith(f"slow: DELETE {line.route} 404 {line.duration_ms} ms, ")
-    assert '"database_ms": ' in _json_formatter().format(line)
+    assert '"database_ms": ' in OneJsonObject().format(line)
 
 
 def test_the_time_that_it_waited_for_the_database_is_told(rt, signed_in, user, slow):

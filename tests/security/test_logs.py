@@ -32,7 +32,7 @@ def lines(caplog):
         texts = []
         for record in caplog.records:
             texts.append(logs.TextFormatter().format(record))
-            texts.append(logs._json_formatter().format(record))
+            texts.append(logs.OneJsonObject().format(record))
             texts.append(repr(record.__dict__))
         return "\n".join(texts)
 
@@ -118,7 +118,7 @@ def test_every_line_of_a_request_carries_its_id(api, user, caplog, lines):
     request_filter = logs.RequestFields()
     [record] = [r for r in caplog.records if r.name == "gatehouse.access"]
     request_filter.filter(record)
-    line = json.loads(logs._json_formatter().format(record))
+    line = json.loads(logs.OneJsonObject().format(record))
     assert line["request_id"] == answer.headers["X-Request-ID"]
 
 
@@ -183,6 +183,24 @@ def logging_to_standard_error(log_format):
     finally:
         root.handlers[:], root.level = handlers, level
         root.setLevel(level)
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_an_access_line_is_the_same_where_others_handle_records(api, user, capfd, log_format):
+    with logging_to_standard_error(log_format):
+        api.get("/auth/me", described=False)
+        api.login(user)
+        api.get("/auth/me")
+        api.get("/auth/me")
+        logging.getLogger().addHandler(logging.NullHandler())
+        api.get("/auth/me")
+    lines = capfd.readouterr().err.splitlines()
+    accesses = [line for line in lines if "gatehouse.access" in line]
+    assert len(accesses) == 5
+    varying = r"\d\d:\d\d:\d\d\.\d+|\d+\.\d+|[0-9a-f-]{36}"
+    direct, by_record = [re.sub(varying, "...", line) for line in accesses[-2:]]
+    assert direct == by_record
+    assert "session_id" in direct
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
