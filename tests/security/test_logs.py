@@ -188,17 +188,13 @@ def logging_to_standard_error(log_format):
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_an_access_line_is_the_same_where_others_handle_records(api, user, capfd, log_format):
     with logging_to_standard_error(log_format):
-        api.get("/auth/me", described=False)
         api.login(user)
-        api.get("/auth/me")
         api.get("/auth/me")
         logging.getLogger().addHandler(logging.NullHandler())
         api.get("/auth/me")
     lines = capfd.readouterr().err.splitlines()
-    accesses = [line for line in lines if "gatehouse.access" in line]
-    assert len(accesses) == 5
     varying = r"\d\d:\d\d:\d\d\.\d+|\d+\.\d+|[0-9a-f-]{36}"
-    direct, by_record = [re.sub(varying, "...", line) for line in accesses[-2:]]
+    direct, by_record = [re.sub(varying, "...", line) for line in lines if "/auth/me 200" in line]
     assert direct == by_record
     assert "session_id" in direct
 
