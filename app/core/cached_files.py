@@ -16,7 +16,8 @@ from app.core.native_pool import NativePool
 OPENAT2 = 437
 AT_FDCWD = -100
 RESOLVE_CACHED = 0x20
-_UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+# What a call is refused with that would be refused for every file; EPERM is a sandbox's word.
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM}
 
 
 class _How(ctypes.Structure):
@@ -32,7 +33,7 @@ class _How(ctypes.Structure):
 if sys.platform == "linux":
     # A PyDLL keeps the interpreter's lock, since nothing here waits, but for a scanner of viruses
     # that has to allow whatever a program opens (fanotify's permission events).
-    _call = ctypes.PyDLL(None).syscall
+    _call = ctypes.PyDLL(None, use_errno=True).syscall
     _call.argtypes = (
         ctypes.c_long,
         ctypes.c_int,
@@ -91,8 +92,11 @@ class CachedFiles:
 def _is_told(path: Path) -> bool | None:
     """Tell whether the kernel says of a file that it is at hand; None if this one is not."""
     try:
-        with path.open("rb") as file:
-            os.preadv(file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT)
+        descriptor = _opened(path, _READ)
+        try:
+            os.preadv(descriptor, [bytearray(1)], 0, os.RWF_NOWAIT)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         return False if error.errno in _UNSUPPORTED else None
     except (AttributeError, NotImplementedError):  # of an older kernel, or C library
@@ -102,8 +106,9 @@ def _is_told(path: Path) -> bool | None:
 
 def _content(path: Path) -> bytes | None:
     """Return what is in a file; None where one would have to wait to know."""
-    descriptor = _open(path, _READ)
-    if descriptor is None:
+    try:
+        descriptor = _opened(path, _READ)
+    except OSError:
         return None
     try:
         content = bytearray(os.fstat(descriptor).st_size)
@@ -117,12 +122,15 @@ def _content(path: Path) -> bytes | None:
 
 def _is_there(path: Path) -> bool:
     """Tell whether a file is there; False where one would have to wait to know."""
-    descriptor = _open(path, _LOOK)
-    if descriptor is not None:
-        os.close(descriptor)
-    return descriptor is not None
+    try:
+        os.close(_opened(path, _LOOK))
+    except OSError:
+        return False
+    return True
 
 
-def _open(path: Path, how: _How) -> int | None:
+def _opened(path: Path, how: _How) -> int:
     descriptor: int = _call(OPENAT2, AT_FDCWD, os.fsencode(path), how, ctypes.sizeof(how))
-    return descriptor if descriptor >= 0 else None
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "openat2")
+    return descriptor

@@ -114,12 +114,13 @@ class DirectHandler(logging.Handler):
 class AccessLog:
     """Writes one line per request.
 
-    A record of it is made only where somebody else handles records, too: to make one and hand it
-    round takes a tenth of the time of a small request.
+    A record of it is made only where somebody else handles records, too: that costs more than to
+    write the line.
     """
 
     def __init__(self) -> None:
         self._logger = logging.getLogger("gatehouse.access")
+        self._root = logging.getLogger()
 
     def write(
         self, method: str, path: str, status: int, seconds: float, address: str | None
@@ -136,8 +137,8 @@ class AccessLog:
             "duration_ms": milliseconds,
             "address": address,
         }
-        handlers = logging.getLogger().handlers
-        if len(handlers) == 1 and isinstance(handler := handlers[0], DirectHandler):
+        handler = self._only_handler()
+        if handler is not None:
             fields.update(request_fields.get({}))
             now = time.time()  # noqa: TID251 - as logging does for every other line
             handler.write(handler.line(now, "INFO", self._logger.name, message, fields))
@@ -145,6 +146,13 @@ class AccessLog:
         record = logging.LogRecord(self._logger.name, logging.INFO, "", 0, message, None, None)
         record.__dict__.update(fields)
         self._logger.handle(record)
+
+    def _only_handler(self) -> DirectHandler | None:
+        """Return the service's own handler if nobody else has a say."""
+        others, all_records = self._logger.handlers or self._logger.filters, self._root.handlers
+        if others or len(all_records) != 1 or not isinstance(all_records[0], DirectHandler):
+            return None
+        return all_records[0]
 
 
 def configure(log_format: Literal["text", "json"], level: str) -> None:

@@ -100,8 +100,7 @@ def _is_whole(connection: Any) -> bool:
 
 
 def _is_at_rest(connection: Any) -> bool:
-    own = connection._get_socket()
-    return own is not None and not is_readable(own.fileno())
+    return _is_whole(connection) and not is_readable(connection._get_socket().fileno())
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:

@@ -1,21 +1,23 @@
 """How the kernel shares the processor between an event loop and the threads that compute beside it.
 
-A thread of lower priority still has its turns, of three milliseconds and more by Linux's default,
-and whatever the loop is asked meanwhile waits for their end. Shorter turns are as many seconds in
-all; only the waiting gets shorter.
+A thread of lower priority still has its turns, of one to four milliseconds by Linux's default, and
+whatever the loop is asked meanwhile waits for their end. Shorter turns are as many seconds in all;
+only the waiting gets shorter.
 """
 
 import ctypes
 import os
 import platform
 import struct
-from contextlib import suppress
+import sys
 
 TURN_NS = 500_000
 NICEST = 19
-SCHED_OTHER = 0
+KEEP_POLICY = 0x08
 # sched_setattr(2), for which most versions of the C library have no function.
-_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
+_NUMBERS = {"x86_64": 314, "aarch64": 274}
+_IS_64_BIT_LINUX = sys.platform == "linux" and sys.maxsize > 2**32
+_SCHED_SETATTR = _NUMBERS.get(platform.machine()) if _IS_64_BIT_LINUX else None
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")  # struct sched_attr, its first version
 
 _call = ctypes.CDLL(None).syscall
@@ -26,10 +28,12 @@ def step_back(thread: int, steps: int) -> None:
 
     `thread` is its number as the kernel counts. What is refused, as in some containers, is left.
     """
-    niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, NICEST)
-    with suppress(OSError):
+    try:
+        niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, NICEST)
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
+    except OSError:
+        return
     if _SCHED_SETATTR is not None:
         # Older kernels take no notice of the length of a turn.
-        wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, SCHED_OTHER, 0, niceness, 0, TURN_NS, 0, 0)
+        wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, KEEP_POLICY, niceness, 0, TURN_NS, 0, 0)
         _call(ctypes.c_long(_SCHED_SETATTR), ctypes.c_long(thread), wanted, ctypes.c_long(0))

@@ -79,6 +79,10 @@ def test_a_value_may_have_a_shorter_life_which_begins_with_its_fetch(remembered,
     assert remembered.get("a", source, life=brief).value == 2
 
 
+def test_a_value_without_a_life_is_fetched_each_time(remembered, source):
+    assert [remembered.get("a", source, life=timedelta(0)).value for _ in range(2)] == [1, 2]
+
+
 def test_keys_are_apart(remembered, source):
     assert remembered.get("a", source).value == 1
     assert remembered.get("b", source).value == 2

@@ -144,6 +144,19 @@ def test_a_file_system_that_cannot_tell_is_asked_once(file, disk, monkeypatch, n
     assert (disk.asked, len(asked)) == (3, times)
 
 
+def test_a_sandbox_that_forbids_the_call_is_asked_once(file, disk, monkeypatch):
+    asked = []
+
+    def refused(path, how):
+        asked.append(path)
+        raise PermissionError(errno.EPERM, "openat2")
+
+    monkeypatch.setattr(cached_files, "_opened", refused)
+    files = CachedFiles(disk)
+    assert [files.read(file) for _ in range(3)] == [CONTENT] * 3
+    assert (disk.asked, len(asked)) == (3, 1)
+
+
 def test_no_descriptor_stays_open(files, file, tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):

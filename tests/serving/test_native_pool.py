@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from app.core import scheduling
 from app.core.native_pool import NICENESS, NativePool
 from app.core.scheduling import NICEST, TURN_NS
 from tests.support.servers import ROOT
@@ -100,13 +101,32 @@ def kernel():
 
 def test_who_computes_is_nicer_than_the_loop():
     mine = os.getpriority(os.PRIO_PROCESS, 0)
-    computing = NativePool(1).run(threading.get_native_id)
-    assert os.getpriority(os.PRIO_PROCESS, computing) == min(mine + NICENESS, NICEST)
-    waiting = NativePool(1, niceness=0).run(threading.get_native_id)
-    assert os.getpriority(os.PRIO_PROCESS, waiting) == mine
+    computing, waiting = NativePool(1), NativePool(1, niceness=0)
+    its = computing.run(threading.get_native_id)
+    assert os.getpriority(os.PRIO_PROCESS, its) == min(mine + NICENESS, NICEST)
+    its = waiting.run(threading.get_native_id)
+    assert os.getpriority(os.PRIO_PROCESS, its) == mine
 
 
 @pytest.mark.skipif(SCHED_GETATTR is None or kernel() < (6, 12), reason="turns are all alike here")
 def test_who_computes_has_short_turns():
-    computing = NativePool(1).run(threading.get_native_id)
-    assert turn_of(computing) == TURN_NS != turn_of(threading.get_native_id())
+    pool = NativePool(1)  # whose thread ends with it
+    assert turn_of(pool.run(threading.get_native_id)) == TURN_NS
+    assert turn_of(threading.get_native_id()) != TURN_NS
+
+
+def test_a_policy_that_somebody_chose_is_kept():
+    """Like `chrt --batch`, which threads inherit."""
+    pool = NativePool(1, niceness=0)
+    its = pool.run(threading.get_native_id)
+    os.sched_setscheduler(its, os.SCHED_BATCH, os.sched_param(0))
+    scheduling.step_back(its, NICENESS)
+    assert os.sched_getscheduler(its) == os.SCHED_BATCH
+
+
+def test_a_refusal_is_left(monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "getpriority", refused)
+    assert NativePool(1).run(int, "7") == 7

@@ -22,6 +22,18 @@ def test_commands_in_turn_share_one_connection(redis):
     assert len({redis.client_id() for _ in range(20)}) == 1
 
 
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_one_that_the_server_wants_replaced_is_not_used_again(redis, is_idle):
+    pool, first = redis.connection_pool, redis.client_id()
+    connection = pool.get_connection()
+    if is_idle:
+        pool.release(connection)
+    connection.mark_for_reconnect()
+    if not is_idle:
+        pool.release(connection)
+    assert redis.client_id() != first
+
+
 def test_no_two_use_one_at_once(redis):
     pool = redis.connection_pool
     taken = [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]
