@@ -527,9 +527,10 @@ def test_a_redis_that_is_away_for_a_while(alone, store, user):
         change_user(service.rt, user, must_change_password=True)
         other.wait_for_end(20)
         change_user(service.rt, user, must_change_password=False)
-    store.start()
+    # Open before Redis is back: who comes later has missed nothing and is told nothing.
     with OpenStream(client) as again:
         again.opened()
+        store.start()
         insist_on_recovery(service, again, user)
 
 
