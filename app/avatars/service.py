@@ -165,9 +165,12 @@ def reconcile(rt: Runtime, user_id: int) -> int:
 def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
-        with suppress(FileNotFoundError), _disk_errors(FileNotFoundError):
+        try:
             return wanted, use(path)
-        account = users_queries.find_by_id(rt.database, wanted.user_id)
+        except FileNotFoundError:
+            account = users_queries.find_by_id(rt.database, wanted.user_id)
+        except OSError as error:
+            raise _storage_failed(error) from error
         if account is None:
             break
         newer = picture(account, str(wanted.size))
@@ -347,12 +350,14 @@ def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
 
 
 @contextmanager
-def _disk_errors(*passing: type[OSError]) -> Iterator[None]:
-    """Log a failure of the disk and raise StorageFailed for it; those of `passing` pass."""
+def _disk_errors() -> Iterator[None]:
+    """Log a failure of the disk and raise StorageFailed for it."""
     try:
         yield
-    except passing:
-        raise
     except OSError as error:
-        log.error("the folder of the avatars failed: %s", error)  # noqa: TRY400 - it says all
-        raise StorageFailed from error
+        raise _storage_failed(error) from error
+
+
+def _storage_failed(error: OSError) -> StorageFailed:
+    log.error("the folder of the avatars failed: %s", error)
+    return StorageFailed()
