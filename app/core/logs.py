@@ -149,10 +149,10 @@ class AccessLog:
 
     def _only_handler(self) -> DirectHandler | None:
         """Return the service's own handler if nobody else has a say."""
-        others, all_records = self._logger.handlers or self._logger.filters, self._root.handlers
-        if others or len(all_records) != 1 or not isinstance(all_records[0], DirectHandler):
+        handlers = self._root.handlers
+        if self._logger.handlers or self._logger.filters or len(handlers) != 1:
             return None
-        return all_records[0]
+        return handlers[0] if isinstance(handlers[0], DirectHandler) else None
 
 
 def configure(log_format: Literal["text", "json"], level: str) -> None:
