@@ -461,8 +461,11 @@ def test_a_click_and_another_change_at_once(rt, signed_in, user, mailbox):
     """Either the change is through and the next one pending, or the link is worth nothing."""
     for number in range(4):
         old, wanted = signed_in.me().ok()["email"], f"wanted{number}@example.com"
-        change(signed_in, f"first{number}@example.com").ok()
-        link = mailbox.link(mailbox.read()[-1])
+        first = f"first{number}@example.com"
+        change(signed_in, first).ok()
+        # What the last round caused may arrive in the same moment.
+        [asked] = [mail for mail in mailbox.read() if mail["To"] == first]
+        link = mailbox.link(asked)
         clicker, changer = signed_in.twin(), signed_in.twin()
         [clicked, changed] = at_once(
             [partial(outcome, clicker, link), partial(change, changer, wanted)]
@@ -472,4 +475,4 @@ def test_a_click_and_another_change_at_once(rt, signed_in, user, mailbox):
         if clicked == "invalid":
             assert (me["email"], me["pending_email"]) == (old, wanted)
         else:
-            assert (me["email"], me["pending_email"]) == (f"first{number}@example.com", wanted)
+            assert (me["email"], me["pending_email"]) == (first, wanted)

@@ -169,6 +169,7 @@ def test_tail_ends_quietly_when_interrupted(rt, line, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "SimpleQueue", Interrupted)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     assert line("events", "tail").text == ""
-    assert threading.active_count() == before
+    # Others may end meanwhile.
+    assert set(threading.enumerate()) <= before
