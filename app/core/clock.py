@@ -4,8 +4,9 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-import gevent
 import gevent.monkey
+
+from app.core.turns import take_turns
 
 
 class Clock(Protocol):
@@ -35,20 +36,5 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Wait; `time.sleep` is gevent's own under a gevent worker."""
         if seconds == 0 and gevent.monkey.is_module_patched("time"):
-            _look_for_input()
+            take_turns()  # those whose input is found then run before the next line returns
         time.sleep(seconds)
-
-
-def _look_for_input() -> None:
-    """Have gevent's loop ask the system for input once; a sleep of 0 alone never does.
-
-    The loop finds the watcher's event together with what waits on sockets, and the sleep of 0
-    that follows lets the greenlets of those run first.
-    """
-    hub = gevent.get_hub()
-    watcher = hub.loop.async_()
-    hub.loop.run_callback(watcher.send)
-    try:
-        hub.wait(watcher)
-    finally:
-        watcher.close()

@@ -9,6 +9,7 @@ import gevent
 from gunicorn.http.body import ChunkedReader
 from gunicorn.http.errors import ParseException
 
+from app.core.turns import take_turns
 from app.serving.connection import Connection
 
 # Slow bodies hold connections (OWASP, Denial of Service Cheat Sheet): it wants a lowest rate and a
@@ -64,7 +65,7 @@ class TimedBody:
             size = min(size, self._bearable_bytes())
         if self._is_chunked and size > PIECE_BYTES:
             size = PIECE_BYTES
-            gevent.sleep(0)
+            take_turns()
         content = self._in_time(self._body.read, size)
         # What has already arrived is read without waiting, so no time-out strikes.
         if content and time.monotonic() > self._ends_at:
@@ -85,7 +86,7 @@ class TimedBody:
         """
         try:
             while self.read(PIECE_BYTES):
-                gevent.sleep(0)
+                take_turns()
         except Exception:  # a sender that has gone, or what this server raises itself
             return False
         return True

@@ -20,9 +20,6 @@ PAUSE = 0.001
 class EvenServer(StreamServer):
     """Accepts connections, after those workers that hold fewer had their chance."""
 
-    # One connection per wake-up, or the first worker awake would take a whole burst.
-    max_accept = 1
-
     def __init__(self, listener: Any, share: Share, **options: Any) -> None:
         super().__init__(listener, **options)
         self._share = share
@@ -33,6 +30,8 @@ class EvenServer(StreamServer):
         """Handle gevent's "the listener is readable"."""
         self._share.woke()
         if not self._leaves_it_to_others():
+            # Not more, or the first worker awake would take a whole burst.
+            self.max_accept = self._share.fair_number()
             super()._do_read()  # type: ignore[misc]  # private, so not in the stubs
             return
         # gevent's own way to stop looking for a while, else used after a failed accept().

@@ -15,6 +15,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from app.core.logs import request_fields
 from app.core.tokens import random_uuid
+from app.core.turns import take_turns
 from app.serving.body import TimedBody
 from app.serving.connection import Connection, Wait
 from app.serving.listener import EvenServer, ListenerName
@@ -134,7 +135,7 @@ class EvenWorker(GeventWorker):
         """Return the context in which gunicorn waits for the next request of a connection."""
         # A client that sends its next request at once would otherwise be served again and again
         # while others wait: reading what has already arrived never yields by itself.
-        gevent.sleep(0)
+        take_turns()
         return Wait(self.cfg.keepalive, self._connections[gevent.getcurrent()])
 
     def _drain(self, servers: list[EvenServer]) -> None:
