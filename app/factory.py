@@ -154,7 +154,7 @@ def _runtime(
     database = db.Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
-    breaker = Breaker(clock)
+    impatient_breaker = Breaker(clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
     disk = NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0)
@@ -173,11 +173,14 @@ def _runtime(
         secret_box=secret_box,
         access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
-        breaker=breaker,
+        breaker=Breaker(clock),
         impatient_redis=impatient,
-        deferred_writes=DeferredWrites(impatient, breaker, clock),
-        rate_limits=RateLimits(impatient, clock, breaker),
-        failed_secrets=FailedSecrets(impatient, clock, breaker, config.failure_limit, secret_box),
+        impatient_breaker=impatient_breaker,
+        deferred_writes=DeferredWrites(impatient, impatient_breaker, clock),
+        rate_limits=RateLimits(impatient, clock, impatient_breaker),
+        failed_secrets=FailedSecrets(
+            impatient, clock, impatient_breaker, config.failure_limit, secret_box
+        ),
         mailer=mailer,
         disk=disk,
         cached_files=CachedFiles(disk),

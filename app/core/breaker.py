@@ -1,4 +1,4 @@
-"""Not waiting for a Redis that does not answer, where a request can go on without it."""
+"""Not waiting again and again for a Redis that does not answer."""
 
 import logging
 import math
@@ -23,7 +23,8 @@ class RedisAway(RedisError):
 class Breaker:
     """Remembers that Redis does not answer, so that not every request waits to find out.
 
-    While it is away one caller a second tries; the others are told at once.
+    While it is away one caller a second tries; the others are told at once. Those that wait for
+    different times need one each: a Redis that is late for some may be in time for the others.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -51,7 +52,7 @@ class Breaker:
         except RedisError:
             self._is_broken = True
             self._next_try_at = self._clock.monotonic() + RETRY_SECONDS
-            log.warning("Redis does not answer; requests go on without it")
+            log.warning("Redis does not answer")
             raise
         self._is_broken = False
         return answer

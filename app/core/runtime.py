@@ -52,6 +52,7 @@ class Runtime:
     passwords: Passwords
     breaker: Breaker
     impatient_redis: Redis
+    impatient_breaker: Breaker
     deferred_writes: DeferredWrites
     rate_limits: RateLimits
     failed_secrets: FailedSecrets

@@ -103,7 +103,7 @@ class Seats:
     def renew(self) -> None:
         """Tell that this worker lives; called more often than every BELIEVED_SECONDS."""
         try:
-            is_whole = self._rt.breaker.call(self._prolong)
+            is_whole = self._rt.impatient_breaker.call(self._prolong)
             if not is_whole or not self._is_told:
                 self._tell_all()
         except RedisError as error:
@@ -145,12 +145,14 @@ class Seats:
         )
         redis = self._rt.impatient_redis
         return bool(
-            self._rt.breaker.call(lambda: _TAKE.run(redis, [WORKERS, self._key], *arguments))
+            self._rt.impatient_breaker.call(
+                lambda: _TAKE.run(redis, [WORKERS, self._key], *arguments)
+            )
         )
 
     def _give_back(self, user_id: int) -> None:
         redis = self._rt.impatient_redis
-        self._rt.breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
+        self._rt.impatient_breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
 
     def _forget(self, user_id: int) -> None:
         with self._lock:

@@ -102,7 +102,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
     # Evidence of an honest race that is needed where nobody can tell when a rotation was committed.
-    saw_it_live = rt.breaker.is_broken and _live_holder(rt, token) is not None
+    saw_it_live = rt.impatient_breaker.is_broken and _live_holder(rt, token) is not None
     now = rt.clock.now()
     successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)
     rotated = queries.rotate(

@@ -1,11 +1,15 @@
 """Redis takes connections but does not answer (decision A29): few requests find that out."""
 
 import pytest
+from redis import Redis
 
 from app.core import redis as redis_client
 from tests.support.api import ApiClient
-from tests.support.challenge import give_totp, verify
+from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import make_user
+
+# Between the patience of what can go on without an answer and of what cannot.
+LATE_MS = 1200
 
 
 @pytest.fixture
@@ -78,11 +82,22 @@ def test_it_is_used_again_once_it_answers(signed_in, own_valkey, asked, clock):
 
 
 @pytest.mark.usefixtures("hanging")
-def test_a_second_step_is_refused_without_waiting_again(rt, signed_in, user, asked):
-    """What the request's own limit found out is enough."""
+def test_of_second_steps_one_waits_again_with_more_patience(rt, signed_in, user, asked):
     give_totp(rt, user)
     signed_in.me().ok()
     for _ in range(5):
         signed_in.stranger().login(user).fails(503, "internal_server_error")
         verify(signed_in, "mfa_" + 32 * "0", "123456").fails(503, "internal_server_error")
-    assert len(asked) == 1
+    assert len(asked) == 2
+
+
+def test_who_cannot_go_on_without_it_waits_for_a_late_answer(make_app, redis_url, user):
+    """A login is begun and finished, though nobody waits so long to have its attempts counted."""
+    app = make_app()
+    rt, client = app.extensions["gatehouse"], ApiClient(app)
+    enabled = give_totp(rt, user)
+    with Redis.from_url(redis_url) as server:
+        server.client_pause(LATE_MS, all=True)
+    token = start_login(client, user)
+    assert rt.impatient_breaker.is_broken
+    verify(client, token, enabled.app.code()).ok()
