@@ -4,7 +4,9 @@ Stock gunicorn lets whoever wakes first accept. With few, long-lived connections
 keep-alive pool, event streams) one worker then ends up doing nearly all the work.
 """
 
+import sys
 from dataclasses import dataclass
+from socket import IPPROTO_TCP, TCP_INFO
 from typing import Any
 
 from gevent.server import StreamServer
@@ -12,9 +14,12 @@ from gevent.server import StreamServer
 from app.serving.shares import Share
 
 # A busier worker leaves a new connection to a less loaded one this often, this long each time.
-# Together about 25 ms: what a worker in the middle of a few requests needs to look up.
+# Together about 25 ms, or so many turns of a busy loop: what a worker in the middle of a few
+# requests needs to look up.
 PAUSES = 20
 PAUSE = 0.001
+# Where Linux's struct tcp_info has tcpi_unacked: of a listener, the length of its queue.
+ACCEPT_QUEUE = slice(24, 28)
 
 
 class EvenServer(StreamServer):
@@ -30,8 +35,9 @@ class EvenServer(StreamServer):
         """Handle gevent's "the listener is readable"."""
         self._share.woke()
         if not self._leaves_it_to_others():
-            # Not more, or the first worker awake would take a whole burst.
-            self.max_accept = self._share.fair_number()
+            # All of a burst would go to the first worker awake; and one at a time, a turn of the
+            # loop each, would take a busy worker seconds.
+            self.max_accept = self._share.due(self._waiting())
             super()._do_read()  # type: ignore[misc]  # private, so not in the stubs
             return
         # gevent's own way to stop looking for a while, else used after a failed accept().
@@ -50,6 +56,14 @@ class EvenServer(StreamServer):
             self._rivals, self._waits = rivals, 0
         self._waits += 1
         return bool(rivals) and self._waits <= PAUSES
+
+    def _waiting(self) -> int:
+        """Return how many connections wait to be taken; 1 where the system does not tell."""
+        try:
+            info = self.socket.getsockopt(IPPROTO_TCP, TCP_INFO, ACCEPT_QUEUE.stop)
+        except OSError:  # a unix socket
+            return 1
+        return int.from_bytes(info[ACCEPT_QUEUE], sys.byteorder)
 
     def do_handle(self, *args: Any) -> None:
         """Count the connection before anything else runs, so that the others see it at once."""

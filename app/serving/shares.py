@@ -1,5 +1,6 @@
 """How many connections each worker holds, in memory that all workers of a master share."""
 
+import math
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,8 +11,6 @@ WIDTH = 3
 # The cell behind the slots: where the used part of the table ends.
 END = SLOTS * WIDTH
 WRAP = 1 << 32
-# A worker may be ahead of the others by one part in so many of what it holds.
-HEADWAY = 8
 # To take so many keeps others waiting for two or three milliseconds.
 MOST_AT_ONCE = 64
 
@@ -86,19 +85,16 @@ class Share:
         cell = self._base + WAKES
         self._cells[cell] = (self._cells[cell] + 1) % WRAP
 
-    def fair_number(self) -> int:
-        """Return how many connections to take at once, so as to be a little ahead of the others.
-
-        The more a worker holds, the more it has to do, the more rarely it looks at its listener.
-        """
-        least = min((held for _, held in self._others()), default=self.open)
-        wanted = max(0, least - self.open) + 1 + self.open // HEADWAY
-        return min(wanted, MOST_AT_ONCE)
+    def due(self, waiting: int) -> int:
+        """Return how many of so many waiting connections to take, so that all hold as many."""
+        held = [held for _, held in self._others()]
+        fair = math.ceil((self.open + sum(held) + waiting) / (1 + len(held)))
+        return min(max(1, fair - self.open), MOST_AT_ONCE)
 
     def less_loaded(self) -> list[tuple[int, int]]:
-        """Return slot and wake-ups of each live worker that holds clearly fewer connections."""
-        enough = self.open - self.open // HEADWAY
-        return [(base, self._cells[base + WAKES]) for base, held in self._others() if held < enough]
+        """Return slot and wake-ups of each live worker that holds fewer connections."""
+        mine, cells = self.open, self._cells
+        return [(base, cells[base + WAKES]) for base, held in self._others() if held < mine]
 
     def _others(self) -> Iterator[tuple[int, int]]:
         """Yield slot and connections of each other live worker."""

@@ -65,6 +65,17 @@ def needs_no_disk(disk, ask, file):
     return False
 
 
+def needs_the_disk(disk, files, file, forget):
+    """Read again where the kernel fetched the file just while it was asked whether it has it."""
+    for _ in range(10):
+        forget(file)
+        before = disk.asked
+        assert files.read(file) == CONTENT
+        if disk.asked == before + 1:
+            return True
+    return False
+
+
 def drop_from_memory(file):
     """Have the kernel forget it, which it puts off while it is still busy with a page."""
     with file.open("rb") as stream:
@@ -91,26 +102,15 @@ def test_what_the_kernel_has_is_read(files, file):
     assert files.read(file) == CONTENT
 
 
-def needs_the_disk(disk, files, file, forget):
-    """Read again where the kernel fetched the file just while it was asked whether it has it."""
-    for _ in range(100):
-        forget(file)
-        before = disk.asked
-        assert files.read(file) == CONTENT
-        if disk.asked == before + 1:
-            return True
-    return False
-
-
 def test_what_only_the_disk_has_is_not_waited_for(files, file, disk):
     assert needs_the_disk(disk, files, file, drop_from_memory)
     assert needs_no_disk(disk, files.read, file)
 
 
 def test_what_is_only_partly_at_hand_comes_from_the_disk(files, file, disk):
-    def keep_one_page(file):
-        drop_from_memory(file)
-        with file.open("rb", buffering=0) as stream:
+    def keep_one_page(dropped):
+        drop_from_memory(dropped)
+        with dropped.open("rb", buffering=0) as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # nothing is read ahead
             stream.read(4096)
 

@@ -1,6 +1,7 @@
 """Who runs next, under gevent."""
 
 import socket
+from contextlib import ExitStack
 
 import gevent
 import pytest
@@ -16,7 +17,18 @@ def ends():
         yield ours, theirs
 
 
-def test_who_waits_for_input_has_its_turn_however_many_are_always_ready(ends):
+@pytest.fixture
+def spawn():
+    with ExitStack() as stack:
+
+        def spawn(*call):
+            greenlet = gevent.spawn(*call)
+            stack.callback(greenlet.kill)
+
+        yield spawn
+
+
+def test_who_waits_for_input_has_its_turn_however_many_are_always_ready(ends, spawn):
     ours, theirs = ends
     heard, turns = [], 0
 
@@ -28,17 +40,18 @@ def test_who_waits_for_input_has_its_turn_however_many_are_always_ready(ends):
         while True:
             take_turns()
 
-    greenlets = [gevent.spawn(listen), *(gevent.spawn(always) for _ in range(5))]
+    spawn(listen)
+    for _ in range(5):
+        spawn(always)
     take_turns()
     theirs.sendall(b"!")
     while not heard:
         take_turns()
         turns += 1
         assert turns < 5
-    gevent.killall(greenlets)
 
 
-def test_everybody_has_as_many_turns():
+def test_everybody_has_as_many_turns(spawn):
     turns = [0, 0, 0]
 
     def count(number):
@@ -46,9 +59,9 @@ def test_everybody_has_as_many_turns():
             turns[number] += 1
             take_turns()
 
-    greenlets = [gevent.spawn(count, number) for number in range(len(turns))]
+    for number in range(len(turns)):
+        spawn(count, number)
     for _ in range(100):
         take_turns()
-    gevent.killall(greenlets)
     assert min(turns) >= 99
     assert max(turns) - min(turns) <= 1
