@@ -58,12 +58,12 @@ class EvenServer(StreamServer):
         return bool(rivals) and self._waits <= PAUSES
 
     def _waiting(self) -> int:
-        """Return how many connections wait to be taken; 1 where the system does not tell."""
+        """Return how many connections wait to be taken; a guess where the system does not tell."""
         try:
             info = self.socket.getsockopt(IPPROTO_TCP, TCP_INFO, ACCEPT_QUEUE.stop)
         except OSError:  # a unix socket
-            return 1
-        return int.from_bytes(info[ACCEPT_QUEUE], sys.byteorder)
+            info = b""
+        return int.from_bytes(info[ACCEPT_QUEUE], sys.byteorder) or 2 * self._share.a_little
 
     def do_handle(self, *args: Any) -> None:
         """Count the connection before anything else runs, so that the others see it at once."""

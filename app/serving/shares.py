@@ -11,6 +11,8 @@ WIDTH = 3
 # The cell behind the slots: where the used part of the table ends.
 END = SLOTS * WIDTH
 WRAP = 1 << 32
+# A worker may be ahead of the others by one part in so many of what it holds.
+HEADWAY = 8
 # To take so many keeps others waiting for two or three milliseconds.
 MOST_AT_ONCE = 64
 
@@ -86,10 +88,19 @@ class Share:
         self._cells[cell] = (self._cells[cell] + 1) % WRAP
 
     def due(self, waiting: int) -> int:
-        """Return how many of so many waiting connections to take, so that all hold as many."""
+        """Return how many of so many waiting connections to take, so that all hold as many.
+
+        Who holds its part already, and waited in vain for those that hold fewer, takes a little
+        more: the more it holds, the more rarely it looks at its listener.
+        """
         held = [held for _, held in self._others()]
-        fair = math.ceil((self.open + sum(held) + waiting) / (1 + len(held)))
-        return min(max(1, fair - self.open), MOST_AT_ONCE)
+        missing = math.ceil((self.open + sum(held) + waiting) / (1 + len(held))) - self.open
+        return min(missing if missing > 0 else self.a_little, MOST_AT_ONCE)
+
+    @property
+    def a_little(self) -> int:
+        """How many more connections hardly matter beside those this worker holds."""
+        return 1 + self.open // HEADWAY
 
     def less_loaded(self) -> list[tuple[int, int]]:
         """Return slot and wake-ups of each live worker that holds fewer connections."""

@@ -82,7 +82,7 @@ def test_it_is_used_again_once_it_answers(signed_in, own_valkey, asked, clock):
 
 
 @pytest.mark.usefixtures("hanging")
-def test_of_second_steps_one_waits_again_with_more_patience(rt, signed_in, user, asked):
+def test_of_second_steps_one_asks_again(rt, signed_in, user, asked):
     give_totp(rt, user)
     signed_in.me().ok()
     for _ in range(5):
