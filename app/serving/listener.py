@@ -30,6 +30,8 @@ class EvenServer(StreamServer):
         self._share = share
         self._rivals: list[tuple[int, int]] = []
         self._waits = 0
+        # Slot and wake-ups of those who did not wake up in all the time they were waited for.
+        self._given_up: set[tuple[int, int]] = set()
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
@@ -51,11 +53,16 @@ class EvenServer(StreamServer):
         Patience is spent on workers that do not wake up, because they are busy or dead, and
         renewed as soon as one does: so a stuck worker delays one connection, not every one.
         """
-        rivals = self._share.less_loaded()
+        less_loaded = self._share.less_loaded()
+        self._given_up.intersection_update(less_loaded)
+        rivals = [rival for rival in less_loaded if rival not in self._given_up]
         if rivals != self._rivals:
             self._rivals, self._waits = rivals, 0
         self._waits += 1
-        return bool(rivals) and self._waits <= PAUSES
+        if self._waits > PAUSES:
+            self._given_up.update(rivals)
+            return False
+        return bool(rivals)
 
     def _waiting(self) -> int:
         """Return how many connections wait to be taken; a guess where the system does not tell."""

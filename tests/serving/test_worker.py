@@ -83,6 +83,20 @@ def test_a_stuck_worker_delays_one_connection_only(server, idle):
     assert waits(server) == 0
 
 
+def test_beside_a_stuck_worker_the_others_wait_for_each_other_only(table, server, idle):
+    awake = table.take()
+    awake.join()
+    open_many(awake, 2)
+    waits(server)
+    server._share.opened()
+    for _ in range(5):
+        awake.woke()
+        assert waits(server) == PAUSES  # for who is awake
+        awake.opened()
+        assert waits(server) == 0
+        server._share.opened()
+
+
 def test_patience_returns_when_the_other_worker_wakes_up(server, idle):
     waits(server)
     idle.woke()
