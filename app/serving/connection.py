@@ -1,30 +1,27 @@
 """A client's connection, as the worker and answers that last see it."""
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from socket import (
-    IPPROTO_TCP,
     MSG_PEEK,
     SHUT_RD,
     SHUT_RDWR,
     SHUT_WR,
     SO_SNDBUF,
     SOL_SOCKET,
-    TCP_INFO,
 )
 from types import TracebackType
 from typing import Any, Literal
 
 import gevent
 
+from app.serving import tcp_info
+
 SEND_BUFFER_BYTES = 128 * 1024
 READABLE = 1  # libev's EV_READ
 CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it moves with the kernel's ticks
 KERNEL_TICK_SECONDS = time.clock_getres(CLOCK_MONOTONIC_COARSE)
-# Where Linux's struct tcp_info has tcpi_last_data_recv, in milliseconds (linux/tcp.h).
-LAST_DATA_RECEIVED = slice(52, 56)
 
 
 @dataclass(eq=False, slots=True)
@@ -42,11 +39,7 @@ class Connection:
 
         The kernel counts in its own ticks, and a part of one for a whole one.
         """
-        try:
-            info = self.client.getsockopt(IPPROTO_TCP, TCP_INFO, LAST_DATA_RECEIVED.stop)
-        except OSError:
-            return 0.0
-        milliseconds = int.from_bytes(info[LAST_DATA_RECEIVED], sys.byteorder)
+        milliseconds = tcp_info.read(self.client, tcp_info.LAST_DATA_RECEIVED)
         return max(0.0, milliseconds / 1000 - KERNEL_TICK_SECONDS)
 
     def hang_up(self) -> None:

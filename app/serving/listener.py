@@ -4,13 +4,12 @@ Stock gunicorn lets whoever wakes first accept. With few, long-lived connections
 keep-alive pool, event streams) one worker then ends up doing nearly all the work.
 """
 
-import sys
 from dataclasses import dataclass
-from socket import IPPROTO_TCP, TCP_INFO
 from typing import Any
 
 from gevent.server import StreamServer
 
+from app.serving import tcp_info
 from app.serving.shares import Share
 
 # A busier worker leaves a new connection to a less loaded one this often, this long each time.
@@ -18,8 +17,6 @@ from app.serving.shares import Share
 # requests needs to look up.
 PAUSES = 20
 PAUSE = 0.001
-# Where Linux's struct tcp_info has tcpi_unacked: of a listener, the length of its queue.
-ACCEPT_QUEUE = slice(24, 28)
 
 
 class EvenServer(StreamServer):
@@ -28,10 +25,8 @@ class EvenServer(StreamServer):
     def __init__(self, listener: Any, share: Share, **options: Any) -> None:
         super().__init__(listener, **options)
         self._share = share
-        self._rivals: list[tuple[int, int]] = []
-        self._waits = 0
-        # Slot and wake-ups of those who did not wake up in all the time they were waited for.
-        self._given_up: set[tuple[int, int]] = set()
+        # How often each less loaded worker, by slot and wake-ups, was waited for.
+        self._waits: dict[tuple[int, int], int] = {}
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
@@ -53,24 +48,13 @@ class EvenServer(StreamServer):
         Patience is spent on workers that do not wake up, because they are busy or dead, and
         renewed as soon as one does: so a stuck worker delays one connection, not every one.
         """
-        less_loaded = self._share.less_loaded()
-        self._given_up.intersection_update(less_loaded)
-        rivals = [rival for rival in less_loaded if rival not in self._given_up]
-        if rivals != self._rivals:
-            self._rivals, self._waits = rivals, 0
-        self._waits += 1
-        if self._waits > PAUSES:
-            self._given_up.update(rivals)
-            return False
-        return bool(rivals)
+        before = self._waits
+        self._waits = {rival: before.get(rival, 0) + 1 for rival in self._share.less_loaded()}
+        return any(count <= PAUSES for count in self._waits.values())
 
     def _waiting(self) -> int:
         """Return how many connections wait to be taken; a guess where the system does not tell."""
-        try:
-            info = self.socket.getsockopt(IPPROTO_TCP, TCP_INFO, ACCEPT_QUEUE.stop)
-        except OSError:  # a unix socket
-            info = b""
-        return int.from_bytes(info[ACCEPT_QUEUE], sys.byteorder) or 2 * self._share.a_little
+        return tcp_info.read(self.socket, tcp_info.ACCEPT_QUEUE) or 2 * self._share.a_little
 
     def do_handle(self, *args: Any) -> None:
         """Count the connection before anything else runs, so that the others see it at once."""
