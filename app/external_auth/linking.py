@@ -23,10 +23,11 @@ from app.external_auth.models import Provider
 from app.external_auth.queries import Reader
 from app.login import service as login
 from app.login.errors import PendingActivation
-from app.login.service import FirstFactor, LoginOutcome, MfaRequired
+from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
 from app.login.waiting import FirstFactorKind
 from app.sessions.errors import AccountDisabled
 from app.users import queries as users_queries
+from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
 
@@ -100,9 +101,8 @@ def require_own_address(account: Account) -> None:
     Raises: AccountDisabled; PendingActivation, also for an activated account whose address is
     unverified (decisions A25, E25).
     """
-    if account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account.activated_at is None or account.email_verified_at is None:
+    users.require_open(account)
+    if account.email_verified_at is None:
         raise PendingActivation
 
 
@@ -149,15 +149,11 @@ def complete(
     rt: Runtime,
     proven: Proven,
     client: Client,
-    *,
-    attempts_key: str | None = None,
-    attempt: str | None = None,
-    old_hash: str | None = None,
-    new_hash: str | None = None,
+    password: RightPassword | None = None,
 ) -> LoginOutcome | MfaRequired:
     """Turn a proven identity into a session, or have the login wait for a second factor.
 
-    The keywords are those of `FirstFactor`, for who also typed a password.
+    `password` is that of somebody who also typed one.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account has just changed.
     """
     factor = FirstFactor(
@@ -166,10 +162,7 @@ def complete(
         entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
         entity_name=proven.provider.key,
         details=_told(proven),
-        attempts_key=attempts_key,
-        attempt=attempt,
-        old_hash=old_hash,
-        new_hash=new_hash,
+        password=password,
     )
     return login.complete_login(rt, proven.account, factor, client)
 

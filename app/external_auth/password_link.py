@@ -8,10 +8,8 @@ from app.external_auth.errors import PasswordMissing, PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
-from app.login.service import LoginOutcome, MfaRequired
+from app.login.service import LoginOutcome, MfaRequired, check_password
 from app.settings import keys
-from app.users import identifiers
-from app.users import queries as users_queries
 from app.users.models import Account
 
 
@@ -39,24 +37,8 @@ def link_by_password(
     if not identifier.strip() or not password:
         raise PasswordMissing
     waiting = _waiting(rt, token)
-    who = identifiers.identifier(identifier)
-    found = users_queries.find_credentials(rt.database, who)
-    account, stored_hash = found or (None, None)
-    attempts_key = identifiers.attempts_key(account.id if account else None, who)
-    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
-    verdict = rt.passwords.check(password, stored_hash)
-    if account is None or not verdict.matches:
-        raise CredentialsFailed
-    proven = _linked(rt, waiting, account, client)
-    return linking.complete(
-        rt,
-        proven,
-        client,
-        attempts_key=attempts_key,
-        attempt=attempt,
-        old_hash=stored_hash,
-        new_hash=verdict.new_hash,
-    )
+    account, right = check_password(rt, identifier, password, client)
+    return linking.complete(rt, _linked(rt, waiting, account, client), client, right)
 
 
 def _waiting(rt: Runtime, token: str) -> Pending:

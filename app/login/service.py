@@ -10,17 +10,17 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.login.waiting import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
-from app.sessions.errors import AccountDisabled
 from app.sessions.queries import Claim
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
-from app.users.models import Account, Status
+from app.users import service as users
+from app.users.models import Account
 
 
 class LoginStatus(StrEnum):
@@ -58,24 +58,33 @@ class MfaRequired:
 
 
 @dataclass(frozen=True)
+class RightPassword:
+    """A password that was checked, and counted as an attempt before it was.
+
+    `attempts_key` is the name under which attempts are counted, `attempt` that of this one.
+    `new_hash` replaces `old_hash`, which was made with old parameters; None where it is good.
+    """
+
+    attempts_key: str = field(repr=False)
+    attempt: str
+    old_hash: str = field(repr=False)
+    new_hash: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
 class FirstFactor:
     """A proven first factor.
 
     `kind` decides whether a second one is asked for. `action`, the entity and `details` are what
-    the audit log tells of it. `attempts_key` is the name under which failed secrets were counted,
-    `attempt` that of this one; None when this factor counts none. `new_hash` replaces `old_hash`
-    when the password was hashed with old parameters. `claim` is what makes the proof good once, for
-    a factor that needs no second.
+    the audit log tells of it. `password` is the one that was typed, if any was. `claim` is what
+    makes the proof good once, for a factor that needs no second.
     """
 
     kind: FirstFactorKind
     action: Action
     entity_type: EntityType
     entity_name: str
-    attempts_key: str | None = None
-    attempt: str | None = None
-    old_hash: str | None = field(default=None, repr=False)
-    new_hash: str | None = field(default=None, repr=False)
+    password: RightPassword | None = None
     entity_id: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     claim: Claim | None = None
@@ -92,25 +101,34 @@ def log_in(
     """
     if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
+    account, right = check_password(rt, identifier, password, client)
+    factor = FirstFactor(
+        kind=FirstFactorKind.PASSWORD,
+        action=Action.USER_LOGIN,
+        entity_type=EntityType.AUTH_SESSION,
+        entity_name=identifier,
+        password=right,
+    )
+    return complete_login(rt, account, factor, client)
+
+
+def check_password(
+    rt: Runtime, identifier: str, password: str, client: Client
+) -> tuple[Account, RightPassword]:
+    """Return the account of identifier and password, as it was when they were checked.
+
+    The attempt counts as a failed one until `complete_login` knows better.
+    Raises: RateLimited; CredentialsFailed, after the same work whether there is such an account.
+    """
     who = identifiers.identifier(identifier)
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     attempts_key = identifiers.attempts_key(account.id if account else None, who)
     attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
-    if account is None or not verdict.matches:
+    if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed
-    factor = FirstFactor(
-        kind=FirstFactorKind.PASSWORD,
-        action=Action.USER_LOGIN,
-        entity_type=EntityType.AUTH_SESSION,
-        entity_name=identifier,
-        attempts_key=attempts_key,
-        attempt=attempt,
-        old_hash=stored_hash,
-        new_hash=verdict.new_hash,
-    )
-    return complete_login(rt, account, factor, client)
+    return account, RightPassword(attempts_key, attempt, stored_hash, verdict.new_hash)
 
 
 def complete_login(
@@ -123,10 +141,7 @@ def complete_login(
     was being proven, or the factor's claim does not hold any more.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
-    if account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account.activated_at is None:
-        raise PendingActivation
+    users.require_open(account)
     methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
     if methods:
         return _wait_for_second(rt, account, factor, methods, client)
@@ -139,11 +154,11 @@ def complete_login(
     )
     if pair is None:
         raise CredentialsFailed
-    if factor.old_hash and factor.new_hash:
-        with rt.transaction() as session:
-            users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
-    if factor.attempts_key is not None and factor.attempt is not None:
-        rt.failed_secrets.clear(factor.attempts_key, client.network, factor.attempt)
+    if (right := factor.password) is not None:
+        if right.new_hash is not None:
+            with rt.transaction() as session:
+                users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
+        rt.failed_secrets.clear(right.attempts_key, client.network, right.attempt)
     return LoginOutcome(pair, is_limited)
 
 
@@ -154,16 +169,17 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
-    if factor.attempts_key is not None and factor.attempt is not None:
+    right = factor.password
+    if right is not None:
         # A right password is no failure, also where its login cannot wait since Redis is away; the
         # wrong ones before it stay counted (decision E20).
-        rt.failed_secrets.give_back(factor.attempts_key, client.network, factor.attempt)
+        rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     told = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Now, since no hash may wait in Redis for the second step.
-        if factor.old_hash and factor.new_hash:
-            users_queries.replace_hash(session, account.id, factor.old_hash, factor.new_hash)
+        if right is not None and right.new_hash is not None:
+            users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
         audit.record(rt, session, **_entry(account, factor, client, told))
     return MfaRequired(flow_token, expires_in, methods)
 

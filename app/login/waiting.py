@@ -11,14 +11,13 @@ from app.core.client import Client
 from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
 from app.core.tokens import random_hex, random_uuid
-from app.login.errors import PendingActivation
 from app.mfa import flows
 from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
-from app.sessions.errors import AccountDisabled
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
-from app.users.models import Account, Status
+from app.users import service as users
+from app.users.models import Account
 
 PREFIX = "mfa_"
 MOST_ATTEMPTS = 5
@@ -132,10 +131,7 @@ def require_unchanged(waiting: WaitingLogin, account: Account | None) -> Account
     """
     if account is None or account.created_at.isoformat() != waiting.account:
         raise MfaFlowInvalid
-    if account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account.activated_at is None:
-        raise PendingActivation
+    users.require_open(account)
     if account.session_version != waiting.session_version:
         raise MfaFlowInvalid
     return account

@@ -22,11 +22,10 @@ from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
 from app.passkeys.flows import Purpose
 from app.passkeys.queries import Known
 from app.passkeys.registration import Started
-from app.sessions.errors import AccountDisabled
 from app.settings import keys
 from app.users import identifiers
-from app.users.errors import PendingActivation
-from app.users.models import Account, Status
+from app.users import service as users
+from app.users.models import Account
 
 
 def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> Started:
@@ -63,7 +62,7 @@ def finish(
     proof = credentials.assertion(credential)
     known = _known(rt, proof)
     _require_named(known.account, flow["identifier"])
-    _require_open(known.account)
+    users.require_open(known.account)  # before its signature is looked at (spec 02 §2.8)
     stored = KnownCredential(known.public_key, known.sign_count, known.backup_eligible)
     used = ceremony.authenticated(site, flow["challenge"], stored, proof)
     factor = FirstFactor(
@@ -111,11 +110,3 @@ def _require_named(account: Account, typed: str) -> None:
     name = account.email if who.is_email else identifiers.username_key(account.username)
     if name != who.key:
         raise PasskeyRefused
-
-
-def _require_open(account: Account) -> None:
-    """Refuse an account that may not sign in, before its signature is looked at (spec 02 §2.8)."""
-    if account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account.activated_at is None:
-        raise PendingActivation

@@ -29,6 +29,7 @@ from app.users.errors import (
     UserNotFound,
 )
 from app.users.models import Account, Role, Status
+from app.web.principal import AccountDisabled
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,16 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
     """
     if identifiers.is_listed(address, rt.settings.get(keys.EMAIL_BLOCKLIST)):
         raise EmailBlocked
+
+
+def require_open(account: Account) -> None:
+    """Refuse an account that may not sign in (decisions A3, A4).
+
+    Raises: AccountDisabled, PendingActivation.
+    """
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    require_activated(account)
 
 
 def require_activated(account: Account) -> None:

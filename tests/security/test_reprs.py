@@ -41,7 +41,7 @@ HARMLESS = {
     "Runtime.secret_box",  # objects without a repr of their own
     "Runtime.failed_secrets",
     "Runtime.access_tokens",
-    "FirstFactor.attempts_key",  # an account's number
+    "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
     "Problem.key",
     "Identifier.key",  # what accounts are found by
