@@ -177,20 +177,6 @@ class Database:
             reads = self._gathered.setdefault(lookup, self._gathered_reads(lookup))
         return reads.rows(key)
 
-    def change(self, prepared: Prepared, *values: Any) -> int:
-        """Run a prepared statement that is a transaction by itself; return how many rows changed.
-
-        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
-        """
-        return self.change_together((prepared, values))
-
-    def change_returning(self, prepared: Prepared, *values: Any) -> list[Row]:
-        """Like `change`, for a statement with RETURNING: return what it says of the changed rows.
-
-        Raises: DatabaseConnectionLost; DatabaseUnavailable, when nothing was changed.
-        """
-        return self.change_then_read((prepared, values))
-
     def change_together(self, *steps: Step) -> int:
         """Run prepared statements as one transaction; return how many rows the last one changed.
 

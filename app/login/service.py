@@ -15,7 +15,7 @@ from app.login.waiting import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
-from app.sessions.queries import Claim
+from app.sessions.opening import Claim
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries

@@ -217,7 +217,7 @@ def claim(database: Database, lease: str, *, due: datetime, until: datetime) -> 
     One statement, so of several senders one gets it. A mail whose sender has not been heard of
     since its lease ran out comes first.
     """
-    rows = database.change_returning(CLAIM, due, lease, until)
+    rows = database.change_then_read(CLAIM.step(due=due, new_lease=lease, until=until))
     return Leased(*rows[0]) if rows else None
 
 

@@ -22,8 +22,8 @@ from app.core.db import Database
 from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
-from app.sessions import queries as sessions_queries
-from app.sessions.queries import Claim
+from app.sessions import opening
+from app.sessions.opening import Claim
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
@@ -56,7 +56,7 @@ def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnEl
     return or_(column.is_(None), column < step)
 
 
-_OPEN_WITH_TOTP = sessions_queries.opening(
+_OPEN_WITH_TOTP = opening.if_unchanged(
     MfaFactor.user_id == User.id,
     MfaFactor.id == bindparam("factor_id"),
     MfaFactor.enabled_at == bindparam("enabled_at"),
@@ -66,7 +66,7 @@ _OPEN_WITH_TOTP = sessions_queries.opening(
 )
 _USE_STEP = Prepared(
     update(MfaFactor)
-    .where(MfaFactor.id == bindparam("factor_id"), sessions_queries.was_opened())
+    .where(MfaFactor.id == bindparam("factor_id"), opening.was_opened())
     .values(
         last_login_step=bindparam("step", type_=MfaFactor.last_login_step.type),
         last_used_at=bindparam("used_at", type_=MfaFactor.last_used_at.type),

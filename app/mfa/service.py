@@ -18,7 +18,7 @@ from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.notices import Notice
 from app.mfa.queries import Code, Totp
-from app.sessions.queries import Claim
+from app.sessions.opening import Claim
 from app.settings import keys
 from app.users.models import Account
 

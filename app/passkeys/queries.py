@@ -25,8 +25,8 @@ from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
-from app.sessions import queries as sessions_queries
-from app.sessions.queries import Claim
+from app.sessions import opening
+from app.sessions.opening import Claim
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _LISTED_COLUMNS = (
@@ -62,7 +62,7 @@ _IS_PASSKEY = (
     # Ids of removed rows may be given out again.
     Passkey.credential_id == bindparam("credential_id"),
 )
-_OPEN = sessions_queries.opening(
+_OPEN = opening.if_unchanged(
     Passkey.user_id == User.id,
     *_IS_PASSKEY,
     # Counts are not negative, so their sum is 0 only where neither counts.
@@ -72,7 +72,7 @@ _OPEN = sessions_queries.opening(
 )
 _USE = Prepared(
     update(Passkey)
-    .where(*_IS_PASSKEY, sessions_queries.was_opened())
+    .where(*_IS_PASSKEY, opening.was_opened())
     .values(
         sign_count=bindparam("new_count", type_=BigInteger),
         backed_up=bindparam("new_backed_up", type_=Boolean),

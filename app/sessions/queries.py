@@ -1,14 +1,12 @@
 """Statements on sessions."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
-    ColumnElement,
     Connection,
     String,
     bindparam,
@@ -21,13 +19,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.audit import queries as audit_queries
 from app.core import bulk
 from app.core.client import Client
-from app.core.db import Base, Database, UTCDateTime
+from app.core.db import Database, UTCDateTime
 from app.core.lookups import Lookup
 from app.core.many_keys import among
-from app.core.prepared import Prepared, Row
+from app.core.prepared import Prepared, constant
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
@@ -70,22 +67,24 @@ _LIST = Lookup(
     LoginSession.user_id,
 )
 _INSERT = insert(LoginSession)
+# What `authenticate` in service.py asks of one session; these statements ask it of those they find.
+_SESSION_GOES_ON = (
+    LoginSession.revoked_at.is_(None),
+    LoginSession.expires_at > bindparam("now"),
+    LoginSession.is_limited.is_(False),
+)
+_ACCOUNT_GOES_ON = (
+    User.status == constant(Status.ACTIVE),
+    User.must_change_password.is_(False)
+    | bindparam("is_change_forced", type_=Boolean()).is_(False),
+)
 _ROTATE = Prepared(
     update(LoginSession)
     .where(
         LoginSession.refresh_selector == bindparam("selector"),
         LoginSession.refresh_digest == bindparam("old_digest"),
-        LoginSession.revoked_at.is_(None),
-        LoginSession.expires_at > bindparam("now"),
-        LoginSession.is_limited.is_(False),
-        exists(
-            select(User.id).where(
-                User.id == LoginSession.user_id,
-                User.status == bindparam("active"),
-                User.must_change_password.is_(False)
-                | bindparam("is_change_forced", type_=Boolean()).is_(False),
-            )
-        ),
+        *_SESSION_GOES_ON,
+        exists(select(User.id).where(User.id == LoginSession.user_id, *_ACCOUNT_GOES_ON)),
     )
     .values(
         refresh_digest=bindparam("new_digest", type_=String(64)),
@@ -102,7 +101,6 @@ _ROTATE = Prepared(
         "selector",
         "old_digest",
         "now",
-        "active",
         "is_change_forced",
         "new_digest",
         "new_expires_at",
@@ -110,84 +108,12 @@ _ROTATE = Prepared(
         "user_agent",
     ),
 )
-
-
 _OPEN_AMONG = Prepared(
     select(LoginSession.id)
     .join(User, User.id == LoginSession.user_id)
-    .where(
-        among(LoginSession.id, "session_ids"),
-        LoginSession.revoked_at.is_(None),
-        LoginSession.expires_at > bindparam("now"),
-        LoginSession.is_limited.is_(False),
-        User.status == bindparam("active"),
-        User.must_change_password.is_(False)
-        | bindparam("is_change_forced", type_=Boolean()).is_(False),
-    ),
-    ("session_ids", "now", "active", "is_change_forced"),
+    .where(among(LoginSession.id, "session_ids"), *_SESSION_GOES_ON, *_ACCOUNT_GOES_ON),
+    ("session_ids", "now", "is_change_forced"),
 )
-
-_COLUMNS = (
-    "id",
-    "user_id",
-    "refresh_selector",
-    "refresh_digest",
-    "is_limited",
-    "ip_address",
-    "user_agent",
-    "created_at",
-    "last_seen_at",
-    "expires_at",
-)
-
-
-def opening(
-    *conditions: ColumnElement[bool],
-    parameters: Sequence[str] = (),
-    locked: Sequence[type[Base]] = (),
-) -> Prepared:
-    """Return the statement that inserts a session for an account that is as it was read.
-
-    It takes the values of _COLUMNS, then status and session_version, then those of further
-    conditions, whose tables are locked after the account's row.
-    """
-    columns = LoginSession.__table__.c
-    values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
-    unchanged = (
-        User.id == bindparam("user_id"),
-        User.status == bindparam("status"),
-        User.session_version == bindparam("session_version"),
-    )
-    # Not FOR SHARE: it would let a change of the account through that is just being made.
-    chosen = values.where(*unchanged, *conditions).with_for_update(
-        key_share=True, of=(User, *locked)
-    )
-    names = (*_COLUMNS, "status", "session_version", *parameters)
-    return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
-
-
-def was_opened() -> ColumnElement[bool]:
-    """Return the condition that the session `session_id` is there."""
-    wanted = bindparam("session_id", type_=LoginSession.id.type)
-    return exists(select(LoginSession.id).where(LoginSession.id == wanted))
-
-
-_ADD_IF_UNCHANGED = opening()
-_RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What opening a session depends on besides the account, and what it changes with it.
-
-    `opening` is made by the function of this name, `values` are those of its further conditions.
-    Each of `changes` takes its own values and then the session's id, and changes nothing unless
-    that session `was_opened`.
-    """
-
-    opening: Prepared
-    values: Row
-    changes: Sequence[tuple[Prepared, Row]] = ()
 
 
 class Listed(NamedTuple):
@@ -232,29 +158,6 @@ def add(session: Session, **columns: Any) -> None:
     session.connection().execute(_INSERT, columns)
 
 
-def add_if_unchanged(
-    database: Database,
-    account: Account,
-    columns: Mapping[str, Any],
-    entry: Mapping[str, Any] | None,
-    claim: Claim | None = None,
-) -> bool:
-    """Insert a session, with its audit entry, unless the account has changed since it was read.
-
-    `entry` is None where nothing is recorded. False: status or session_version is another, or
-    what `claim` depends on does not hold.
-    """
-    claim = claim or Claim(_ADD_IF_UNCHANGED, ())
-    values = tuple(columns[name] for name in _COLUMNS)
-    seen = account.status, account.session_version
-    steps = [(claim.opening, (*values, *seen, *claim.values))]
-    steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
-    if entry is not None:
-        told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
-        steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))
-    return database.change_together(*steps) == 1
-
-
 def find_access(database: Database, session_id: str) -> Access | None:
     """Return session and account in one indexed read (decision A7); None if there is no such."""
     row = database.lookup(_ACCESS, session_id)
@@ -282,18 +185,17 @@ def rotate(
     None if the token is not live, or its session may not go on. A single UPDATE, so of two
     simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
     """
-    rows = database.change_returning(
-        _ROTATE,
-        old.selector_digest,
-        old.digest,
-        now,
-        Status.ACTIVE,
-        is_change_forced,
-        successor.digest,
-        successor.expires_at,
-        client.address,
-        client.user_agent,
+    step = _ROTATE.step(
+        selector=old.selector_digest,
+        old_digest=old.digest,
+        now=now,
+        is_change_forced=is_change_forced,
+        new_digest=successor.digest,
+        new_expires_at=successor.expires_at,
+        address=client.address,
+        user_agent=client.user_agent,
     )
+    rows = database.change_then_read(step)
     return (rows[0][0], rows[0][1]) if rows else None
 
 
@@ -317,8 +219,7 @@ def list_open_among(
 
     `is_change_forced` says whether accounts that must change their password are held back.
     """
-    values = list(session_ids), now, Status.ACTIVE, is_change_forced
-    return {row[0] for row in database.rows(_OPEN_AMONG, *values)}
+    return {row[0] for row in database.rows(_OPEN_AMONG, list(session_ids), now, is_change_forced)}
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:

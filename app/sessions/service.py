@@ -13,7 +13,15 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest, random_uuid
-from app.sessions import access_token, endings, queries, refresh_token, replay, rotations
+from app.sessions import (
+    access_token,
+    endings,
+    opening,
+    queries,
+    refresh_token,
+    replay,
+    rotations,
+)
 from app.sessions.errors import (
     AccountDisabled,
     PasswordChangeRequired,
@@ -23,6 +31,7 @@ from app.sessions.errors import (
     TokenExpired,
     TokenInvalid,
 )
+from app.sessions.opening import Claim
 from app.sessions.refresh_token import RefreshToken
 from app.sessions.rotations import Arrival
 from app.settings import keys
@@ -72,7 +81,7 @@ def open_if_unchanged(
     *,
     is_limited: bool,
     entry: Mapping[str, Any] | None,
-    claim: queries.Claim | None = None,
+    claim: Claim | None = None,
 ) -> TokenPair | None:
     """Start a session for an account as it was read, and record `entry` with it.
 
@@ -82,7 +91,7 @@ def open_if_unchanged(
     Raises: DatabaseConnectionLost, when it may be open; DatabaseUnavailable, when it is not.
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
-    is_open = queries.add_if_unchanged(rt.database, account, columns, entry, claim)
+    is_open = opening.add_if_unchanged(rt.database, account, columns, entry, claim)
     return pair if is_open else None
 
 

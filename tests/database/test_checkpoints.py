@@ -40,7 +40,7 @@ def serving(rt, file):
 
 def write_long_enough(database: Database, user_id: int) -> None:
     for number in range(checkpoints.COMMITS_BETWEEN):
-        assert database.change(RENAME, f"renamed{number}", user_id) == 1
+        assert database.change_together((RENAME, (f"renamed{number}", user_id))) == 1
 
 
 def is_in_the_file_alone(file: Path, user_id: int, copy: Path) -> bool:

@@ -36,7 +36,7 @@ def test_a_statement_runs_whichever_connection_knows_it(rt, pooler):
         rows = rt.database.change_then_read(ADD.step(new=f"new{number}"), READ.step(like="new%"))
         assert len(rows) == number + 1
         there, back = ("new0", "newer0"), ("newer0", "new0")
-        assert rt.database.change(RENAME, *there) == 1
+        assert rt.database.change_together((RENAME, there)) == 1
         steps = [RENAME.step(old=old, new=new) for old, new in (back, there, back)]
         assert rt.database.change_together(*steps) == 1
         assert len(names(rt)) == number + 1
@@ -49,7 +49,7 @@ def test_steps_on_a_connection_that_does_not_know_them_are_one_transaction(rt, p
         with pytest.raises(IntegrityError):
             rt.database.change_together(ADD.step(new="new1"), ADD.step(new="setup"))
         assert count(rt, NamedLock) == before
-    assert rt.database.change(ADD, "new1") == 1
+    assert rt.database.change_together(ADD.step(new="new1")) == 1
 
 
 def test_nobody_at_the_service_notices(app, pooler, user):

@@ -54,7 +54,8 @@ def test_one_that_fails_takes_the_others_with_it(rt, run):
     with pytest.raises((DatabaseUnavailable, sa.exc.ProgrammingError)):
         getattr(rt.database, run)(ADD.step(new="new1"), NOWHERE.step())
     assert count(rt, NamedLock) == before
-    assert rt.database.change(ADD, "new1") == 1  # the connection is as good as new
+    # The connection is as good as new.
+    assert rt.database.change_together(ADD.step(new="new1")) == 1
 
 
 def test_the_same_steps_run_within_a_larger_transaction(rt):

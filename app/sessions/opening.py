@@ -1,0 +1,101 @@
+"""The statements that open a session for an account which is as it was read.
+
+What such a session uses up, say a time step of an authenticator app, is part of its statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, exists, insert, select
+
+from app.audit import queries as audit_queries
+from app.core.db import Base, Database
+from app.core.prepared import Prepared, Row
+from app.sessions.models import LoginSession
+from app.users.models import Account, User
+
+_COLUMNS = (
+    "id",
+    "user_id",
+    "refresh_selector",
+    "refresh_digest",
+    "is_limited",
+    "ip_address",
+    "user_agent",
+    "created_at",
+    "last_seen_at",
+    "expires_at",
+)
+
+
+def if_unchanged(
+    *conditions: ColumnElement[bool],
+    parameters: Sequence[str] = (),
+    locked: Sequence[type[Base]] = (),
+) -> Prepared:
+    """Return the statement that inserts a session for an account that is as it was read.
+
+    It takes the values of _COLUMNS, then status and session_version, then those of further
+    conditions, whose tables are locked after the account's row.
+    """
+    columns = LoginSession.__table__.c
+    values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
+    unchanged = (
+        User.id == bindparam("user_id"),
+        User.status == bindparam("status"),
+        User.session_version == bindparam("session_version"),
+    )
+    # Not FOR SHARE: it would let a change of the account through that is just being made.
+    chosen = values.where(*unchanged, *conditions).with_for_update(
+        key_share=True, of=(User, *locked)
+    )
+    names = (*_COLUMNS, "status", "session_version", *parameters)
+    return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
+
+
+def was_opened() -> ColumnElement[bool]:
+    """Return the condition that the session `session_id` is there."""
+    wanted = bindparam("session_id", type_=LoginSession.id.type)
+    return exists(select(LoginSession.id).where(LoginSession.id == wanted))
+
+
+_ADD_IF_UNCHANGED = if_unchanged()
+_RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What opening a session depends on besides the account, and what it changes with it.
+
+    `opening` is made by `if_unchanged`, `values` are those of its further conditions.
+    Each of `changes` takes its own values and then the session's id, and changes nothing unless
+    that session `was_opened`.
+    """
+
+    opening: Prepared
+    values: Row
+    changes: Sequence[tuple[Prepared, Row]] = ()
+
+
+def add_if_unchanged(
+    database: Database,
+    account: Account,
+    columns: Mapping[str, Any],
+    entry: Mapping[str, Any] | None,
+    claim: Claim | None = None,
+) -> bool:
+    """Insert a session, with its audit entry, unless the account has changed since it was read.
+
+    `entry` is None where nothing is recorded. False: status or session_version is another, or
+    what `claim` depends on does not hold.
+    """
+    claim = claim or Claim(_ADD_IF_UNCHANGED, ())
+    values = tuple(columns[name] for name in _COLUMNS)
+    seen = account.status, account.session_version
+    steps = [(claim.opening, (*values, *seen, *claim.values))]
+    steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
+    if entry is not None:
+        told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
+        steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))
+    return database.change_together(*steps) == 1
