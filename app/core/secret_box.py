@@ -53,6 +53,18 @@ class SecretBox:
         except (InvalidTag, ValueError) as error:
             raise SecretUnreadable(row) from error
 
+    def resealed(self, sealed: str, row: str) -> str | None:
+        """Return a ciphertext under the newest key; None when it is, or when no key opens it.
+
+        The latter is to be left alone: a key that comes back may still open it.
+        """
+        if self.is_current(sealed):
+            return None
+        try:
+            return self.seal(self.open(sealed, row), row)
+        except SecretUnreadable:
+            return None
+
     def is_current(self, sealed: str) -> bool:
         """Tell whether the newest key made this ciphertext."""
         return sealed.startswith(f"{VERSION}:{self._keyring.current().key_id}:")

@@ -6,7 +6,6 @@ from sqlalchemy.orm import Session
 
 from app.core import bulk
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import ProviderKind
@@ -33,15 +32,10 @@ def reseal(rt: Runtime, session: Session) -> int:
     changed = 0
     for provider in provider_queries.list_all(session):
         sealed = provider.client_secret
-        if not sealed or rt.secret_box.is_current(sealed):
-            continue
         row = sealed_for(provider.provider_kind, provider.key)
-        try:
-            clear = rt.secret_box.open(sealed, row)
-        except SecretUnreadable:
-            continue
-        fresh = rt.secret_box.seal(clear, row)
-        changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
+        fresh = rt.secret_box.resealed(sealed, row) if sealed else None
+        if sealed and fresh is not None:
+            changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
     return changed
 
 

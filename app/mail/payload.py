@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from app.core.secret_box import SecretBox, SecretUnreadable
+from app.core.secret_box import SecretBox
 
 
 def seal(secret_box: SecretBox, mail_id: str, values: Mapping[str, str]) -> str:
@@ -24,16 +24,8 @@ def opened(secret_box: SecretBox, mail_id: str, payload: str) -> dict[str, str]:
 
 
 def resealed(secret_box: SecretBox, mail_id: str, payload: str) -> str | None:
-    """Return a payload under the newest key; None when it is, or when no key opens it.
-
-    The latter is left alone: a key that comes back may still open it.
-    """
-    if secret_box.is_current(payload):
-        return None
-    try:
-        return seal(secret_box, mail_id, opened(secret_box, mail_id, payload))
-    except SecretUnreadable:
-        return None
+    """Return a payload under the newest key; None when it is, or when no key opens it."""
+    return secret_box.resealed(payload, _name(mail_id))
 
 
 def _name(mail_id: str) -> str:

@@ -3,7 +3,6 @@
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
 from app.mfa import queries
 from app.mfa.service import sealed_for
 
@@ -19,17 +18,8 @@ def reseal(rt: Runtime, session: Session) -> int:
     changed = last_id = 0
     while batch := queries.list_sealed(session, last_id, BATCH_ROWS):
         for factor_id, user_id, sealed in batch:
-            changed += _reseal(rt, session, factor_id, user_id, sealed)
+            fresh = rt.secret_box.resealed(sealed, sealed_for(user_id))
+            if fresh is not None:
+                changed += queries.replace_secret(session, factor_id, sealed, fresh)
             last_id = factor_id
     return changed
-
-
-def _reseal(rt: Runtime, session: Session, factor_id: int, user_id: int, sealed: str) -> bool:
-    if rt.secret_box.is_current(sealed):
-        return False
-    row = sealed_for(user_id)
-    try:
-        clear = rt.secret_box.open(sealed, row)
-    except SecretUnreadable:
-        return False
-    return queries.replace_secret(session, factor_id, sealed, rt.secret_box.seal(clear, row))

@@ -97,14 +97,10 @@ def reseal(rt: Runtime, session: Session) -> int:
     changed, texts = 0, queries.list_texts(session)
     for name in sorted(name for name, key in keys.ALL.items() if key.is_sensitive):
         sealed = texts.get(name)
-        if not sealed or rt.secret_box.is_current(sealed):
-            continue
-        try:
-            clear = rt.secret_box.open(sealed, name)
-        except SecretUnreadable:
-            continue
-        queries.store(session, name, rt.secret_box.seal(clear, name), rt.clock.now())
-        changed += 1
+        fresh = rt.secret_box.resealed(sealed, name) if sealed else None
+        if fresh is not None:
+            queries.store(session, name, fresh, rt.clock.now())
+            changed += 1
     return changed
 
 
