@@ -9,7 +9,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.administration.errors import AdministratorKept, LastAdministrator, NoAdministrator
+from app.administration.errors import (
+    AdministratorKept,
+    LastAdministrator,
+    NoAdministrator,
+    PasswordAbsent,
+)
 from app.audit.models import Action
 from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
@@ -129,10 +134,12 @@ def set_status(rt: Runtime, who: str, status: Status) -> Account:
 def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account:
     """Have the owner change the password at the next login, or no longer.
 
-    Raises: UserNotFound.
+    Raises: UserNotFound, PasswordAbsent.
     """
     with rt.transaction() as session:
         account = _held(session, who)
+        if required and not users_queries.has_password(session, account.id):
+            raise PasswordAbsent
         return _change(rt, session, account, must_change_password=required)
 
 

@@ -28,9 +28,10 @@ def list_entries(
 ) -> Shown:
     """List the newest entries; user 0 is the system, the command line or nobody known."""
     rt = runtime()
-    user_id = None if user is None else service.audited_user(rt, user)
+    user_id, there_since = (None, None) if user is None else service.audited_user(rt, user)
+    since = max((time for time in (since, there_since) if time is not None), default=None)
     page = service.audit_page(rt, Filter(user_id, action, since, until), limit)
-    data = [_entry(row, page.users.get(row.user_id)) for row in page.entries]
+    data = [_entry(row, page.doer(row)) for row in page.entries]
     rows = [
         [e["created_at"], _name(e), e["action"], e["entity_name"] or e["entity_id"], e["details"]]
         for e in data

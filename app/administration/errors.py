@@ -16,6 +16,12 @@ class AdministratorKept(Conflict):
     message = "An administrator is not deleted; take the role away first."
 
 
+class PasswordAbsent(Conflict):
+    """Nobody can change a password without knowing one; the account would be shut out."""
+
+    message = "The account has no password to change; give it one with `flask users set-password`."
+
+
 class KeysFromEnvironment(Conflict):
     """The key file, which alone gets a new key here, is not in use, and there is one key."""
 

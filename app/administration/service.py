@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -73,10 +74,18 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Entries of the audit log, and the accounts they name that still exist."""
+    """Entries of the audit log, and the accounts of today that have the ids in them."""
 
     entries: list[Any]
     users: dict[int, Account]
+
+    def doer(self, entry: Any) -> Account | None:
+        """Return whose deed an entry is; None if the account is gone.
+
+        SQLite gives the id of a deleted account to the next one, which is younger than the deed.
+        """
+        account = self.users.get(entry.user_id)
+        return account if account and account.created_at <= entry.created_at else None
 
 
 def setup_state(rt: Runtime) -> SetupState:
@@ -136,19 +145,21 @@ def rotate_keys(rt: Runtime) -> Rotation:
     return Rotation(key, resealed)
 
 
-def audited_user(rt: Runtime, typed: str) -> int:
-    """Return the id whose entries are meant; it may be 0, or of an account that is gone.
+def audited_user(rt: Runtime, typed: str) -> tuple[int, datetime | None]:
+    """Return the id whose entries are meant, and since when it is this account's.
 
+    The id may be 0, or of an account that is gone: then the time is None.
     Raises: UserNotFound.
     """
     try:
         with rt.reading() as connection:
-            return users.named(connection, typed).id
+            account = users.named(connection, typed)
+            return account.id, account.created_at
     except UserNotFound:
         user_id = typed_id(typed)
         if user_id is None:
             raise
-        return user_id
+        return user_id, None
 
 
 def audit_page(rt: Runtime, wanted: audit_queries.Filter, most: int) -> AuditPage:

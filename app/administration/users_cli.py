@@ -19,13 +19,16 @@ from app.web.cli import (
 from app.web.runtime import runtime
 
 MOST_BYTES = 2**53
+MOST_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
 role_choice = click.Choice([role.value for role in Role])
 
 
 @group.command("list")
-@click.option("--limit", type=click.IntRange(min=1), help="The first so many; all by default.")
+@click.option(
+    "--limit", type=click.IntRange(1, MOST_LISTED), help="The first so many; all by default."
+)
 def list_users(limit: int | None) -> Shown:
     """List the accounts by id."""
     rt = runtime()

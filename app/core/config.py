@@ -243,20 +243,20 @@ class _Reader:
     def bucket(self, name: str, default: Bucket) -> Bucket:
         def parse(raw: str) -> Bucket:
             refill, burst = _numbers(raw, 2, "REFILL_PER_SECOND/BURST, both above 0")
-            return Bucket(per_second=refill, burst=int(burst))
+            return Bucket(per_second=refill, burst=_whole(burst))
 
         return self._read(name, default, parse)
 
     def failures(self, name: str, default: FailureLimit) -> FailureLimit:
         def parse(raw: str) -> FailureLimit:
             attempts, window = _numbers(raw, 2, "ATTEMPTS/WINDOW_SECONDS, both above 0")
-            return FailureLimit(attempts=int(attempts), window_seconds=int(window))
+            return FailureLimit(attempts=_whole(attempts), window_seconds=_whole(window))
 
         return self._read(name, default, parse)
 
     def argon2(self, name: str, default: Argon2Cost) -> Argon2Cost:
         def parse(raw: str) -> Argon2Cost:
-            memory, passes, lanes = (int(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
+            memory, passes, lanes = (_whole(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
             if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
                 raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
             return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
@@ -313,6 +313,13 @@ def _numbers(raw: str, count: int, shape: str) -> list[float]:
     if not all(0 < number < 1e9 for number in numbers):
         raise problem
     return numbers
+
+
+def _whole(number: float) -> int:
+    """Insist on a whole number; what is cut off could leave a limit of 0."""
+    if not number.is_integer():
+        raise ValueError(f"must be a whole number, not {number}")
+    return int(number)
 
 
 def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:

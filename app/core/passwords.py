@@ -22,6 +22,11 @@ def is_acceptable(password: str) -> bool:
     return SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD
 
 
+def are_alike(password: str, other: str) -> bool:
+    """Tell whether two typed passwords are one and the same to `Passwords`."""
+    return _normalized(password) == _normalized(other)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether a password fits, and its new hash when the stored one has old parameters."""

@@ -64,6 +64,8 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Pro
         account = linking.held_account(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
+        if account.created_at != seen.created_at:  # SQLite gives the id to the next account
+            raise CredentialsFailed
         linking.require_own_address(account)
         now = rt.clock.now()
         if not queries.consume(session, waiting, now):

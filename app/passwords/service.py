@@ -6,6 +6,7 @@ from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
 from app.core.client import Client
+from app.core.passwords import are_alike
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
@@ -48,7 +49,7 @@ def change_password(
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
         raise CredentialsFailed
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
-    if new_password == current_password:
+    if are_alike(new_password, current_password):
         raise PasswordUnchanged
     users.require_acceptable(new_password)
     new_hash = rt.passwords.hash(new_password)

@@ -36,8 +36,8 @@ def if_unchanged(
 ) -> Prepared:
     """Return the statement that inserts a session for an account that is as it was read.
 
-    It takes the values of _COLUMNS, then status and session_version, then those of further
-    conditions, whose tables are locked after the account's row.
+    It takes the values of _COLUMNS, then status, session_version and created_at of the account,
+    then those of further conditions, whose tables are locked after the account's row.
     """
     columns = LoginSession.__table__.c
     values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
@@ -45,12 +45,14 @@ def if_unchanged(
         User.id == bindparam("user_id"),
         User.status == bindparam("status"),
         User.session_version == bindparam("session_version"),
+        # SQLite gives the id of a deleted account to the next one.
+        User.created_at == bindparam("account_created_at", type_=User.created_at.type),
     )
     # Not FOR SHARE: it would let a change of the account through that is just being made.
     chosen = values.where(*unchanged, *conditions).with_for_update(
         key_share=True, of=(User, *locked)
     )
-    names = (*_COLUMNS, "status", "session_version", *parameters)
+    names = (*_COLUMNS, "status", "session_version", "account_created_at", *parameters)
     return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
 
 
@@ -87,12 +89,12 @@ def add_if_unchanged(
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
-    `entry` is None where nothing is recorded. False: status or session_version is another, or
-    what `claim` depends on does not hold.
+    `entry` is None where nothing is recorded. False: status, session_version or the whole
+    account is another, or what `claim` depends on does not hold.
     """
     claim = claim or Claim(_ADD_IF_UNCHANGED, ())
     values = tuple(columns[name] for name in _COLUMNS)
-    seen = account.status, account.session_version
+    seen = account.status, account.session_version, account.created_at
     steps = [(claim.opening, (*values, *seen, *claim.values))]
     steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
     if entry is not None:

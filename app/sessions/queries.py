@@ -251,13 +251,14 @@ def revoke_others(session: Session, user_id: int, keep_id: str, now: datetime) -
 def revoke_all(session: Session, user_id: int, now: datetime) -> int:
     """End every session of a user and void what was begun before; return how many ended.
 
+    A change of address that was asked for is dropped: its link would do without a session.
     The account's row is changed first: a login that is just completing waits for it, sees the
     new version and is refused.
     """
     session.execute(
         update(User)
         .where(User.id == user_id)
-        .values(session_version=User.session_version + 1)
+        .values(session_version=User.session_version + 1, pending_email=None)
         .execution_options(synchronize_session=False)
     )
     return _revoke(session, now, LoginSession.user_id == user_id)

@@ -171,6 +171,8 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
         raise SessionUserMismatch
     with rt.transaction() as session:
         users_queries.lock_version(session, user_id)
+        # Whoever is shut out may have asked for a change of address, whose link needs no session.
+        users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         endings.announce(rt, session, user_id)
         audit.record(

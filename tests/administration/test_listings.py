@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.factories import audit_rows, delete_user
+from tests.support.factories import audit_rows, delete_user, make_user
 
 SESSION = {
     "id",
@@ -120,3 +120,20 @@ def test_typed_names_cannot_steer_the_terminal(line, api, user):
     text = line("audit", "list").text
     assert f"{user.username}\N{REPLACEMENT CHARACTER}" in text
     assert len(text.splitlines()) == 2
+
+
+@pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
+def test_nobody_is_blamed_for_what_an_earlier_account_of_the_same_id_did(
+    line, rt, api, user, clock
+):
+    earlier = make_user(rt, username="mallory")
+    api.login(earlier).ok()
+    line.json("users", "delete", "mallory")
+    clock.advance(minutes=1)
+    later = make_user(rt, username="victim")
+    assert later.id == earlier.id
+    api.stranger().login(later).ok()
+    [own] = line.json("audit", "list", "--user", "victim")
+    assert (own["action"], own["user"]["username"]) == ("user_login", "victim")
+    [_, others] = line.json("audit", "list", "--action", "user_login")
+    assert (others["user_id"], others["user"]) == (earlier.id, None)

@@ -232,6 +232,17 @@ def test_password_change_is_asked_for_and_no_longer(line, api, user):
     assert api.login(user).ok()["status"] == "authenticated"
 
 
+def test_a_change_is_not_asked_of_who_has_no_password(line, rt, user):
+    """Its owner could sign in by other means, and then do nothing at all."""
+    change_user(rt, user, password_hash=None)
+    line.refuses("conflict", "users", "require-password-change", user.username)
+    assert "set-password" in line("users", "require-password-change", user.username).complains()
+
+
+def test_more_accounts_than_there_can_be_are_a_mistake(line):
+    assert line("users", "list", "--limit", "9" * 20).exit_code == 2
+
+
 def test_verifying_the_address_activates(line, rt, api, user):
     change_user(rt, user, activated_at=None, email_verified_at=None)
     api.login(user).fails(403, "auth.pending_activation")

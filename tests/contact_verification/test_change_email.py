@@ -18,6 +18,7 @@ from app.sessions import upkeep
 from app.sessions.errors import AccountDisabled, TokenInvalid
 from app.users.models import Status, User
 from tests.support.api import ApiClient
+from tests.support.challenge import give_totp
 from tests.support.factories import (
     audit_rows,
     change_user,
@@ -476,3 +477,52 @@ def test_a_click_and_another_change_at_once(rt, signed_in, user, mailbox):
             assert (me["email"], me["pending_email"]) == (old, wanted)
         else:
             assert (me["email"], me["pending_email"]) == (first, wanted)
+
+
+def replays_a_refresh_token(rt, session, user):
+    copy = session.twin()
+    session.refresh().ok()
+    copy.refresh().fails(401, "auth.refresh_token_reuse_detected")
+
+
+def is_shut_out(rt, session, user):
+    owner = session.stranger()
+    owner.login(user).ok()
+    owner.delete("/auth/sessions/others").ok()
+
+
+def loses_its_sessions(rt, session, user):
+    accounts.revoke_sessions(rt, user.username)
+
+
+def is_disabled_for_a_while(rt, session, user):
+    for status in (Status.DISABLED, Status.ACTIVE):
+        accounts.set_status(rt, user.username, status)
+
+
+def loses_its_factors(rt, session, user):
+    give_totp(rt, user)
+    accounts.reset_mfa(rt, user.username)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        replays_a_refresh_token,
+        is_shut_out,
+        loses_its_sessions,
+        is_disabled_for_a_while,
+        loses_its_factors,
+    ],
+)
+def test_whoever_is_shut_out_does_not_come_back_by_a_new_address(
+    rt, signed_in, user, mailbox, happens
+):
+    """The link needs no session, so a stolen one could ask for it and be ended too late."""
+    change(signed_in).ok()
+    link = mailbox.link(mailbox.only())
+    happens(rt, signed_in, user)
+    signed_in.me().fails(401, "auth.token_invalid")
+    assert outcome(signed_in, link) == "invalid"
+    kept = [column_of(rt, user, name) for name in ("email", "pending_email")]
+    assert kept == [user.email, None]

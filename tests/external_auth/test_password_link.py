@@ -17,7 +17,14 @@ from tests.support.external import (
     signs_in,
     wait_for_account,
 )
-from tests.support.factories import audit_rows, change_user, configure, count, make_user
+from tests.support.factories import (
+    audit_rows,
+    change_user,
+    configure,
+    count,
+    delete_user,
+    make_user,
+)
 
 PATH = "/auth/external-auth/password-link"
 INVALID = "auth.contact_verification_invalid"
@@ -222,3 +229,20 @@ def test_a_provider_that_is_removed_this_moment(
 
 def test_a_browser_needs_no_token_of_its_own(browser, user, flow):
     submit(browser, flow, user).ok()
+
+
+@pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
+def test_a_link_under_way_does_not_get_to_the_next_account(rt, api, flow, clock, monkeypatch):
+    mallory = make_user(rt, username="mallory")
+    check = rt.passwords.check
+
+    def check_slowly(password, stored_hash):
+        verdict = check(password, stored_hash)
+        delete_user(rt, mallory)
+        clock.advance(seconds=1)
+        assert make_user(rt, username="victim").id == mallory.id
+        return verdict
+
+    monkeypatch.setattr(rt.passwords, "check", check_slowly)
+    submit(api, flow, mallory).fails(401, WRONG)
+    assert links(rt) == []

@@ -354,3 +354,20 @@ def test_login_does_not_read_the_users_other_sessions(rt, api, user):
     api.login(user).ok()
     reading = [s for s in statements if "FROM login_sessions" in s or "UPDATE login_sessions" in s]
     assert reading == []
+
+
+@pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
+def test_a_login_under_way_does_not_open_the_next_account(rt, api, user, clock, monkeypatch):
+    mallory = make_user(rt, username="mallory")
+    check = rt.passwords.check
+
+    def check_slowly(password, stored_hash):
+        verdict = check(password, stored_hash)
+        delete_user(rt, mallory)
+        clock.advance(seconds=1)
+        assert make_user(rt, username="victim").id == mallory.id
+        return verdict
+
+    monkeypatch.setattr(rt.passwords, "check", check_slowly)
+    api.login(mallory).fails(401, "auth.credentials_failed")
+    assert count(rt, LoginSession) == 0

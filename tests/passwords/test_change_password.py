@@ -87,6 +87,12 @@ def test_the_new_password_must_differ(signed_in, user):
     signed_in.me().ok()
 
 
+def test_another_spelling_of_the_same_password_is_the_same(signed_in, user):
+    """What looks the same is one password (NFKC), which a forced change must not take for new."""
+    change(signed_in, user.password, "ﬁne words").ok()
+    change(signed_in, "ﬁne words", "fine words").fails(400, "bad_request")
+
+
 @pytest.mark.parametrize("new", ["", "1234567", "x" * 129, "x" * 4096], ids=len)
 def test_a_new_password_outside_the_rule_is_refused(rt, signed_in, user, new):
     change(signed_in, user.password, new).fails(400, "bad_request")

@@ -118,3 +118,21 @@ def test_postgresql_is_reached_by_the_installed_driver_whatever_it_is_called(sch
 )
 def test_a_good_redis_url_is_kept_as_it_is(url):
     assert config(REDIS_URL=url).redis_url == url
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LOGIN_FAILURES", "0.5/300"),
+        ("LOGIN_FAILURES", "10/0.5"),
+        ("RATE_LIMIT_ANONYMOUS", "5/0.5"),
+        ("ARGON2", "19456/2.5/1"),
+    ],
+)
+def test_what_is_counted_is_a_whole_number(name, value):
+    """Half an attempt would be none, and nobody could sign in; half a second no window at all."""
+    assert "whole number" in complaint(**{name: value})
+
+
+def test_a_refill_may_be_less_than_one_a_second():
+    assert config(RATE_LIMIT_ANONYMOUS="0.5/5").anonymous_bucket.per_second == 0.5
