@@ -4,6 +4,8 @@ Stock gunicorn lets whoever wakes first accept. With few, long-lived connections
 keep-alive pool, event streams) one worker then ends up doing nearly all the work.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +15,7 @@ from app.serving import tcp_info
 from app.serving.shares import Share
 
 # A busier worker leaves a new connection to a less loaded one this often, this long each time.
-# Together about 25 ms, or so many turns of a busy loop: what a worker in the middle of a few
-# requests needs to look up.
+# Together about 25 ms: what a worker in the middle of a few requests needs to look up.
 PAUSES = 20
 PAUSE = 0.001
 
@@ -22,11 +23,20 @@ PAUSE = 0.001
 class EvenServer(StreamServer):
     """Accepts connections, after those workers that hold fewer had their chance."""
 
-    def __init__(self, listener: Any, share: Share, **options: Any) -> None:
+    def __init__(
+        self,
+        listener: Any,
+        share: Share,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        **options: Any,
+    ) -> None:
         super().__init__(listener, **options)
         self._share = share
-        # How often each less loaded worker, by slot and wake-ups, was waited for.
+        self._monotonic = monotonic
+        # How many pauses were spent on each other worker, by slot and wake-ups.
         self._waits: dict[tuple[int, int], int] = {}
+        self._paused_at: float | None = None  # None: no pause is being made
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
@@ -48,9 +58,16 @@ class EvenServer(StreamServer):
         Patience is spent on workers that do not wake up, because they are busy or dead, and
         renewed as soon as one does: so a stuck worker delays one connection, not every one.
         """
-        before = self._waits
-        self._waits = {rival: before.get(rival, 0) + 1 for rival in self._share.less_loaded()}
-        return any(count <= PAUSES for count in self._waits.values())
+        before, rivals, now = self._waits, self._share.rivals(), self._monotonic()
+        # The loop of a busy worker comes back late: then this was as long as so many pauses.
+        paused = 0.0 if self._paused_at is None else (now - self._paused_at) / PAUSE
+        self._waits = {rival: before.get(rival, 0) for rival, _ in rivals}
+        wanted = [rival for rival, holds_fewer in rivals if holds_fewer]
+        for rival in wanted:
+            self._waits[rival] += max(1, round(paused)) if rival in before else 1
+        leaves = any(self._waits[rival] <= PAUSES for rival in wanted)
+        self._paused_at = now if leaves else None
+        return leaves
 
     def _waiting(self) -> int:
         """Return how many connections wait to be taken; a guess where the system does not tell."""

@@ -102,10 +102,10 @@ class Share:
         """How many more connections hardly matter beside those this worker holds."""
         return 1 + self.open // HEADWAY
 
-    def less_loaded(self) -> list[tuple[int, int]]:
-        """Return slot and wake-ups of each live worker that holds fewer connections."""
+    def rivals(self) -> list[tuple[tuple[int, int], bool]]:
+        """Return slot and wake-ups of each other live worker, and whether it holds fewer."""
         mine, cells = self.open, self._cells
-        return [(base, cells[base + WAKES]) for base, held in self._others() if held < mine]
+        return [((base, cells[base + WAKES]), held < mine) for base, held in self._others()]
 
     def _others(self) -> Iterator[tuple[int, int]]:
         """Yield slot and connections of each other live worker."""

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from app.serving.connection import KERNEL_TICK_SECONDS, Connection
-from app.serving.listener import PAUSES, EvenServer
+from app.serving.listener import PAUSE, PAUSES, EvenServer
 from app.serving.shares import HEADWAY, ConnectionTable
 
 BURST = 64
@@ -24,8 +24,8 @@ def test_a_connection_tells_for_how_long_at_least_nothing_has_arrived():
     ):
         connection = Connection(served)
         for silence in (0.05, 0.2):
-            client.sendall(b"GET /")
             began = time.monotonic()
+            client.sendall(b"GET /")
             time.sleep(silence)
             told, elapsed = connection.silent_seconds(), time.monotonic() - began
             assert silence - 2 * KERNEL_TICK_SECONDS <= told <= elapsed
@@ -59,10 +59,25 @@ def idle(table):
     return share
 
 
+class FakeTime:
+    """Seconds that pass only when told to."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
 @pytest.fixture
-def server(busy):
+def time_passed():
+    return FakeTime()
+
+
+@pytest.fixture
+def server(busy, time_passed):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield EvenServer(listener, busy, handle=lambda *_: None)
+        yield EvenServer(listener, busy, monotonic=time_passed, handle=lambda *_: None)
 
 
 def waits(server):
@@ -95,6 +110,31 @@ def test_beside_a_stuck_worker_the_others_wait_for_each_other_only(table, server
         awake.opened()
         assert waits(server) == 0
         server._share.opened()
+
+
+def test_a_pause_that_a_busy_loop_ends_late_counts_as_several(server, idle, time_passed):
+    assert server._leaves_it_to_others()
+    time_passed.now += (PAUSES - 1) * PAUSE
+    assert server._leaves_it_to_others()
+    time_passed.now += PAUSE
+    assert not server._leaves_it_to_others()
+
+
+def test_time_in_which_nothing_came_is_no_patience(server, idle, time_passed):
+    waits(server)
+    idle.woke()
+    time_passed.now += 60
+    assert waits(server) == PAUSES
+
+
+def test_a_stuck_worker_stays_known_while_it_holds_as_many(server, busy, idle):
+    """Or whoever comes and goes beside it would be delayed each time."""
+    waits(server)
+    busy.closed()
+    busy.closed()
+    assert waits(server) == 0
+    busy.opened()
+    assert waits(server) == 0
 
 
 def test_patience_returns_when_the_other_worker_wakes_up(server, idle):
