@@ -93,7 +93,7 @@ class UserProfile(Base):
 
 
 class Account(NamedTuple):
-    """A read copy of an account and its profile, in the order of ACCOUNT_COLUMNS."""
+    """A read copy of an account and its profile; a name that both have is the account's."""
 
     id: int
     username: str
@@ -117,25 +117,7 @@ class Account(NamedTuple):
     preferences: str | None
 
 
-ACCOUNT_COLUMNS: tuple[Any, ...] = (
-    User.id,
-    User.username,
-    User.email,
-    User.email_verified_at,
-    User.pending_email,
-    User.role,
-    User.status,
-    User.must_change_password,
-    User.storage_used,
-    User.storage_quota,
-    User.policy_group_id,
-    User.activated_at,
-    User.session_version,
-    User.created_at,
-    User.updated_at,
-    UserProfile.display_name,
-    UserProfile.avatar_source,
-    UserProfile.avatar_key,
-    UserProfile.avatar_version,
-    User.preferences,
+# Derived, because rows become accounts by position: an order of its own could differ unnoticed.
+ACCOUNT_COLUMNS: tuple[Any, ...] = tuple(
+    getattr(User if hasattr(User, name) else UserProfile, name) for name in Account._fields
 )
