@@ -24,12 +24,11 @@ from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
-from app.sessions.errors import AccountDisabled
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Status
-from app.web.principal import Principal
+from app.web.principal import AccountDisabled, Principal
 
 CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
 # A signed-in account chooses whom this service writes to, so it may not do so without end.

@@ -9,7 +9,6 @@ from app.contact_verification import service
 from app.contact_verification.errors import EmailUnchanged, NoPendingChange
 from app.contact_verification.responses import to_frontend
 from app.contact_verification.schemas import ChangeEmailSchema, ConfirmQuery
-from app.sessions.errors import AccountDisabled
 from app.users import responses as users
 from app.users.errors import (
     EmailBlocked,
@@ -25,7 +24,7 @@ from app.web.envelope import ok
 from app.web.operation import answers, redirects
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import Principal, login_required
+from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData

@@ -80,12 +80,6 @@ class PasswordMissing(BadRequest):
     message = "identifier and password must not be empty."
 
 
-class LastWayIn(Conflict):
-    """Nobody could sign in to the account any more (decision A26)."""
-
-    message = "This is the only way to sign in to the account."
-
-
 class UsernamesTaken(BadRequest):
     """No free username was found for the new account."""
 

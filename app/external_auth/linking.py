@@ -22,14 +22,14 @@ from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFaile
 from app.external_auth.models import Provider
 from app.external_auth.queries import Reader
 from app.login import service as login
-from app.login.errors import PendingActivation
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
 from app.login.waiting import FirstFactorKind
-from app.sessions.errors import AccountDisabled
 from app.users import queries as users_queries
 from app.users import service as users
+from app.users.errors import PendingActivation
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
+from app.web.principal import AccountDisabled
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.external_auth import providers, queries
-from app.external_auth.errors import LastWayIn, LinkNotFound
+from app.external_auth.errors import LinkNotFound
 from app.external_auth.models import Link
 from app.login import ways
+from app.login.errors import LastWayIn
 from app.mfa import flows
 from app.sessions import service as sessions
 from app.web.principal import Principal

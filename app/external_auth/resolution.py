@@ -14,10 +14,9 @@ from app.external_auth.errors import PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Provider
 from app.external_auth.provisioning import Terms
-from app.login.errors import PendingActivation
 from app.users import identifiers
 from app.users import service as users
-from app.users.errors import EmailInvalid
+from app.users.errors import EmailInvalid, PendingActivation
 
 
 def resolve(

@@ -17,7 +17,6 @@ from app.external_auth.errors import (
     CallbackAddressMissing,
     FlowTokenInvalid,
     KindUnknown,
-    LastWayIn,
     LinkConflict,
     LinkNotFound,
     PasswordMissing,
@@ -39,19 +38,18 @@ from app.external_auth.schemas import (
     StartSchema,
 )
 from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, Finished, Returned
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
+from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
 from app.login.responses import login_response
 from app.login.schemas import MfaRequiredData, SignedInData
 from app.registration.errors import RegistrationDisabled
-from app.sessions.errors import AccountDisabled
-from app.users.errors import EmailInvalid
+from app.users.errors import EmailInvalid, PendingActivation
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import View, answers, operation_of, redirects
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import Principal, login_required
+from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData

@@ -1,10 +1,7 @@
-"""Refusals of a login (spec 01 §4; decisions A3, A4)."""
+"""Refusals of a login, and of giving up the last way to one (spec 01 §4; decisions A3, A4)."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import Forbidden, Unauthenticated
-from app.users.errors import PendingActivation
-
-__all__ = ["CredentialsFailed", "PasswordLoginDisabled", "PendingActivation"]
+from app.core.errors import Conflict, Forbidden, Unauthenticated
 
 
 class CredentialsFailed(Unauthenticated):
@@ -19,3 +16,9 @@ class PasswordLoginDisabled(Forbidden):
 
     code = ErrorCode.AUTH_PASSWORD_LOGIN_DISABLED
     message = "Password login is disabled."
+
+
+class LastWayIn(Conflict):
+    """Nobody could sign in to the account any more (decision A26)."""
+
+    message = "This is the only way to sign in to the account."

@@ -7,7 +7,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from app.login import challenge, email_code, service
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled, PendingActivation
+from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.login.responses import login_response
 from app.login.schemas import (
     EmailCodeSentData,
@@ -28,12 +28,13 @@ from app.mfa.errors import (
     MfaFlowInvalid,
     MfaRecoveryCodeUsed,
 )
-from app.sessions.errors import AccountDisabled
+from app.users.errors import PendingActivation
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.padding import minimum_duration
 from app.web.peer import client
+from app.web.principal import AccountDisabled
 from app.web.request import json_body
 from app.web.runtime import runtime
 

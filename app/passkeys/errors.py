@@ -1,7 +1,7 @@
 """Refusals of passkeys (spec 02 §2; decision A26)."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthenticated
+from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
 
 
 class PublicSiteUrlRequired(BadRequest):
@@ -82,9 +82,3 @@ class PasskeyNotFound(NotFound):
     """No passkey of this account has this id."""
 
     message = "There is no such passkey."
-
-
-class LastWayIn(Conflict):
-    """Nobody could sign in to the account any more (decision A26)."""
-
-    message = "This is the only way to sign in to the account."

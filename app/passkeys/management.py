@@ -11,8 +11,8 @@ from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.login import ways
+from app.login.errors import LastWayIn
 from app.passkeys import names, notices, queries, relying_party
-from app.passkeys.errors import LastWayIn
 from app.passkeys.notices import Notice
 from app.passkeys.queries import Listed
 from app.sessions import service as sessions

@@ -6,7 +6,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
-from app.login.errors import PendingActivation
+from app.login.errors import LastWayIn
 from app.login.responses import login_response
 from app.login.schemas import SignedInData
 from app.passkeys import login, management, registration, responses
@@ -15,7 +15,6 @@ from app.passkeys.errors import (
     CredentialTaken,
     FlowInvalid,
     FlowOfAnotherAccount,
-    LastWayIn,
     PasskeyLoginDisabled,
     PasskeyNameInvalid,
     PasskeyNameTooLong,
@@ -35,12 +34,12 @@ from app.passkeys.schemas import (
     StartLoginSchema,
     StartRegistrationSchema,
 )
-from app.sessions.errors import AccountDisabled
+from app.users.errors import PendingActivation
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.peer import client
-from app.web.principal import Principal, login_required
+from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 

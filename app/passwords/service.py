@@ -15,13 +15,13 @@ from app.mail.templates import Template
 from app.passwords import queries
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
-from app.sessions.errors import AccountDisabled, TokenInvalid
 from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
+from app.web.principal import AccountDisabled, TokenInvalid
 
 RESETTING = (Purpose.PASSWORD_RESET,)
 

@@ -13,7 +13,6 @@ from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.passwords import service
 from app.passwords.errors import PasswordUnchanged
 from app.passwords.schemas import ChangePasswordSchema, ConfirmResetSchema, RequestResetSchema
-from app.sessions.errors import AccountDisabled
 from app.sessions.schemas import RefreshedData
 from app.users.errors import EmailInvalid, PasswordInvalid
 from app.web import cookies
@@ -22,7 +21,7 @@ from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import Principal, login_required
+from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 from app.web.schema import MessageData

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from app.core.signed_tokens import SignedTokens, TokenForged
 from app.core.tokens import random_uuid
-from app.sessions.errors import TokenExpired, TokenInvalid
+from app.web.principal import TokenExpired, TokenInvalid
 
 LEEWAY_SECONDS = 5
 

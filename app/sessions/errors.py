@@ -1,26 +1,7 @@
-"""Refusals about sessions and their tokens."""
+"""Refusals about sessions and their tokens; those of the guards are in app/web/principal.py."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, NotFound, Unauthenticated
-from app.web.principal import (
-    AccountDisabled,
-    PasswordChangeRequired,
-    TokenExpired,
-    TokenInvalid,
-    TokenMissing,
-)
-
-__all__ = [
-    "AccountDisabled",
-    "PasswordChangeRequired",
-    "RefreshTokenReused",
-    "RefreshTokenStale",
-    "SessionNotFound",
-    "SessionUserMismatch",
-    "TokenExpired",
-    "TokenInvalid",
-    "TokenMissing",
-]
 
 
 class RefreshTokenStale(Unauthenticated):

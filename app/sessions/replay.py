@@ -7,15 +7,11 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, rotations
-from app.sessions.errors import (
-    RefreshTokenReused,
-    RefreshTokenStale,
-    TokenExpired,
-    TokenInvalid,
-)
+from app.sessions.errors import RefreshTokenReused, RefreshTokenStale
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
+from app.web.principal import TokenExpired, TokenInvalid
 
 
 def judge_spent(

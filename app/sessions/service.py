@@ -22,22 +22,20 @@ from app.sessions import (
     replay,
     rotations,
 )
-from app.sessions.errors import (
-    AccountDisabled,
-    PasswordChangeRequired,
-    RefreshTokenStale,
-    SessionNotFound,
-    SessionUserMismatch,
-    TokenExpired,
-    TokenInvalid,
-)
+from app.sessions.errors import RefreshTokenStale, SessionNotFound, SessionUserMismatch
 from app.sessions.opening import Claim
 from app.sessions.refresh_token import RefreshToken
 from app.sessions.rotations import Arrival
 from app.settings import keys
 from app.users import queries as users_queries
 from app.users.models import Account, Status
-from app.web.principal import Principal
+from app.web.principal import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    Principal,
+    TokenExpired,
+    TokenInvalid,
+)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:

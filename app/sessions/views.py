@@ -5,15 +5,10 @@ from flask.typing import ResponseReturnValue
 
 from app.sessions import responses, service
 from app.sessions.errors import (
-    AccountDisabled,
-    PasswordChangeRequired,
     RefreshTokenReused,
     RefreshTokenStale,
     SessionNotFound,
     SessionUserMismatch,
-    TokenExpired,
-    TokenInvalid,
-    TokenMissing,
 )
 from app.sessions.rotations import Arrival
 from app.sessions.schemas import RefreshedData, RemovedData, SessionItem
@@ -22,7 +17,16 @@ from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.peer import arrived_at, client, opened_connection
-from app.web.principal import Principal, login_required, presented_token
+from app.web.principal import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    Principal,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+    login_required,
+    presented_token,
+)
 from app.web.runtime import runtime
 
 bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")

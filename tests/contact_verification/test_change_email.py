@@ -15,8 +15,8 @@ from app.core.db import Database
 from app.core.rate_limits import RateLimits
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import AccountDisabled, TokenInvalid
 from app.users.models import Status, User
+from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp
 from tests.support.factories import (

@@ -11,7 +11,7 @@ from app.mfa import flows, management
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, change_user, count, make_user

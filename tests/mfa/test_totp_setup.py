@@ -15,8 +15,8 @@ from app.mfa import flows, queries, recovery_codes, totp_setup
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import AccountDisabled, TokenInvalid
 from app.users.errors import PendingActivation
+from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, change_user, configure, count, make_user

@@ -9,7 +9,7 @@ from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.web.principal import AccountDisabled, TokenInvalid
 from tests.passkeys.test_registration import BAD_NAMES
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, configure, count, make_user

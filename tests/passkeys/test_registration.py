@@ -12,7 +12,7 @@ from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import AccountDisabled, TokenInvalid
+from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,

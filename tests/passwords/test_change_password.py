@@ -11,9 +11,9 @@ from app.login.errors import CredentialsFailed
 from app.passwords import service
 from app.sessions import service as sessions
 from app.sessions import upkeep
-from app.sessions.errors import TokenInvalid
 from app.users import queries as users_queries
 from app.users.models import Status
+from app.web.principal import TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,

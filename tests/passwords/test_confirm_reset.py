@@ -9,8 +9,8 @@ from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
 from app.passwords import service
 from app.sessions import service as sessions
-from app.sessions.errors import TokenInvalid
 from app.users.models import Status, User
+from app.web.principal import TokenInvalid
 from tests.passwords.conftest import NEW, confirm
 from tests.passwords.test_change_password import change, change_late
 from tests.support.api import ORIGIN
