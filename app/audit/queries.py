@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.audit.models import AuditEntry
 from app.core import bulk
-from app.core.db import Base
+from app.core.db import Base, Reader
 from app.core.prepared import Prepared
-
-Reader = Connection | Session
 
 _INSERT = insert(AuditEntry).inline()
 ENTRY_COLUMNS = (

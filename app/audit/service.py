@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.audit import keys, queries
 from app.audit.models import Action, EntityType
 from app.core import bulk
 from app.core.client import Client
-from app.core.errors import DatabaseUnavailable
+from app.core.db import DATABASE_AWAY
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -84,7 +83,7 @@ def record_server_event(rt: Runtime, action: Action) -> None:
     try:
         with rt.transaction() as session:
             record(rt, session, action, EntityType.SYSTEM_CONFIG)
-    except (SQLAlchemyError, DatabaseUnavailable):
+    except DATABASE_AWAY:
         log.warning("%s could not be recorded: the database does not answer", action)
 
 

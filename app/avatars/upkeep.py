@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from app.avatars import files, queries, service, staging
 from app.avatars.errors import StorageFailed
-from app.core.errors import DatabaseUnavailable
+from app.core.db import DATABASE_AWAY
 from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
 
@@ -19,7 +17,7 @@ log = logging.getLogger(__name__)
 BATCH_USERS = 500
 STOP_SECONDS = 2.0
 # Files and rows agree again with the next cleanup; nothing is lost by waiting for it.
-FAILURES = (StorageFailed, SQLAlchemyError, DatabaseUnavailable, Overloaded)
+FAILURES = (StorageFailed, *DATABASE_AWAY, Overloaded)
 
 
 def start(rt: Runtime) -> Callable[[], None]:

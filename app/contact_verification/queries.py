@@ -4,16 +4,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, or_, select
+from sqlalchemy import ColumnElement, bindparam, delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
 from app.core import bulk
-from app.core.db import Database, UTCDateTime, per_database
+from app.core.db import Database, Reader, UTCDateTime, per_database
 from app.core.prepared import Prepared
 from app.users.models import User
-
-Reader = Connection | Session
 
 
 class StoredToken(NamedTuple):

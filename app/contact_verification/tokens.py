@@ -18,7 +18,8 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import IS_STORED, Reader, StoredToken
+from app.contact_verification.queries import IS_STORED, StoredToken
+from app.core.db import Reader
 from app.core.prepared import Prepared, Step
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token

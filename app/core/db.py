@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeDecorator
@@ -40,6 +40,12 @@ from app.core.native_pool import NativePool
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
 
 T = TypeVar("T")
+
+# What runs a SELECT, in a transaction of its caller's or in none.
+Reader = Connection | Session
+
+# What its ways raise while the database does not answer.
+DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 
 # SQLite counts ids up by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter, Gauge
 
+from app.core.db import DATABASE_AWAY
 from app.core.ids import typed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
@@ -27,7 +28,7 @@ from app.events.messages import (
     parse,
     sync_required,
 )
-from app.events.questions import DATABASE_AWAY, Questions
+from app.events.questions import Questions
 from app.events.seats import Seats
 from app.events.streams import Stream
 from app.sessions import service as sessions

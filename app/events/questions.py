@@ -7,9 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from app.core.clock import Clock
+from app.core.db import DATABASE_AWAY
 from app.core.errors import DatabaseUnavailable
 from app.core.reaching import asked
 
@@ -17,7 +16,6 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 # What hangs may hang for minutes: an answer later than this is not waited for.
 PATIENCE_SECONDS = 5.0
 # A database that does not answer is asked this often: with it all is well again within 5 s.

@@ -14,13 +14,13 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
 from app.core.client import Client
+from app.core.db import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Provider
-from app.external_auth.queries import Reader
 from app.login import service as login
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
 from app.login.waiting import FirstFactorKind

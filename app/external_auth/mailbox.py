@@ -15,6 +15,7 @@ from app.contact_verification.errors import (
 )
 from app.core.client import Client
 from app.core.config import Bucket
+from app.core.db import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import linking, pending, provisioning, queries
@@ -22,7 +23,6 @@ from app.external_auth.errors import PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending, Provider
 from app.external_auth.provisioning import Terms
-from app.external_auth.queries import Reader
 from app.external_auth.service import Finished
 from app.mail import service as mail
 from app.mail.templates import Template

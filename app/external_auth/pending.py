@@ -5,13 +5,13 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from app.contact_verification.errors import ContactVerificationInvalid
+from app.core.db import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import FlowTokenInvalid, ProviderDisabled
 from app.external_auth.models import Pending, Provider
-from app.external_auth.queries import Reader
 
 PREFIX = "oev_"
 LIFE = timedelta(seconds=1800)

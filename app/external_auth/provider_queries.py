@@ -3,16 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
+from sqlalchemy import bindparam, delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.prepared import Prepared
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.models import PROVIDER_COLUMNS, ExternalAuthProvider, Provider
-
-Reader = Connection | Session
 
 _PROVIDER = select(*PROVIDER_COLUMNS)
 _BY_KEY = Prepared(

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
+from app.core.db import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
@@ -254,7 +255,7 @@ def _require_way_in(rt: Runtime, session: Session) -> None:
         raise LastProvider
 
 
-def _named(reader: provider_queries.Reader, name: str) -> Provider:
+def _named(reader: Reader, name: str) -> Provider:
     """Return the provider an operator means: by key, or by `kind/key`.
 
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.

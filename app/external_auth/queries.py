@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.lookups import Lookup
 from app.external_auth.models import (
     ExternalAuthIdentity,
@@ -17,8 +17,6 @@ from app.external_auth.models import (
     Pending,
     PendingIdentity,
 )
-
-Reader = Connection | Session
 
 _LINKS = Lookup(
     select(

@@ -3,13 +3,12 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
+from app.core.db import Reader
 from app.invitations.models import Invitation, InvitationStatus
-
-Reader = Connection | Session
 
 
 class StoredInvitation(NamedTuple):

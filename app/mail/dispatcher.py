@@ -13,9 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from app.core.errors import DatabaseUnavailable
+from app.core.db import DATABASE_AWAY
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
@@ -41,7 +39,6 @@ YIELD_FACTOR = 4.0
 MOST_YIELD_SECONDS = 0.1
 MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
-DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 
 
 @dataclass(frozen=True)

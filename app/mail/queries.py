@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import (
     Column,
     ColumnElement,
-    Connection,
     Select,
     Table,
     bindparam,
@@ -22,11 +21,9 @@ from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
 from app.core import bulk
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.prepared import Prepared, constant
 from app.mail.models import MailStatus, OutboxMail
-
-Reader = Connection | Session
 
 # Statements that run once per mail spare themselves the way through the ORM.
 MAILS = cast("Table", OutboxMail.__table__)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
-    Connection,
     String,
     bindparam,
     delete,
@@ -21,15 +20,13 @@ from sqlalchemy.orm import Session
 
 from app.core import bulk
 from app.core.client import Client
-from app.core.db import Database, UTCDateTime
+from app.core.db import Database, Reader, UTCDateTime
 from app.core.lookups import Lookup
 from app.core.many_keys import among
 from app.core.prepared import Prepared, constant
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
-
-Reader = Connection | Session
 
 _SESSION_COLUMNS = (LoginSession.revoked_at, LoginSession.expires_at, LoginSession.is_limited)
 _ACCESS = Lookup(

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from app.core.db import Reader
 from app.settings.models import SystemConfig
-
-Reader = Connection | Session
 
 
 class Stored(NamedTuple):

@@ -1,9 +1,8 @@
 """The one statement behind the set-up state."""
 
-from sqlalchemy import Connection, exists, select
-from sqlalchemy.orm import Session
+from sqlalchemy import exists, select
 
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.prepared import Prepared, constant
 from app.setup.state import Facts
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
@@ -28,6 +27,6 @@ def facts_now(database: Database) -> Facts:
     return Facts(*map(bool, database.rows(_FACTS_NOW)[0]))
 
 
-def facts(reader: Connection | Session) -> Facts:
+def facts(reader: Reader) -> Facts:
     """Return the facts in one read."""
     return Facts(*map(bool, reader.execute(_FACTS).one()))

@@ -4,12 +4,12 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
 from app.core import locks
 from app.core.client import Client
+from app.core.db import Reader
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries
@@ -47,12 +47,12 @@ def public_state(rt: Runtime) -> PublicState:
     )
 
 
-def current_state(reader: Connection | Session) -> SetupState:
+def current_state(reader: Reader) -> SetupState:
     """Return the set-up state."""
     return state_of(queries.facts(reader))
 
 
-def require_ready(reader: Connection | Session) -> None:
+def require_ready(reader: Reader) -> None:
     """Let ordinary accounts be made only in a ready installation.
 
     Raises: SystemNotInitialized.

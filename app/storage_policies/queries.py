@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
+from app.core.db import Reader
 from app.core.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
-
-Reader = Connection | Session
 
 
 def usable_default_group() -> ColumnElement[bool]:

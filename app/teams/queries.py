@@ -4,16 +4,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import bulk
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.many_keys import among
 from app.core.prepared import Prepared
 from app.teams.models import Team, TeamMember, TeamRole
-
-Reader = Connection | Session
 
 _MEMBERS_AMONG = Prepared(
     select(TeamMember.team_id, TeamMember.user_id)

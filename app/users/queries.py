@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    Connection,
     Update,
     bindparam,
     delete,
@@ -18,13 +17,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.core import bulk
-from app.core.db import Database
+from app.core.db import Database, Reader
 from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
 from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
-
-Reader = Connection | Session
 
 _ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
 _BY_ID = Lookup(_ACCOUNT, User.id)

@@ -12,6 +12,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import locks
 from app.core.client import Client
+from app.core.db import Reader
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
 from app.core.prepared import Step
@@ -108,9 +109,7 @@ def claim_address(session: Session, address: str, *, user_id: int | None = None)
     require_free_address(session, address, user_id=user_id)
 
 
-def require_free_address(
-    reader: queries.Reader, address: str, *, user_id: int | None = None
-) -> None:
+def require_free_address(reader: Reader, address: str, *, user_id: int | None = None) -> None:
     """Insist that nobody else has this address, or changes to it, at this moment.
 
     Raises: EmailExists, unless it is `user_id` who has it.
@@ -168,7 +167,7 @@ def require_activated(account: Account) -> None:
         raise PendingActivation
 
 
-def get(reader: queries.Reader, user_id: int) -> Account:
+def get(reader: Reader, user_id: int) -> Account:
     """Return an account.
 
     Raises: UserNotFound.
@@ -179,7 +178,7 @@ def get(reader: queries.Reader, user_id: int) -> Account:
     return account
 
 
-def named(reader: queries.Reader, typed: str) -> Account:
+def named(reader: Reader, typed: str) -> Account:
     """Return the account an operator means: by id, username or e-mail address.
 
     Digits are an id first, and a username when no account has that id. Raises: UserNotFound.

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
+from app.core.db import DATABASE_AWAY
 from app.core.mailer import Mailer
 from app.core.prepared import Compiled
 from app.mail import dispatcher, queries, service, upkeep
@@ -282,7 +283,7 @@ def test_a_database_that_goes_away_while_a_mail_is_sent_does_not_repeat_it(
 def test_a_database_that_stays_away_leaves_the_mail_to_its_lease(rt, smtp):
     smtp.on_mail = lambda _mail: rename(rt, "mail_outbox", "elsewhere")
     queue(rt)
-    with pytest.raises(dispatcher.DATABASE_AWAY):
+    with pytest.raises(DATABASE_AWAY):
         dispatcher.drain(rt)
     rename(rt, "elsewhere", "mail_outbox")
     assert only_row(rt).status == "sending"
@@ -453,7 +454,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     def watched(*arguments, **bounds):
         try:
             return look(*arguments, **bounds)
-        except dispatcher.DATABASE_AWAY as error:
+        except DATABASE_AWAY as error:
             failed.append(error)
             raise
 
