@@ -4,7 +4,6 @@ from marshmallow import Schema, fields, validate
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.external_auth.drivers.interface import ProviderKind
-from app.login.schemas import LONGEST_FLOW_TOKEN, LONGEST_IDENTIFIER
 from app.web.schema import LONGEST_INPUT, RequestSchema, Text, text
 
 
@@ -33,15 +32,15 @@ class ConfirmMailboxQuery(RequestSchema):
 class RequestMailSchema(RequestSchema):
     """POST /auth/external-auth/email-verification/start."""
 
-    flow_token = text(LONGEST_FLOW_TOKEN)
+    flow_token = text(LONGEST_INPUT)
     email = text(LONGEST_INPUT)
 
 
 class PasswordLinkSchema(RequestSchema):
     """POST /auth/external-auth/password-link."""
 
-    flow_token = text(LONGEST_FLOW_TOKEN)
-    identifier = text(LONGEST_IDENTIFIER)
+    flow_token = text(LONGEST_INPUT)
+    identifier = text(LONGEST_INPUT)
     password = text(LONGEST_TYPED_PASSWORD)
 
 

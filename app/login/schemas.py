@@ -5,33 +5,28 @@ from marshmallow import Schema, fields, validate
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.login.service import LoginStatus
 from app.mfa.models import MfaMethod
-from app.web.schema import RequestSchema, text
-
-LONGEST_IDENTIFIER = 1024
-# Far longer than any token or code: what has the wrong shape is refused as such, not as malformed.
-LONGEST_FLOW_TOKEN = 1024
-LONGEST_CODE = 1024
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class LoginSchema(RequestSchema):
     """POST /auth/login."""
 
-    identifier = text(LONGEST_IDENTIFIER)
+    identifier = text(LONGEST_INPUT)
     password = text(LONGEST_TYPED_PASSWORD)
 
 
 class VerifyChallengeSchema(RequestSchema):
     """POST /auth/mfa/challenge/verify."""
 
-    flow_token = text(LONGEST_FLOW_TOKEN)
+    flow_token = text(LONGEST_INPUT)
     method = fields.Enum(MfaMethod, by_value=True, required=True)
-    code = text(LONGEST_CODE)
+    code = text(LONGEST_INPUT)
 
 
 class SendEmailCodeSchema(RequestSchema):
     """POST /auth/mfa/challenge/email-code/send."""
 
-    flow_token = text(LONGEST_FLOW_TOKEN)
+    flow_token = text(LONGEST_INPUT)
 
 
 class SignedInData(Schema):

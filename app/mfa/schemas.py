@@ -5,9 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from app.mfa.models import MfaMethod
-from app.web.schema import RequestSchema, text
-
-LONGEST_INPUT = 1024
+from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
 class FinishSetupSchema(RequestSchema):

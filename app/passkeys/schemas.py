@@ -9,10 +9,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate
 
 from app.passkeys.credentials import TYPE
-from app.web.schema import RequestSchema, Switch, text
-
-LONGEST_FLOW_ID = 1024
-LONGEST_IDENTIFIER = 1024
+from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, text
 
 
 class Name(fields.String):
@@ -94,7 +91,7 @@ class StartRegistrationSchema(RequestSchema):
 class FinishRegistrationSchema(RequestSchema):
     """POST /auth/passkeys/register/finish."""
 
-    flow_id = text(LONGEST_FLOW_ID)
+    flow_id = text(LONGEST_INPUT)
     credential = Credential(NewCredentialJson, required=True)
     name = Name(load_default=None, allow_none=True)
 
@@ -108,14 +105,14 @@ class RenameSchema(RequestSchema):
 class StartLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/start."""
 
-    identifier = text(LONGEST_IDENTIFIER, nullable=True)
+    identifier = text(LONGEST_INPUT, nullable=True)
     conditional = Switch(load_default=None, allow_none=True)
 
 
 class FinishLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/finish."""
 
-    flow_id = text(LONGEST_FLOW_ID)
+    flow_id = text(LONGEST_INPUT)
     credential = Credential(ProofJson, required=True)
 
 

@@ -8,8 +8,8 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from app.core.texts import is_storable
 
 INT64 = 2**63
-# What a name, an address or a token may be long as a request carries it: far longer than any is, so
-# that what has the wrong shape is refused as such and not as a malformed body.
+# What a name, an address, a code or a token may be long as a request carries it: far longer than
+# any is, so that what has the wrong shape is refused as such and not as a malformed body.
 LONGEST_INPUT = 1024
 
 
