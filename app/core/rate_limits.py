@@ -17,6 +17,7 @@ from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import RateLimited
+from app.core.lua import Script
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
@@ -24,14 +25,14 @@ MOST_LOCAL_NETWORKS = 10_000
 
 # The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
 # Answers 0, or how many milliseconds to wait.
-_TAKE = """
+_TAKE = Script("""
 local now, gap, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + gap
 local wait = full_at - burst * gap - now
 if wait > 0.0005 then return math.ceil(wait * 1000) end
 redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full_at - now) * 1000))
 return 0
-"""
+""")
 
 # For scripts that count an attempt in a sorted set by time: answers 0, or the milliseconds to wait.
 # An attempt that is counted already is not counted again.
@@ -48,9 +49,9 @@ local function reserve(key, now, window, most, attempt)
   return 0
 end
 """
-_RESERVE = f"""{RESERVE}
+_RESERVE = Script(f"""{RESERVE}
 return reserve(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
-"""
+""")
 
 
 class Slots(NamedTuple):
@@ -72,7 +73,7 @@ class RateLimits:
     """Token buckets by name and network."""
 
     def __init__(self, redis: Redis, clock: Clock, breaker: Breaker) -> None:
-        self._take = redis.register_script(_TAKE)
+        self._redis = redis
         self._clock = clock
         self._breaker = breaker
 
@@ -83,9 +84,9 @@ class RateLimits:
         """
         now = self._clock.now().timestamp()
         keys = [f"gatehouse:rate:{name}:{network}"]
-        arguments: list[str | float] = [f"{now:.6f}", 1 / bucket.per_second, bucket.burst]
+        arguments = (f"{now:.6f}", 1 / bucket.per_second, bucket.burst)
         try:
-            wait_ms = self._breaker.call(lambda: self._take(keys=keys, args=arguments))
+            wait_ms = self._breaker.call(lambda: _TAKE.run(self._redis, keys, *arguments))
         except RedisError:
             return
         refuse_for(wait_ms)
@@ -107,7 +108,6 @@ class FailedSecrets:
         secret_box: SecretBox,
     ) -> None:
         self._redis = redis
-        self._reserve = redis.register_script(_RESERVE)
         self._clock = clock
         self._breaker = breaker
         self._limit = limit
@@ -122,14 +122,9 @@ class FailedSecrets:
         now = self._clock.now().timestamp()
         keys = [self._key(account, network)]
         limit, attempt = self._limit, random_hex()
-        arguments: list[str | float] = [
-            f"{now:.6f}",
-            limit.window_seconds,
-            limit.attempts,
-            attempt,
-        ]
+        arguments = (f"{now:.6f}", limit.window_seconds, limit.attempts, attempt)
         try:
-            wait_ms = self._breaker.call(lambda: self._reserve(keys=keys, args=arguments))
+            wait_ms = self._breaker.call(lambda: _RESERVE.run(self._redis, keys, *arguments))
         except RedisError:
             wait_ms = self._local.reserve(network, attempt)
         refuse_for(wait_ms)
