@@ -32,8 +32,8 @@ for _outcome in (MailStatus.SENT, MailStatus.FAILED):
 
 
 @dataclass(frozen=True)
-class Outgoing:
-    """A mail on its way: `kind` is its template's name, `username` empty when nobody's is known."""
+class ReadyMail:
+    """A complete mail: `kind` is its template's name, `username` empty when nobody's is known."""
 
     mail_id: str
     kind: str
@@ -43,11 +43,11 @@ class Outgoing:
     names_recipient: bool = False
 
 
-def outgoing(
+def ready_mail(
     rt: Runtime, mail_id: str, template: Template, recipient: str, stored: Mapping[str, str]
-) -> Outgoing:
+) -> ReadyMail:
     """Make a mail of a template's stored values."""
-    return Outgoing(
+    return ReadyMail(
         mail_id=mail_id,
         kind=template,
         recipient=recipient,
@@ -64,7 +64,7 @@ class Carrier:
         self._rt = rt
         self._connection = SmtpConnection(rt.mailer)
 
-    def take(self, mail: Outgoing) -> None:
+    def take(self, mail: ReadyMail) -> None:
         """Send a mail; without an SMTP server write it to a file.
 
         Raises: Undeliverable.
@@ -95,7 +95,7 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
 
 
 def entry(
-    rt: Runtime, recipient: str, kind: str, mail: Outgoing | None, error: str | None
+    rt: Runtime, recipient: str, kind: str, mail: ReadyMail | None, error: str | None
 ) -> dict[str, Any] | None:
     """Return what the audit log tells of a mail that was sent or given up (spec 02 §1.3).
 
@@ -120,7 +120,7 @@ def count(status: MailStatus) -> None:
     MAILS.labels(status).inc()
 
 
-def _letter(rt: Runtime, mail: Outgoing) -> Letter:
+def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
         sender=sender,
@@ -142,7 +142,7 @@ def _sender_name(rt: Runtime) -> str:
     return name if is_set else rt.settings.get(keys.BRANDING_TITLE)
 
 
-def _keep(rt: Runtime, mail: Outgoing, letter: Letter) -> None:
+def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     name = f"{letter.written_at:%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
     try:
         path = write_file(rt.config.mail_dir, name, letter.as_bytes())

@@ -18,7 +18,7 @@ from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
-from app.mail.delivery import Carrier, Outgoing
+from app.mail.delivery import Carrier, ReadyMail
 from app.mail.models import MailStatus
 from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
@@ -143,13 +143,13 @@ class Sender:
         """Hang up."""
         self._carrier.close()
 
-    def _attempt(self, row: Leased) -> tuple[Outgoing | None, Outcome]:
+    def _attempt(self, row: Leased) -> tuple[ReadyMail | None, Outcome]:
         mail = None
         if row.attempts > MOST_ATTEMPTS:
             # Whoever made the last one died at it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
-            mail = _outgoing(self._rt, row)
+            mail = _ready_mail(self._rt, row)
             self._carrier.take(mail)
         except Undeliverable as error:
             outcome = Outcome(_status_after(row.attempts), error.reason, error.is_servers_fault)
@@ -166,7 +166,7 @@ class Sender:
             return mail, Outcome(_status_after(row.attempts), reason)
         return mail, Outcome(MailStatus.SENT)
 
-    def _mark(self, row: Leased, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
+    def _mark(self, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
         """Write down how it went, patiently: what was sent and not marked would be sent again."""
         for tries_left in reversed(range(MARK_TRIES)):
             try:
@@ -178,16 +178,16 @@ class Sender:
         return None
 
 
-def _outgoing(rt: Runtime, row: Leased) -> Outgoing:
+def _ready_mail(rt: Runtime, row: Leased) -> ReadyMail:
     stored = payload.opened(rt.secret_box, row.id, row.payload)
-    return delivery.outgoing(rt, row.id, Template(row.template), row.recipient, stored)
+    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored)
 
 
 def _status_after(attempts: int) -> MailStatus:
     return MailStatus.QUEUED if attempts < MOST_ATTEMPTS else MailStatus.FAILED
 
 
-def _settle(rt: Runtime, row: Leased, lease: str, mail: Outgoing | None, outcome: Outcome) -> None:
+def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
     now, error = rt.clock.now(), outcome.error
     attempt = Attempt(row.id, lease, min(row.attempts, MOST_ATTEMPTS))
     if outcome.status is MailStatus.QUEUED:

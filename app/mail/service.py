@@ -15,7 +15,7 @@ from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
-from app.mail.delivery import Carrier, Outgoing
+from app.mail.delivery import Carrier, ReadyMail
 from app.mail.durations import exact_life, life_in_words
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
@@ -140,7 +140,7 @@ def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> 
     Raises: MailNotConfigured, MailDeliveryFailed.
     """
     stored = _complete(rt, template, values)
-    mail = delivery.outgoing(rt, random_uuid(), template, recipient, stored)
+    mail = delivery.ready_mail(rt, random_uuid(), template, recipient, stored)
     try:
         _send(rt, mail)
     except Undeliverable as error:
@@ -155,7 +155,7 @@ def send_test(rt: Runtime, recipient: str) -> None:
     words = Wording("{{site_name}}: test mail", built_in(TEST_MAIL))
     rendered = fill(words, {"site_name": _site_name(rt)})
     try:
-        _send(rt, Outgoing(random_uuid(), TEST_MAIL, recipient, rendered))
+        _send(rt, ReadyMail(random_uuid(), TEST_MAIL, recipient, rendered))
     except Undeliverable as error:
         raise MailDeliveryFailed(f"The mail could not be sent: {error.reason}.") from error
 
@@ -222,7 +222,7 @@ def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dic
     return complete
 
 
-def _send(rt: Runtime, mail: Outgoing) -> None:
+def _send(rt: Runtime, mail: ReadyMail) -> None:
     """Send a mail and note it in the audit log.
 
     Raises: MailNotConfigured, Undeliverable.
@@ -238,7 +238,7 @@ def _send(rt: Runtime, mail: Outgoing) -> None:
     _record(rt, mail, MailStatus.SENT)
 
 
-def _record(rt: Runtime, mail: Outgoing, status: MailStatus, error: str | None = None) -> None:
+def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
     entry = delivery.entry(rt, mail.recipient, mail.kind, mail, error)
     if entry is not None:
         with rt.transaction() as session:
