@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,17 +103,8 @@ class Answer:
         return f"{self.method} {self.path} -> {self.status} {self.body[:2000]!r}"
 
 
-class ApiClient:
-    """Speaks like a script: no Origin, no Sec-Fetch headers; cookies are kept.
-
-    Paths are relative to /api/v1 unless they start with /health or /api/. `headers` are sent with
-    every request.
-    """
-
-    def __init__(self, app: Flask, headers: Mapping[str, str] | None = None) -> None:
-        self.app = app
-        self.headers = dict(headers or {})
-        self._client: WerkzeugClient = app.test_client()
+class Verbs(ABC):
+    """The methods of HTTP, for a client that can make a call."""
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
@@ -128,6 +120,23 @@ class ApiClient:
 
     def delete(self, path: str, body: Any = None, **options: Any) -> Answer:
         return self.call("DELETE", path, body, **options)
+
+    @abstractmethod
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
+        """Send a request and return its answer."""
+
+
+class ApiClient(Verbs):
+    """Speaks like a script: no Origin, no Sec-Fetch headers; cookies are kept.
+
+    Paths are relative to /api/v1 unless they start with /health or /api/. `headers` are sent with
+    every request.
+    """
+
+    def __init__(self, app: Flask, headers: Mapping[str, str] | None = None) -> None:
+        self.app = app
+        self.headers = dict(headers or {})
+        self._client: WerkzeugClient = app.test_client()
 
     def call(
         self,
@@ -338,4 +347,4 @@ def cookie_header(**cookies: str) -> dict[str, str]:
     return {"Cookie": "; ".join(dump_cookie(k, v).partition(";")[0] for k, v in cookies.items())}
 
 
-__all__ = ["Answer", "ApiClient", "BrowserClient", "cookie_header", "parse_cookie"]
+__all__ = ["Answer", "ApiClient", "BrowserClient", "Verbs", "cookie_header", "parse_cookie"]

@@ -29,7 +29,7 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.web import runtime as web_runtime
 from tests.support import servers
-from tests.support.api import BASE, Answer, check_envelope, check_headers, is_enveloped
+from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers, is_enveloped
 from tests.support.leaks import watch
 
 PATIENCE = 30.0
@@ -281,7 +281,7 @@ def raw(front: Front, request: bytes) -> Answer:
     return answer
 
 
-class LiveClient:
+class LiveClient(Verbs):
     """One connection and a cookie jar; sends like a script unless told otherwise."""
 
     def __init__(self, service: Any) -> None:
@@ -306,21 +306,6 @@ class LiveClient:
         """Return the process id of the worker at the other end of the connection."""
         worker: int = self.service.worker_at(self._connection.sock.getsockname()[1])
         return worker
-
-    def get(self, path: str, **options: Any) -> Answer:
-        return self.call("GET", path, **options)
-
-    def post(self, path: str, body: Any = None, **options: Any) -> Answer:
-        return self.call("POST", path, body, **options)
-
-    def put(self, path: str, body: Any = None, **options: Any) -> Answer:
-        return self.call("PUT", path, body, **options)
-
-    def patch(self, path: str, body: Any = None, **options: Any) -> Answer:
-        return self.call("PATCH", path, body, **options)
-
-    def delete(self, path: str, **options: Any) -> Answer:
-        return self.call("DELETE", path, **options)
 
     def login(self, user: Any) -> Answer:
         body = {"identifier": user.username, "password": user.password}
