@@ -4,7 +4,8 @@ from typing import Any
 
 from flask import Response, request
 
-from app.avatars.service import Picture, Uploaded
+from app.avatars.publishing import Uploaded
+from app.avatars.service import Picture
 from app.core.runtime import Runtime
 from app.users import responses as users
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from app.avatars import files, queries, service, staging
+from app.avatars import files, publishing, queries, staging
+from app.avatars.disk import on_disk
 from app.avatars.errors import StorageFailed
 from app.core.db import DATABASE_AWAY
 from app.core.native_pool import Overloaded
@@ -42,7 +43,7 @@ def sweep(rt: Runtime) -> int:
     """
     places, cleared = staging.abandoned(rt.config.avatar_dir), 0
     # One after the other: each is an open file and a lock, which nobody else can have meanwhile.
-    while place := service.on_disk(rt, next, places, None):
+    while place := on_disk(rt, next, places, None):
         cleared += _clear_up(rt, place)
     return cleared
 
@@ -50,7 +51,7 @@ def sweep(rt: Runtime) -> int:
 def cleanup(rt: Runtime) -> int:
     """Remove everything in the folder of the avatars that no account names; return how much."""
     removed = sweep(rt)
-    user_ids = iter(service.on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
+    user_ids = iter(on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
         removed += sum(_reconciled(rt, user_id) for user_id in _suspicious(rt, batch))
         rt.clock.sleep(0)
@@ -60,7 +61,7 @@ def cleanup(rt: Runtime) -> int:
 def forget(rt: Runtime, user_id: int) -> None:
     """Remove the files of an account that was deleted; what fails is left to the next cleanup."""
     try:
-        service.reconcile(rt, user_id)
+        publishing.reconcile(rt, user_id)
     except FAILURES as error:
         log.warning("the avatar of a deleted account is left to the next cleanup: %s", error)
 
@@ -69,14 +70,14 @@ def _clear_up(rt: Runtime, place: staging.Place) -> bool:
     """Return whether nothing is left to do; the lock is given up in any case."""
     is_done = False
     try:
-        service.reconcile(rt, place.user_id)
+        publishing.reconcile(rt, place.user_id)
         is_done = True
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", error)
         place.keep()
     finally:
         try:
-            service.on_disk(rt, place.clear)
+            on_disk(rt, place.clear)
         except StorageFailed:
             is_done = False  # it is in the log
     return is_done
@@ -85,7 +86,7 @@ def _clear_up(rt: Runtime, place: staging.Place) -> bool:
 def _reconciled(rt: Runtime, user_id: int) -> int:
     """Reconcile one account; a folder that cannot be cleared keeps nobody from the others."""
     try:
-        return service.reconcile(rt, user_id)
+        return publishing.reconcile(rt, user_id)
     except StorageFailed:
         return 0  # it is in the log
 
@@ -93,7 +94,7 @@ def _reconciled(rt: Runtime, user_id: int) -> int:
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder holds something else than the row says."""
     root = rt.config.avatar_dir
-    listed = service.on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
+    listed = on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
         keys = queries.list_keys(connection, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):
