@@ -1,4 +1,4 @@
-"""How a mail leaves: over SMTP by Flask-Mail, or as a file.
+"""How a mail leaves over SMTP, by Flask-Mail.
 
 Invariant: where TLS is asked for, neither a password nor a mail is sent before the server has
 proven its name with a valid certificate (decision E18). Flask-Mail by itself checks none, and waits
@@ -7,7 +7,6 @@ for ever.
 
 import binascii
 import math
-import os
 import smtplib
 import socket
 import ssl
@@ -16,14 +15,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import flask_mail
 
 from app.core import reaching
 from app.core.letter import Letter
-from app.core.reaching import Handle
+from app.core.reaching import Exchange
 from app.core.smtp_errors import Undeliverable, undeliverable
 
 IMPLICIT_TLS_PORT = 465
@@ -172,17 +170,16 @@ class SmtpConnection:
         return self._connection
 
 
-class _Watch:
+class _Watch(Exchange):
     """Ends a conversation with a server that takes too long, however it spreads its bytes.
 
     The time-out of a socket starts again with every byte.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.is_over = False
+        super().__init__()
         self._seconds = seconds
         self._ends_at = math.inf
-        self._handle: Handle | None = None
         self._closed = threading.Event()
         threading.Thread(target=self._run, name="SMTP watch", daemon=True).start()
 
@@ -201,32 +198,15 @@ class _Watch:
         """How long what is going on may still take; 0 when it took too long."""
         return max(0.0, self._ends_at - time.monotonic())
 
-    def follow(self, connected: socket.socket) -> None:
-        """Watch this connection from now on."""
-        self._forget()
-        self._handle = Handle(connected)
-        if self.is_over:
-            self._end()
-
     def close(self) -> None:
         """Stop watching."""
         self._closed.set()
-        self._forget()
+        super().close()
 
     def _run(self) -> None:
         while not self._closed.wait(self._seconds / WATCH_STEPS):
             if time.monotonic() > self._ends_at:
-                self._end()
-
-    def _end(self) -> None:
-        self.is_over = True
-        if self._handle is not None:
-            self._handle.cut()
-
-    def _forget(self) -> None:
-        if self._handle is not None:
-            self._handle.close()
-            self._handle = None
+                self.cut()
 
 
 class _Smtp(smtplib.SMTP):
@@ -368,17 +348,3 @@ class _Message(flask_mail.Message):
     def as_bytes(self) -> bytes:
         """Return the mail as it travels."""
         return self._raw
-
-
-def write_file(folder: Path, name: str, content: bytes) -> Path:
-    """Write a private file that appears under its name once it is whole; return its path.
-
-    Raises: OSError.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, draft = folder / name, folder / f".{name}"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    draft.replace(path)
-    return path

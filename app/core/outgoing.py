@@ -29,7 +29,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 import app
 from app.core import addresses, reaching
-from app.core.reaching import AddressInfo, Handle
+from app.core.reaching import AddressInfo, Exchange
 
 log = logging.getLogger(__name__)
 
@@ -215,16 +215,15 @@ class GuardedAdapter(HTTPAdapter):
         return response
 
 
-class Attempt:
+class Attempt(Exchange):
     """One request: its connection, and the time it has left."""
 
     def __init__(self, outgoing: Outgoing, scheme: str, host: str, port: int) -> None:
+        super().__init__()
         self.host = host
-        self.is_over = False
         self._outgoing = outgoing
         self._scheme = scheme
         self._port = port
-        self._handle: Handle | None = None
         self._ends_at = time.monotonic() + outgoing.seconds_left()
 
     def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
@@ -267,7 +266,7 @@ class Attempt:
             self._allowed_addresses(), each=CONNECT_SECONDS, ends_at=self._ends_at
         )
         connection.settimeout(self._seconds_left())
-        self._follow(connection)
+        self.follow(connection)
         return connection
 
     def failure(self, error: Exception) -> Refused:
@@ -284,15 +283,14 @@ class Attempt:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """End the conversation when its time is over: a socket's own starts with every byte."""
-        timer = threading.Timer(self._seconds_left(), self._end)
+        timer = threading.Timer(self._seconds_left(), self.cut)
         timer.daemon = True
         timer.start()
         try:
             yield
         finally:
             timer.cancel()
-            if self._handle is not None:
-                self._handle.close()
+            self.close()
 
     def _pool(self) -> urllib3.HTTPConnectionPool:
         if self._scheme == "https":
@@ -330,17 +328,6 @@ class Attempt:
     def _late(self) -> TookTooLong:
         return TookTooLong(f"{self.host}: the answer was not complete in time")
 
-    def _follow(self, connected: socket.socket) -> None:
-        """Watch this connection."""
-        self._handle = Handle(connected)
-        if self.is_over:
-            self._end()
-
-    def _end(self) -> None:
-        self.is_over = True
-        if self._handle is not None:
-            self._handle.cut()
-
 
 class _Http(HTTPConnection):
     """A connection to the address that was looked at."""
@@ -353,15 +340,8 @@ class _Http(HTTPConnection):
         return self._attempt.connect()
 
 
-class _Https(HTTPSConnection):
-    """A connection to the address that was looked at; the certificate must be the name's."""
-
-    def __init__(self, *arguments: Any, attempt: Attempt, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._attempt = attempt
-
-    def _new_conn(self) -> socket.socket:
-        return self._attempt.connect()
+class _Https(_Http, HTTPSConnection):
+    """The same with TLS; the certificate must be the name's."""
 
 
 class _HttpPool(urllib3.HTTPConnectionPool):

@@ -79,6 +79,35 @@ class Handle:
         self._socket.close()
 
 
+class Exchange:
+    """What is said to a server and back, which another thread may end at any moment."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._handle: Handle | None = None
+
+    def follow(self, connected: socket.socket) -> None:
+        """Take place over this connection from now on; it is cut at once when all is over."""
+        self.close()
+        self._handle = Handle(connected)
+        # Looked at after the handle is set; `cut` does it the other way round, so none is missed.
+        if self.is_over:
+            self.cut()
+
+    def cut(self) -> None:
+        """End it, also if its connection is still to come."""
+        self.is_over = True
+        handle = self._handle  # which its own thread may let go of meanwhile
+        if handle is not None:
+            handle.cut()
+
+    def close(self) -> None:
+        """Let go of the connection, which lives on."""
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+
 def verifying_tls() -> ssl.SSLContext:
     """Return what checks a server's certificate and name; slow, since it reads all authorities.
 

@@ -1,9 +1,11 @@
 """Hands one mail to whatever takes it away: an SMTP server, or the folder of files."""
 
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import make_msgid
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import Counter
@@ -11,7 +13,7 @@ from prometheus_client import Counter
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.letter import Letter
-from app.core.mailer import SmtpConnection, SmtpServer, write_file
+from app.core.mailer import SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
 from app.core.texts import one_line
@@ -145,9 +147,20 @@ def _sender_name(rt: Runtime) -> str:
 def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     name = f"{letter.written_at:%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
     try:
-        path = write_file(rt.config.mail_dir, name, letter.as_bytes())
+        path = _write(rt.config.mail_dir, name, letter.as_bytes())
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise Undeliverable(reason, is_servers_fault=True) from error
     # The link, too, so that nothing is lost on a developer's machine (decisions B, Mail).
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))
+
+
+def _write(folder: Path, name: str, content: bytes) -> Path:
+    """Write a private file that appears under its name once it is whole; return its path."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path, draft = folder / name, folder / f".{name}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    draft.replace(path)
+    return path

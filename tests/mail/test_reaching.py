@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
@@ -118,6 +118,26 @@ def test_without_a_full_name_it_is_an_address(monkeypatch):
 
 def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
     assert reaching.own_name(0.1) == "[127.0.0.1]"
+
+
+def test_a_connection_that_comes_after_the_end_is_cut():
+    ours, theirs = socket.socketpair()
+    exchange = reaching.Exchange()
+    exchange.cut()
+    with ours, theirs, closing(exchange):
+        exchange.follow(ours)
+        assert theirs.recv(1) == b""
+
+
+def test_what_was_let_go_of_lives_on_when_the_exchange_is_cut():
+    ours, theirs = socket.socketpair()
+    exchange = reaching.Exchange()
+    with ours, theirs:
+        exchange.follow(ours)
+        exchange.close()
+        exchange.cut()
+        ours.sendall(b"1")
+        assert theirs.recv(1) == b"1"
 
 
 def test_it_is_found_once_and_not_for_every_connection(rt, monkeypatch):
