@@ -154,7 +154,7 @@ def _runtime(
     database = db.Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
-    impatient_breaker = Breaker(clock)
+    impatient_breaker = Breaker(impatient, clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
     disk = NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0)
@@ -173,14 +173,12 @@ def _runtime(
         secret_box=secret_box,
         access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
-        breaker=Breaker(clock),
+        breaker=Breaker(redis, clock),
         impatient_redis=impatient,
         impatient_breaker=impatient_breaker,
-        deferred_writes=DeferredWrites(impatient, impatient_breaker, clock),
-        rate_limits=RateLimits(impatient, clock, impatient_breaker),
-        failed_secrets=FailedSecrets(
-            impatient, clock, impatient_breaker, config.failure_limit, secret_box
-        ),
+        deferred_writes=DeferredWrites(impatient_breaker, clock),
+        rate_limits=RateLimits(impatient_breaker, clock),
+        failed_secrets=FailedSecrets(impatient_breaker, clock, config.failure_limit, secret_box),
         mailer=mailer,
         disk=disk,
         cached_files=CachedFiles(disk),

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
+from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.clock import Clock
@@ -21,13 +22,14 @@ class RedisAway(RedisError):
 
 
 class Breaker:
-    """Remembers that Redis does not answer, so that not every request waits to find out.
+    """Asks Redis, and remembers that it does not answer: not every request waits to find out.
 
-    While it is away one caller a second tries; the others are told at once. Those that wait for
+    While it is away one caller a second tries; the others are told at once. Clients that wait for
     different times need one each: a Redis that is late for some may be in time for the others.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, redis: Redis, clock: Clock) -> None:
+        self._redis = redis
         self._clock = clock
         self._is_broken = False
         self._next_try_at = -math.inf
@@ -37,7 +39,7 @@ class Breaker:
         """Tell whether Redis did not answer when it was asked last."""
         return self._is_broken
 
-    def call(self, ask: Callable[[], T]) -> T:
+    def call(self, ask: Callable[[Redis], T]) -> T:
         """Return what Redis answers.
 
         Raises: RedisError, after at most one time-out.
@@ -48,7 +50,7 @@ class Breaker:
                 raise RedisAway
             self._next_try_at = now + RETRY_SECONDS
         try:
-            answer = ask()
+            answer = ask(self._redis)
         except RedisError:
             self._is_broken = True
             self._next_try_at = self._clock.monotonic() + RETRY_SECONDS

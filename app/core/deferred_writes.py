@@ -23,8 +23,7 @@ class DeferredWrites:
     Until `start` was called, as on the command line, each is sent at once.
     """
 
-    def __init__(self, redis: Redis, breaker: Breaker, clock: Clock) -> None:
-        self._redis = redis
+    def __init__(self, breaker: Breaker, clock: Clock) -> None:
         self._breaker = breaker
         self._clock = clock
         self._waiting: list[Command] = []
@@ -71,8 +70,8 @@ class DeferredWrites:
                 self._send(commands)
 
     def _send(self, commands: list[Command]) -> None:
-        def send() -> None:
-            with self._redis.pipeline(transaction=False) as pipeline:
+        def send(redis: Redis) -> None:
+            with redis.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
                 pipeline.execute()

@@ -17,8 +17,6 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from redis import Redis
-
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.lua import Script
@@ -147,8 +145,7 @@ return #names
 class FlowStore:
     """The flows of one kind, such as `mfa-login`; costs nothing to make."""
 
-    def __init__(self, redis: Redis, breaker: Breaker, clock: Clock, kind: str) -> None:
-        self._redis = redis
+    def __init__(self, breaker: Breaker, clock: Clock, kind: str) -> None:
         self._breaker = breaker
         self._clock = clock
         self._kind = kind
@@ -191,7 +188,7 @@ class FlowStore:
         """Return the flow of a token, whatever became of it; None if there is none."""
         name = digest(token)
         found: dict[str, str] = self._breaker.call(
-            lambda: self._redis.hgetall(self._key(name))  # type: ignore[arg-type, return-value]
+            lambda redis: redis.hgetall(self._key(name))  # type: ignore[arg-type, return-value]
         )
         return self._flow(name, *(found.get(field) for field in _FIELDS))
 
@@ -202,8 +199,8 @@ class FlowStore:
         """
         name, limit = digest(token), slots.limit
         *found, number, wait_ms = self._breaker.call(
-            lambda: _TRY.answer(
-                self._redis,
+            lambda redis: _TRY.answer(
+                redis,
                 [self._key(name)],
                 _seconds(self._clock.now()),
                 most,
@@ -230,7 +227,7 @@ class FlowStore:
 
     def is_consumed(self, flow: Flow) -> bool:
         """Tell whether somebody has used the flow up since it was read."""
-        state = self._breaker.call(lambda: self._redis.hget(self._key(flow.name), "state"))
+        state = self._breaker.call(lambda redis: redis.hget(self._key(flow.name), "state"))
         return state == FlowState.CONSUMED
 
     def exhaust(self, flow: Flow) -> None:
@@ -246,7 +243,7 @@ class FlowStore:
         self._run(_DISCARD, [self._index(user_id)], self._key(""))
 
     def _run(self, script: Script, keys: list[str], *arguments: str | float) -> int:
-        return self._breaker.call(lambda: script.run(self._redis, keys, *arguments))
+        return self._breaker.call(lambda redis: script.run(redis, keys, *arguments))
 
     def _flow(
         self,

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import NamedTuple
 
-from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.breaker import Breaker
@@ -72,10 +71,9 @@ class Slots(NamedTuple):
 class RateLimits:
     """Token buckets by name and network."""
 
-    def __init__(self, redis: Redis, clock: Clock, breaker: Breaker) -> None:
-        self._redis = redis
-        self._clock = clock
+    def __init__(self, breaker: Breaker, clock: Clock) -> None:
         self._breaker = breaker
+        self._clock = clock
 
     def take(self, name: str, bucket: Bucket, network: str) -> None:
         """Take one token; without Redis everything passes.
@@ -86,7 +84,7 @@ class RateLimits:
         keys = [f"gatehouse:rate:{name}:{network}"]
         arguments = (f"{now:.6f}", 1 / bucket.per_second, bucket.burst)
         try:
-            wait_ms = self._breaker.call(lambda: _TAKE.run(self._redis, keys, *arguments))
+            wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))
         except RedisError:
             return
         refuse_for(wait_ms)
@@ -100,16 +98,10 @@ class FailedSecrets:
     """
 
     def __init__(
-        self,
-        redis: Redis,
-        clock: Clock,
-        breaker: Breaker,
-        limit: FailureLimit,
-        secret_box: SecretBox,
+        self, breaker: Breaker, clock: Clock, limit: FailureLimit, secret_box: SecretBox
     ) -> None:
-        self._redis = redis
-        self._clock = clock
         self._breaker = breaker
+        self._clock = clock
         self._limit = limit
         self._secret_box = secret_box
         self._local = _LocalFailures(clock, limit)
@@ -124,7 +116,7 @@ class FailedSecrets:
         limit, attempt = self._limit, random_hex()
         arguments = (f"{now:.6f}", limit.window_seconds, limit.attempts, attempt)
         try:
-            wait_ms = self._breaker.call(lambda: _RESERVE.run(self._redis, keys, *arguments))
+            wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
             wait_ms = self._local.reserve(network, attempt)
         refuse_for(wait_ms)
@@ -148,14 +140,14 @@ class FailedSecrets:
         self._local.give_back(network, attempt)
         key = self._key(account, network)
         with suppress(RedisError):  # it is forgotten when its window has passed
-            self._breaker.call(lambda: self._redis.zrem(key, attempt))
+            self._breaker.call(lambda redis: redis.zrem(key, attempt))
 
     def clear(self, account: str, network: str, attempt: str) -> None:
         """Forget the account's attempts: the login is complete, by `attempt`."""
         self._local.give_back(network, attempt)
         key = self._key(account, network)
         with suppress(RedisError):  # they are forgotten when their window has passed
-            self._breaker.call(lambda: self._redis.delete(key))
+            self._breaker.call(lambda redis: redis.delete(key))
 
     def _key(self, account: str, network: str) -> str:
         # Keyed, so that Redis never shows which accounts are being tried, nor from where.

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.lua import Script
@@ -143,16 +144,14 @@ class Seats:
             f"{now + BELIEVED_SECONDS:.3f}",
             BELIEVED_SECONDS,
         )
-        redis = self._rt.impatient_redis
         return bool(
             self._rt.impatient_breaker.call(
-                lambda: _TAKE.run(redis, [WORKERS, self._key], *arguments)
+                lambda redis: _TAKE.run(redis, [WORKERS, self._key], *arguments)
             )
         )
 
     def _give_back(self, user_id: int) -> None:
-        redis = self._rt.impatient_redis
-        self._rt.impatient_breaker.call(lambda: _GIVE_BACK.run(redis, [self._key], user_id))
+        self._rt.impatient_breaker.call(lambda redis: _GIVE_BACK.run(redis, [self._key], user_id))
 
     def _forget(self, user_id: int) -> None:
         with self._lock:
@@ -160,10 +159,10 @@ class Seats:
             if not self._own[user_id]:
                 del self._own[user_id]
 
-    def _prolong(self) -> bool:
+    def _prolong(self, redis: Redis) -> bool:
         """Prolong what Redis knows; False when it has lost it."""
         now = self._rt.clock.now().timestamp()
-        with self._rt.impatient_redis.pipeline() as pipeline:
+        with redis.pipeline() as pipeline:
             pipeline.zremrangebyscore(WORKERS, "-inf", now)
             pipeline.zadd(WORKERS, {self._name: now + BELIEVED_SECONDS})
             pipeline.expire(self._key, BELIEVED_SECONDS)

@@ -57,7 +57,7 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
     text = json.dumps({"expires_at": expires_at, **vars(sign_in)})
     sealed = rt.secret_box.seal(text, key)
     swept_after = int((life + SWEPT_AFTER).total_seconds())
-    rt.breaker.call(lambda: rt.redis.set(key, sealed, ex=swept_after))
+    rt.breaker.call(lambda redis: redis.set(key, sealed, ex=swept_after))
     return binding
 
 
@@ -67,7 +67,7 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
     Of simultaneous calls exactly one gets it. Raises: RedisError.
     """
     key = _key(state, binding)
-    sealed = rt.breaker.call(lambda: rt.redis.getdel(key))
+    sealed = rt.breaker.call(lambda redis: redis.getdel(key))
     if sealed is None:
         return None
     try:
@@ -90,8 +90,8 @@ def take_code(rt: Runtime, code: str, provider_id: int) -> bool:
     # A provider whose database ignores case and trailing space would take each spelling.
     key = f"gatehouse:external-code:{digest(code.strip().lower())}"
     mine = str(provider_id)
-    is_new = rt.breaker.call(lambda: rt.redis.set(key, mine, nx=True, ex=CODE_REMEMBERED))
-    return bool(is_new) or rt.breaker.call(lambda: rt.redis.get(key)) == mine
+    is_new = rt.breaker.call(lambda redis: redis.set(key, mine, nx=True, ex=CODE_REMEMBERED))
+    return bool(is_new) or rt.breaker.call(lambda redis: redis.get(key)) == mine
 
 
 def _key(state: str, binding: str) -> str:

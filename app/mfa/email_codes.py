@@ -119,7 +119,7 @@ def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
     Raises: MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
     found: dict[str, str] = rt.breaker.call(
-        lambda: rt.redis.hgetall(_key(account.id))  # type: ignore[arg-type, return-value]
+        lambda redis: redis.hgetall(_key(account.id))  # type: ignore[arg-type, return-value]
     )
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
@@ -152,11 +152,11 @@ def use_up(rt: Runtime, account: Account, flow: Flow) -> None:
 
 def forget(rt: Runtime, user_id: int) -> None:
     """Forget the newest code of an account, whichever login it was for."""
-    rt.breaker.call(lambda: rt.redis.delete(_key(user_id)))
+    rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
 
 
 def _run(rt: Runtime, script: Script, user_id: int, *arguments: Any) -> int:
-    return rt.breaker.call(lambda: script.run(rt.redis, [_key(user_id)], *arguments))
+    return rt.breaker.call(lambda redis: script.run(redis, [_key(user_id)], *arguments))
 
 
 def _key(user_id: int) -> str:

@@ -16,12 +16,12 @@ log = logging.getLogger(__name__)
 
 def logins(rt: Runtime) -> FlowStore:
     """Return the logins that wait for their second factor."""
-    return FlowStore(rt.redis, rt.breaker, rt.clock, LOGIN)
+    return FlowStore(rt.breaker, rt.clock, LOGIN)
 
 
 def totp_setups(rt: Runtime) -> FlowStore:
     """Return the setups that wait for the first code of the new authenticator app."""
-    return FlowStore(rt.redis, rt.breaker, rt.clock, TOTP_SETUP)
+    return FlowStore(rt.breaker, rt.clock, TOTP_SETUP)
 
 
 def discard_all(rt: Runtime, user_id: int) -> None:

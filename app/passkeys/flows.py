@@ -44,7 +44,7 @@ def open_flow(rt: Runtime, purpose: Purpose, data: Mapping[str, Any]) -> str:
     expires_at = rt.clock.now() + timedelta(seconds=seconds)
     kept = json.dumps({**data, "expires_at": expires_at.timestamp()})
     name = _key(purpose, flow_id)
-    rt.breaker.call(lambda: rt.redis.setex(name, math.ceil(seconds) + SWEEP_SECONDS, kept))
+    rt.breaker.call(lambda redis: redis.setex(name, math.ceil(seconds) + SWEEP_SECONDS, kept))
     return flow_id
 
 
@@ -54,7 +54,7 @@ def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
     Raises: FlowInvalid.
     """
     name = _key(purpose, flow_id.strip())
-    kept: Any = rt.breaker.call(lambda: rt.redis.getdel(name))
+    kept: Any = rt.breaker.call(lambda redis: redis.getdel(name))
     data: dict[str, Any] = json.loads(kept) if kept else {}
     if data.get("expires_at", 0) <= rt.clock.now().timestamp():
         raise FlowInvalid

@@ -83,7 +83,7 @@ def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
 
 
 def _read(rt: Runtime, spent_digest: str) -> str | None:
-    told = rt.impatient_breaker.call(lambda: rt.impatient_redis.get(_key(spent_digest)))
+    told = rt.impatient_breaker.call(lambda redis: redis.get(_key(spent_digest)))
     return str(told) if told else None
 
 

@@ -14,7 +14,7 @@ FEW = Slots("test:", ":slots", FailureLimit(attempts=2, window_seconds=300))
 
 @pytest.fixture
 def flows(rt, clock):
-    return FlowStore(rt.redis, rt.breaker, clock, "test")
+    return FlowStore(rt.breaker, clock, "test")
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_what_redis_has_forgotten_leaves_the_list(rt, flows, clock):
 
 
 def test_other_accounts_and_kinds_keep_theirs(rt, flows, clock, token):
-    others = FlowStore(rt.redis, rt.breaker, clock, "others")
+    others = FlowStore(rt.breaker, clock, "others")
     theirs, elsewhere = flows.open(2, {}, MINUTES, "t_"), others.open(1, {}, MINUTES, "t_")
     assert others.find(token) is None
     flows.discard_all(1)
