@@ -18,7 +18,10 @@ EVENTS_CHANNEL = "gatehouse:storage_events"
 
 PATIENCE_SECONDS = 2.0
 IMPATIENCE_SECONDS = 0.25
-CONNECTIONS = 64
+# As many as a worker under load has requests that ask at once; they are made when they are needed.
+# Whoever waits for one in vain has to take it for a Redis that does not answer, and then nothing is
+# counted: 64 switched the rate limits off once 450 clients never paused.
+CONNECTIONS = 1024
 ASK_SECONDS = 2
 # What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
 DRIVER = DriverInfo()

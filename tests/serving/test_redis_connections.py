@@ -12,7 +12,13 @@ from tests.support.live import eventually
 
 
 @pytest.fixture
-def redis(own_valkey):
+def few(monkeypatch):
+    """Few enough to have them all in use."""
+    monkeypatch.setattr(redis_client, "CONNECTIONS", 16)
+
+
+@pytest.fixture
+def redis(own_valkey, few):
     client = redis_client.connect(own_valkey.url)
     yield client
     client.close()
@@ -70,7 +76,15 @@ def test_all_who_wait_get_one_that_is_given_back(redis):
     assert set(got) == set(taken[:3])
 
 
-def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey):
+def test_the_requests_of_a_loaded_worker_need_not_wait_for_each_other(own_valkey):
+    pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
+    taken = [pool.get_connection() for _ in range(500)]
+    for connection in taken:
+        pool.release(connection)
+    pool.disconnect()
+
+
+def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few):
     pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
     taken = [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]
     with pytest.raises(Lost, match="No connection available"):
