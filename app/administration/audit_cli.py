@@ -31,7 +31,7 @@ def list_entries(
     user_id, there_since = (None, None) if user is None else service.audited_user(rt, user)
     since = max((time for time in (since, there_since) if time is not None), default=None)
     page = service.audit_page(rt, Filter(user_id, action, since, until), limit)
-    data = [_entry(row, page.doer(row)) for row in page.entries]
+    data = [_entry(row, account) for row, account in page]
     rows = [
         [e["created_at"], _name(e), e["action"], e["entity_name"] or e["entity_id"], e["details"]]
         for e in data

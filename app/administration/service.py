@@ -72,22 +72,6 @@ class Cleaned:
         )
 
 
-@dataclass(frozen=True)
-class AuditPage:
-    """Entries of the audit log, and the accounts of today that have the ids in them."""
-
-    entries: list[Any]
-    users: dict[int, Account]
-
-    def doer(self, entry: Any) -> Account | None:
-        """Return whose deed an entry is; None if the account is gone.
-
-        SQLite gives the id of a deleted account to the next one, which is younger than the deed.
-        """
-        account = self.users.get(entry.user_id)
-        return account if account and account.created_at <= entry.created_at else None
-
-
 def setup_state(rt: Runtime) -> SetupState:
     """Return how far the installation is.
 
@@ -146,15 +130,16 @@ def rotate_keys(rt: Runtime) -> Rotation:
 
 
 def audited_user(rt: Runtime, typed: str) -> tuple[int, datetime | None]:
-    """Return the id whose entries are meant, and since when it is this account's.
+    """Return the id whose entries are meant, and since when it is this account's, on SQLite.
 
-    The id may be 0, or of an account that is gone: then the time is None.
+    There the next account gets the id of a deleted one. The id may be 0, or of an account that is
+    gone: then the time is None, too.
     Raises: UserNotFound.
     """
     try:
         with rt.reading() as connection:
             account = users.named(connection, typed)
-            return account.id, account.created_at
+            return account.id, account.created_at if rt.database.is_sqlite else None
     except UserNotFound:
         user_id = typed_id(typed)
         if user_id is None:
@@ -162,9 +147,18 @@ def audited_user(rt: Runtime, typed: str) -> tuple[int, datetime | None]:
         return user_id, None
 
 
-def audit_page(rt: Runtime, wanted: audit_queries.Filter, most: int) -> AuditPage:
-    """Return the newest entries that are wanted."""
+def audit_page(
+    rt: Runtime, wanted: audit_queries.Filter, most: int
+) -> list[tuple[Any, Account | None]]:
+    """Return the newest entries that are wanted, each with the account whose deed it is, if any."""
     with rt.reading() as connection:
         entries = audit_queries.list_newest(connection, wanted, most)
         named = users_queries.list_named(connection, {entry.user_id for entry in entries})
-    return AuditPage(list(entries), named)
+
+    def doer(entry: Any) -> Account | None:
+        account = named.get(entry.user_id)
+        # On SQLite the id may have been another account's before.
+        is_another = account and rt.database.is_sqlite and entry.created_at < account.created_at
+        return None if is_another else account
+
+    return [(entry, doer(entry)) for entry in entries]

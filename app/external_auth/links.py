@@ -15,7 +15,6 @@ from app.external_auth.errors import LinkNotFound
 from app.external_auth.models import Link
 from app.login import ways
 from app.login.errors import LastWayIn
-from app.mfa import flows
 from app.sessions import service as sessions
 from app.web.principal import Principal
 
@@ -59,8 +58,6 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
                 "subject": link.subject,
             },
         )
-    # A sign-in by that link which waits for its second factor ends with it.
-    flows.discard_all(rt, principal.user_id)
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

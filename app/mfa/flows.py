@@ -25,9 +25,9 @@ def totp_setups(rt: Runtime) -> FlowStore:
 
 
 def discard_all(rt: Runtime, user_id: int) -> None:
-    """Forget what of an account waits for a code, after its factors or a link were removed.
+    """Forget what of an account waits for a code, after its factors were removed.
 
-    Without Redis that stays until it expires; a factor and its codes are gone all the same.
+    Without Redis that stays until it expires; the app and the recovery codes are gone all the same.
     """
     try:
         logins(rt).discard_all(user_id)

@@ -36,7 +36,7 @@ class EvenServer(StreamServer):
         self._monotonic = monotonic
         # How many pauses were spent on each other worker, by slot and wake-ups.
         self._waits: dict[tuple[int, int], int] = {}
-        self._paused_at: float | None = None  # None: no pause is being made
+        self._pauses = 1  # as many as the last one was as long as
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
@@ -50,7 +50,12 @@ class EvenServer(StreamServer):
         # gevent's own way to stop looking for a while, else used after a failed accept().
         self.stop_accepting()
         self._timer = self.loop.timer(PAUSE)
-        self._timer.start(self._start_accepting_if_started)  # type: ignore[attr-defined, call-arg]
+        self._timer.start(self._look_again, self._monotonic())
+
+    def _look_again(self, paused_at: float) -> None:
+        """Note how many pauses this one was as long as; the loop of a busy worker is late."""
+        self._pauses = max(1, round((self._monotonic() - paused_at) / PAUSE))
+        self._start_accepting_if_started()  # type: ignore[attr-defined]
 
     def _leaves_it_to_others(self) -> bool:
         """Tell whether to wait a moment for a worker that holds fewer connections.
@@ -58,16 +63,13 @@ class EvenServer(StreamServer):
         Patience is spent on workers that do not wake up, because they are busy or dead, and
         renewed as soon as one does: so a stuck worker delays one connection, not every one.
         """
-        before, rivals, now = self._waits, self._share.rivals(), self._monotonic()
-        # The loop of a busy worker comes back late: then this was as long as so many pauses.
-        paused = 0.0 if self._paused_at is None else (now - self._paused_at) / PAUSE
+        before, rivals = self._waits, self._share.rivals()
+        pauses, self._pauses = self._pauses, 1
         self._waits = {rival: before.get(rival, 0) for rival, _ in rivals}
         wanted = [rival for rival, holds_fewer in rivals if holds_fewer]
         for rival in wanted:
-            self._waits[rival] += max(1, round(paused)) if rival in before else 1
-        leaves = any(self._waits[rival] <= PAUSES for rival in wanted)
-        self._paused_at = now if leaves else None
-        return leaves
+            self._waits[rival] += pauses if rival in before else 1
+        return any(self._waits[rival] <= PAUSES for rival in wanted)
 
     def _waiting(self) -> int:
         """Return how many connections wait to be taken; a guess where the system does not tell."""

@@ -2,8 +2,8 @@
 
 import resource
 
-# Listeners, logs, and the connections to the database and Redis.
-BESIDES = 1024
+# Listeners, logs, and the connections to the database and, up to 1024 twice, to Redis.
+BESIDES = 3072
 
 
 def make_room(connections: int) -> int:

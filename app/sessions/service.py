@@ -203,7 +203,10 @@ def revoke(
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
         is_current = session_id in {current_id, holder.session_id if holder else None}
+        users_queries.lock_version(session, user_id)
         if queries.revoke(session, session_id, now):
+            if not is_current:
+                users_queries.drop_pending_email(session, user_id)  # as when all others end
             endings.announce(rt, session, user_id)
             audit.record(
                 rt,

@@ -6,6 +6,7 @@ from app.core import bulk
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, service
 from app.sessions.errors import SessionNotFound
+from app.users import queries as users_queries
 
 
 def revoke(rt: Runtime, session_id: str) -> int:
@@ -18,8 +19,11 @@ def revoke(rt: Runtime, session_id: str) -> int:
         owner = queries.find_owner(session, session_id)
         if owner is None:
             raise SessionNotFound
+        users_queries.lock_version(session, owner)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
+        # Whoever is shut out may have asked for a change of address, whose link needs no session.
+        users_queries.drop_pending_email(session, owner)
         endings.announce(rt, session, owner)
         audit.record(
             rt,

@@ -491,6 +491,18 @@ def is_shut_out(rt, session, user):
     owner.delete("/auth/sessions/others").ok()
 
 
+def loses_this_session(rt, session, user):
+    owner = session.stranger()
+    owner.login(user).ok()
+    [stolen] = [s for s in owner.get("/auth/sessions").ok() if not s["is_current"]]
+    owner.delete(f"/auth/sessions/{stolen['id']}").ok()
+
+
+def loses_this_session_to_an_operator(rt, session, user):
+    [stolen] = session.get("/auth/sessions").ok()
+    upkeep.revoke(rt, stolen["id"])
+
+
 def loses_its_sessions(rt, session, user):
     accounts.revoke_sessions(rt, user.username)
 
@@ -510,6 +522,8 @@ def loses_its_factors(rt, session, user):
     [
         replays_a_refresh_token,
         is_shut_out,
+        loses_this_session,
+        loses_this_session_to_an_operator,
         loses_its_sessions,
         is_disabled_for_a_while,
         loses_its_factors,
@@ -526,3 +540,10 @@ def test_whoever_is_shut_out_does_not_come_back_by_a_new_address(
     assert outcome(signed_in, link) == "invalid"
     kept = [column_of(rt, user, name) for name in ("email", "pending_email")]
     assert kept == [user.email, None]
+
+
+def test_ending_ones_own_session_drops_no_change_of_address(rt, signed_in, user, mailbox):
+    change(signed_in).ok()
+    link = mailbox.link(mailbox.only())
+    signed_in.post("/auth/logout").ok()
+    assert outcome(signed_in, link).startswith("email-changed")

@@ -4,16 +4,7 @@ import pytest
 
 from app.external_auth import providers
 from app.external_auth.drivers import microsoft
-from tests.support.challenge import give_totp, start_login, verify
-from tests.support.external import (
-    add_provider,
-    change_provider,
-    link,
-    links,
-    sign_in,
-    signs_in,
-    told,
-)
+from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
 from tests.support.factories import audit_rows, change_user, configure, make_user
 from tests.support.fake_provider import SUBJECT
 from tests.support.passkeys import Authenticator, register
@@ -240,15 +231,3 @@ def test_a_passkey_is_none_while_it_cannot_be_used(rt, signed_in, user, provider
     change_user(rt, user, password_hash=None)
     configure(rt, **values)
     signed_in.delete(f"{PATH}/{link_id}").fails(409, "conflict")
-
-
-def test_a_sign_in_that_waits_for_its_second_factor_ends_with_its_link(rt, api, user, fake, corp):
-    change_provider(rt, corp, auto_link_verified_email_enabled=True)
-    change_user(rt, user, email="jane@example.com")
-    enabled = give_totp(rt, user)
-    waiting = told(sign_in(api.stranger(), fake))["flow"]
-    api.login(user).ok()
-    verify(api, start_login(api, user), enabled.app.code()).ok()
-    [item] = api.get(PATH).ok()
-    api.delete(f"{PATH}/{item['id']}").ok()
-    verify(api.stranger(), waiting, enabled.app.code(1)).fails(401, "auth.mfa_flow_invalid")
