@@ -169,7 +169,6 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | No
         raise SessionUserMismatch
     with rt.transaction() as session:
         users_queries.lock_version(session, user_id)
-        # Whoever is shut out may have asked for a change of address, whose link needs no session.
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         endings.announce(rt, session, user_id)
@@ -206,7 +205,7 @@ def revoke(
         users_queries.lock_version(session, user_id)
         if queries.revoke(session, session_id, now):
             if not is_current:
-                users_queries.drop_pending_email(session, user_id)  # as when all others end
+                users_queries.drop_pending_email(session, user_id)
             endings.announce(rt, session, user_id)
             audit.record(
                 rt,

@@ -22,7 +22,6 @@ def revoke(rt: Runtime, session_id: str) -> int:
         users_queries.lock_version(session, owner)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
-        # Whoever is shut out may have asked for a change of address, whose link needs no session.
         users_queries.drop_pending_email(session, owner)
         endings.announce(rt, session, owner)
         audit.record(
