@@ -142,7 +142,7 @@ class SmtpConnection:
         """Hang up; a later `send` connects again."""
         self._hang_up()
         if self._watch is not None:
-            self._watch.close()
+            self._watch.stop()
             self._watch = None
 
     def _hang_up(self) -> None:
@@ -180,7 +180,7 @@ class _Watch(Exchange):
         super().__init__()
         self._seconds = seconds
         self._ends_at = math.inf
-        self._closed = threading.Event()
+        self._stopped = threading.Event()
         threading.Thread(target=self._run, name="SMTP watch", daemon=True).start()
 
     @contextmanager
@@ -198,13 +198,13 @@ class _Watch(Exchange):
         """How long what is going on may still take; 0 when it took too long."""
         return max(0.0, self._ends_at - time.monotonic())
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Stop watching."""
-        self._closed.set()
-        super().close()
+        self._stopped.set()
+        self.close()
 
     def _run(self) -> None:
-        while not self._closed.wait(self._seconds / WATCH_STEPS):
+        while not self._stopped.wait(self._seconds / WATCH_STEPS):
             if time.monotonic() > self._ends_at:
                 self.cut()
 

@@ -158,7 +158,7 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
 def drop_pending_email(session: Session, user_id: int) -> None:
     """Forget the address an account is changing to.
 
-    Its link needs no session: whoever is shut out of the account, and asked for it, must not keep it.
+    Its link needs no session: whoever asked for it and is shut out of the account must not keep it.
     """
     its_row = update(User).where(User.id == user_id, User.pending_email.is_not(None))
     bulk.count_changed(session, its_row.values(pending_email=None))
