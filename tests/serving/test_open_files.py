@@ -19,9 +19,9 @@ print(open_files.make_room(connections), *resource.getrlimit(resource.RLIMIT_NOF
 @pytest.mark.parametrize(
     ("soft", "hard", "connections", "then"),
     [
-        (256, 4096, 1000, 2024),
+        (256, 8192, 1000, 4072),
         (256, 1500, 1000, 1500),
-        (3000, 4096, 1000, 3000),
+        (5000, 8192, 1000, 5000),
     ],
 )
 def test_the_limit_is_raised_as_far_as_needed_and_allowed(soft, hard, connections, then):
