@@ -32,9 +32,10 @@ def reseal(rt: Runtime, session: Session) -> int:
     changed = 0
     for provider in provider_queries.list_all(session):
         sealed = provider.client_secret
-        row = sealed_for(provider.provider_kind, provider.key)
-        fresh = rt.secret_box.resealed(sealed, row) if sealed else None
-        if sealed and fresh is not None:
+        if not sealed:
+            continue
+        fresh = rt.secret_box.resealed(sealed, sealed_for(provider.provider_kind, provider.key))
+        if fresh is not None:
             changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
     return changed
 

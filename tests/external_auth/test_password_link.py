@@ -22,8 +22,8 @@ from tests.support.factories import (
     change_user,
     configure,
     count,
-    delete_user,
     make_user,
+    replaced_while_its_password_is_checked,
 )
 
 PATH = "/auth/external-auth/password-link"
@@ -233,16 +233,6 @@ def test_a_browser_needs_no_token_of_its_own(browser, user, flow):
 
 @pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
 def test_a_link_under_way_does_not_get_to_the_next_account(rt, api, flow, clock, monkeypatch):
-    mallory = make_user(rt, username="mallory")
-    check = rt.passwords.check
-
-    def check_slowly(password, stored_hash):
-        verdict = check(password, stored_hash)
-        delete_user(rt, mallory)
-        clock.advance(seconds=1)
-        assert make_user(rt, username="victim").id == mallory.id
-        return verdict
-
-    monkeypatch.setattr(rt.passwords, "check", check_slowly)
+    mallory = replaced_while_its_password_is_checked(rt, clock, monkeypatch)
     submit(api, flow, mallory).fails(401, WRONG)
     assert links(rt) == []

@@ -18,6 +18,7 @@ from tests.support.factories import (
     count,
     delete_user,
     make_user,
+    replaced_while_its_password_is_checked,
 )
 
 WRONG = "not the password"
@@ -358,16 +359,6 @@ def test_login_does_not_read_the_users_other_sessions(rt, api, user):
 
 @pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
 def test_a_login_under_way_does_not_open_the_next_account(rt, api, user, clock, monkeypatch):
-    mallory = make_user(rt, username="mallory")
-    check = rt.passwords.check
-
-    def check_slowly(password, stored_hash):
-        verdict = check(password, stored_hash)
-        delete_user(rt, mallory)
-        clock.advance(seconds=1)
-        assert make_user(rt, username="victim").id == mallory.id
-        return verdict
-
-    monkeypatch.setattr(rt.passwords, "check", check_slowly)
+    mallory = replaced_while_its_password_is_checked(rt, clock, monkeypatch)
     api.login(mallory).fails(401, "auth.credentials_failed")
     assert count(rt, LoginSession) == 0

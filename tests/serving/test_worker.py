@@ -59,25 +59,10 @@ def idle(table):
     return share
 
 
-class FakeTime:
-    """Seconds that pass only when told to."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
-def time_passed():
-    return FakeTime()
-
-
-@pytest.fixture
-def server(busy, time_passed):
+def server(busy, clock):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield EvenServer(listener, busy, monotonic=time_passed, handle=lambda *_: None)
+        yield EvenServer(listener, busy, monotonic=clock.monotonic, handle=lambda *_: None)
 
 
 def waits(server):
@@ -112,18 +97,18 @@ def test_beside_a_stuck_worker_the_others_wait_for_each_other_only(table, server
         server._share.opened()
 
 
-def test_a_pause_that_a_busy_loop_ends_late_counts_as_several(server, idle, time_passed):
+def test_a_pause_that_a_busy_loop_ends_late_counts_as_several(server, idle, clock):
     assert server._leaves_it_to_others()
-    server._look_again(time_passed.now - (PAUSES - 1) * PAUSE)
+    server._look_again(clock.monotonic() - (PAUSES - 1) * PAUSE)
     assert server._leaves_it_to_others()
     assert not server._leaves_it_to_others()
 
 
-def test_time_in_which_nothing_came_is_no_patience(server, idle, time_passed):
+def test_time_in_which_nothing_came_is_no_patience(server, idle, clock):
     """Somebody else took the connection, and the next one comes much later."""
     assert server._leaves_it_to_others()
-    server._look_again(time_passed.now - PAUSE)
-    time_passed.now += 60
+    server._look_again(clock.monotonic() - PAUSE)
+    clock.advance(seconds=60)
     assert waits(server) == PAUSES - 1
 
 

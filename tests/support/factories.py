@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from app.audit.models import AuditEntry
 from app.contact_verification.models import ContactToken, Purpose
 from app.contact_verification.tokens import PREFIX
+from app.core.passwords import Verdict
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
 from app.settings import service as settings
@@ -19,6 +21,7 @@ from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users import service as users
 from app.users.models import Role, Status, User
+from tests.support.clock import FakeClock
 from tests.support.leaks import watch
 
 PASSWORD = "a good long password"
@@ -83,6 +86,23 @@ def change_user(rt: Runtime, user: KnownUser, **columns: Any) -> None:
 def delete_user(rt: Runtime, user: KnownUser) -> None:
     with rt.transaction() as session:
         session.execute(sa.delete(User).where(User.id == user.id))
+
+
+def replaced_while_its_password_is_checked(
+    rt: Runtime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> KnownUser:
+    """Return an account that is deleted, and its id given to another one, during its next login."""
+    user, check = make_user(rt), rt.passwords.check
+
+    def check_slowly(password: str, stored_hash: str | None) -> Verdict:
+        verdict = check(password, stored_hash)
+        delete_user(rt, user)
+        clock.advance(seconds=1)
+        assert make_user(rt).id == user.id
+        return verdict
+
+    monkeypatch.setattr(rt.passwords, "check", check_slowly)
+    return user
 
 
 def delete_all_users(rt: Runtime) -> None:
