@@ -12,7 +12,8 @@ from app.core import cached_files
 from app.core.cached_files import CachedFiles
 from app.core.native_pool import NativePool
 
-CONTENT = os.urandom(70_000)
+# So long that the disk cannot have fetched all of it while the kernel looks for the first page.
+CONTENT = os.urandom(8_000_000)
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
