@@ -1,5 +1,6 @@
 """The connection to Redis, and the channel names this service uses."""
 
+from collections import deque
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +23,11 @@ IMPATIENCE_SECONDS = 0.25
 # Whoever waits for one in vain has to take it for a Redis that does not answer, and then nothing is
 # counted: 64 switched the rate limits off once 450 clients never paused.
 CONNECTIONS = 1024
+# One that nobody needed for so long is closed, or the peaks of all workers would add up.
+IDLE_SECONDS = 60.0
+# redis-py would keep 64 KiB for each, as it does for the one that reads what others publish.
+READ_BYTES = 4096
+LISTENING_READ_BYTES = 65_536
 ASK_SECONDS = 2
 # What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
 DRIVER = DriverInfo()
@@ -57,12 +63,13 @@ class Connections(BlockingConnectionPool):
 
     redis-py reads from each one first, and keeps books of them, which together cost as much as half
     a command. Here one that has something to read, a farewell or what nobody waited for, goes to
-    redis-py, and so does every connection while somebody waits for one.
+    redis-py, and so does every connection while somebody waits for one. Those used last being used
+    again, the others show by their age that there are more than it takes.
     """
 
     def reset(self) -> None:
         """Begin with no connection, as also after a fork."""
-        self._kept: list[Any] = []
+        self._kept: deque[tuple[Any, float]] = deque()  # each with the time of its release
         self._asking: list[None] = []  # one for each caller that has none yet
         super().reset()  # type: ignore[no-untyped-call]
 
@@ -86,16 +93,29 @@ class Connections(BlockingConnectionPool):
     def release(self, connection: Any) -> None:
         """Take a connection back."""
         if connection.pid == self.pid and _is_whole(connection):
-            self._kept.append(connection)
+            now = perf_counter()
+            self._kept.append((connection, now))
+            self._close_idle(now - IDLE_SECONDS)
             connection = self._last_kept() if self._asking else None
         if connection is not None:
             super().release(connection)  # type: ignore[no-untyped-call]
 
     def _last_kept(self) -> Any:
         try:
-            return self._kept.pop()
+            return self._kept.pop()[0]
         except IndexError:
             return None
+
+    def _close_idle(self, until: float) -> None:
+        """Close the one that was not used for longest, if that was no later than `until`."""
+        try:
+            if self._kept[0][1] > until:
+                return
+            connection, _ = self._kept.popleft()
+        except IndexError:  # other threads were faster
+            return
+        connection.disconnect()
+        super().release(connection)  # type: ignore[no-untyped-call]
 
 
 def _is_whole(connection: Any) -> bool:
@@ -117,6 +137,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         retry=Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
         decode_responses=True,
         driver_info=DRIVER,
+        socket_read_size=READ_BYTES,
     )
     return Client.from_pool(pool)  # which closes the pool's connections with itself
 
@@ -136,6 +157,7 @@ def for_listening(redis: Redis) -> Redis:
         **pool.connection_kwargs,
         "health_check_interval": ASK_SECONDS,
         "encoding_errors": "replace",
+        "socket_read_size": LISTENING_READ_BYTES,
     }
     own = ConnectionPool(connection_class=pool.connection_class, max_connections=1, **options)
     return Redis.from_pool(own)

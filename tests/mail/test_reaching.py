@@ -122,6 +122,7 @@ def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
 
 def test_a_connection_that_comes_after_the_end_is_cut():
     ours, theirs = socket.socketpair()
+    theirs.settimeout(10)
     exchange = reaching.Exchange()
     exchange.cut()
     with ours, theirs, closing(exchange):
@@ -131,6 +132,7 @@ def test_a_connection_that_comes_after_the_end_is_cut():
 
 def test_what_was_let_go_of_lives_on_when_the_exchange_is_cut():
     ours, theirs = socket.socketpair()
+    theirs.settimeout(10)
     exchange = reaching.Exchange()
     with ours, theirs:
         exchange.follow(ours)

@@ -77,11 +77,27 @@ def test_all_who_wait_get_one_that_is_given_back(redis):
 
 
 def test_the_requests_of_a_loaded_worker_need_not_wait_for_each_other(own_valkey):
-    pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
-    taken = [pool.get_connection() for _ in range(500)]
-    for connection in taken:
+    with redis_client.connect_impatiently(own_valkey.url) as impatient:
+        pool = impatient.connection_pool
+        taken = [pool.get_connection() for _ in range(500)]
+        for connection in taken:
+            pool.release(connection)
+
+
+def test_what_a_burst_left_over_is_closed_after_a_while(redis, monkeypatch):
+    pool = redis.connection_pool
+    for connection in [pool.get_connection() for _ in range(10)]:
         pool.release(connection)
-    pool.disconnect()
+    assert len(redis.client_list()) == 10
+    later = redis_client.perf_counter() + redis_client.IDLE_SECONDS
+    monkeypatch.setattr(redis_client, "perf_counter", lambda: later)
+    kept = redis.client_id()
+    eventually(lambda: len(redis.client_list()) == 1, "the server knows one", 10)
+    assert redis.client_id() == kept
+    pool.release(pool.get_connection())
+    for connection in [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]:
+        pool.release(connection)  # those closed are made again
+    assert len(redis.client_list()) == redis_client.CONNECTIONS
 
 
 def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few):

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 
+import gevent
 import pytest
 
 from app.serving.connection import KERNEL_TICK_SECONDS, Connection
@@ -102,6 +103,13 @@ def test_a_pause_that_a_busy_loop_ends_late_counts_as_several(server, idle, cloc
     server._look_again(clock.monotonic() - (PAUSES - 1) * PAUSE)
     assert server._leaves_it_to_others()
     assert not server._leaves_it_to_others()
+
+
+def test_a_pause_is_measured_from_its_beginning(server, idle):
+    server._do_read()
+    while server._timer.active:
+        gevent.sleep(PAUSE)
+    assert waits(server) == PAUSES - 1  # the clock stood still
 
 
 def test_time_in_which_nothing_came_is_no_patience(server, idle, clock):
