@@ -1,7 +1,6 @@
 """Fixtures: the service as bin/serve runs it, its reference page in a real browser, its metrics."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -13,6 +12,7 @@ from app.operations.dependencies import Dependencies
 from app.web import runtime as web_runtime
 from app.web.process_metrics import WorkerProcesses
 from tests.support import servers
+from tests.support.beginning import Beginning
 from tests.support.browser import Complaints, launched, reference_page
 from tests.support.launcher import Service
 
@@ -26,13 +26,24 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A service that nobody has used yet."""
-    service = Service(tmp_path / "instance")
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Beginning]]:
+    """A service, and how it was at its start."""
+    folder = tmp_path_factory.mktemp("operations")
+    service = Service(folder / "instance")
     service.start()
-    yield service
+    rt = service.observer(folder / "observer")
+    yield service, Beginning(rt)
+    rt.close()
     service.close()
+
+
+@pytest.fixture
+def service(running: tuple[Service, Beginning]) -> Service:
+    """A service as nobody has used it yet."""
+    service, beginning = running
+    beginning.restore()
+    return service
 
 
 @pytest.fixture

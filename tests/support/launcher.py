@@ -14,9 +14,13 @@ from pathlib import Path
 import psutil
 
 from app.core.config import default_redis_url
+from app.core.runtime import Runtime
+from app.factory import create_app
+from app.web.runtime import EXTENSION
 from tests.support import live
 from tests.support.leaks import watch
 from tests.support.live import free_port
+from tests.support.servers import cheap_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -73,6 +77,13 @@ class Service:
         return subprocess.run(
             command, cwd=ROOT, env=self._environ({}), check=True, stdout=subprocess.PIPE, text=True
         ).stdout
+
+    def observer(self, folder: Path) -> Runtime:
+        """Return a way to the service's database and Redis, with `folder` for its own files."""
+        database_url = f"sqlite:///{self.instance / 'gatehouse.db'}"
+        config = cheap_config(folder, database_url, default_redis_url(self.instance))
+        runtime: Runtime = create_app(config).extensions[EXTENSION]
+        return runtime
 
     def start(self, **settings: str) -> subprocess.Popen[bytes]:
         """Run the launcher and return it once it announced the service with all processes."""

@@ -16,32 +16,19 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 import psutil
-import sqlalchemy as sa
-from redis import Redis
 from werkzeug.datastructures import Headers
 
 from app.core.clock import SystemClock
-from app.core.db import Base
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.serving.parent_death import before_exec
-from app.settings import queries as settings_queries
-from app.settings import service as settings
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers, is_enveloped
+from tests.support.beginning import Beginning
 from tests.support.leaks import watch
 
 PATIENCE = 30.0
-# What a migrated database holds before anybody uses it.
-KEPT_TABLES = frozenset(
-    {
-        "named_locks",
-        "storage_policies",
-        "storage_policy_groups",
-        "storage_policy_group_items",
-    }
-)
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
@@ -82,7 +69,6 @@ class LiveService:
         self.folder = folder
         self.port = free_port()
         self.log = folder / "gunicorn.log"
-        self._redis_url = redis_url
         keys = ",".join(
             f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}"
             for key_id, secret in servers.TEST_KEYS
@@ -109,8 +95,7 @@ class LiveService:
             clock=SystemClock(),
         )
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
-        with self.rt.reading() as connection:
-            self._first_settings = settings_queries.list_texts(connection)
+        self._beginning = Beginning(self.rt)
         self._process = self._launch()
 
     def _launch(self) -> subprocess.Popen[bytes]:
@@ -186,15 +171,7 @@ class LiveService:
     def reset(self) -> None:
         """Remove every account, session, setting and counter; the processes stay."""
         self.wait()
-        with Redis.from_url(self._redis_url) as redis:
-            redis.flushdb()
-        with self.rt.transaction() as session:
-            for table in reversed(Base.metadata.sorted_tables):
-                if table.name not in KEPT_TABLES:
-                    session.execute(sa.delete(table))
-            for name, text in self._first_settings.items():
-                settings_queries.store(session, name, text, self.rt.clock.now())
-        settings.announce(self.rt)
+        self._beginning.restore()
 
     # --- clients -----------------------------------------------------------------------------
 

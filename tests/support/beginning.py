@@ -1,0 +1,40 @@
+"""How a running service was before anybody used it."""
+
+import sqlalchemy as sa
+from redis import Redis
+
+from app.core.db import Base
+from app.core.runtime import Runtime
+from app.settings import queries as settings_queries
+from app.settings import service as settings
+
+# What a migrated database holds from the start.
+KEPT_TABLES = frozenset(
+    {
+        "named_locks",
+        "storage_policies",
+        "storage_policy_groups",
+        "storage_policy_group_items",
+    }
+)
+
+
+class Beginning:
+    """The state of a service that shares the stores of `rt`, and which nobody has used yet."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+        with rt.reading() as connection:
+            self._settings = settings_queries.list_texts(connection)
+
+    def restore(self) -> None:
+        """Remove every account, session, setting and counter."""
+        with Redis.from_url(self._rt.config.redis_url) as redis:
+            redis.flushdb()
+        with self._rt.transaction() as session:
+            for table in reversed(Base.metadata.sorted_tables):
+                if table.name not in KEPT_TABLES:
+                    session.execute(sa.delete(table))
+            for name, text in self._settings.items():
+                settings_queries.store(session, name, text, self._rt.clock.now())
+        settings.announce(self._rt)
