@@ -167,6 +167,12 @@ def find_holder(database: Database, token: RefreshToken) -> Holder | None:
     return Holder(*row) if row else None
 
 
+def find_live_holder(database: Database, token: RefreshToken) -> Holder | None:
+    """Return the session of a token that is not spent, whether or not it has ended."""
+    holder = find_holder(database, token)
+    return holder if holder and token.is_stored_as(holder.refresh_digest) else None
+
+
 def rotate(
     database: Database,
     old: RefreshToken,

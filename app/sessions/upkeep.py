@@ -4,7 +4,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core import bulk
 from app.core.runtime import Runtime
-from app.sessions import endings, queries, service
+from app.sessions import endings, queries, revocation
 from app.sessions.errors import SessionNotFound
 from app.users import queries as users_queries
 
@@ -14,7 +14,7 @@ def revoke(rt: Runtime, session_id: str) -> int:
 
     Raises: SessionNotFound.
     """
-    session_id = service.canonical_id(session_id)
+    session_id = revocation.canonical_id(session_id)
     with rt.transaction() as session:
         owner = queries.find_owner(session, session_id)
         if owner is None:

@@ -3,7 +3,7 @@
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.sessions import responses, service
+from app.sessions import responses, revocation, service
 from app.sessions.errors import (
     RefreshTokenReused,
     RefreshTokenStale,
@@ -67,7 +67,7 @@ def logout() -> ResponseReturnValue:
     has_cookies = refresh_token is not None or cookies.access_cookie() is not None
     if has_cookies:
         origin.check_source_and_token()
-    service.log_out(runtime(), refresh_token, presented_token(), client())
+    revocation.log_out(runtime(), refresh_token, presented_token(), client())
     # A form of another site comes without the cookies, which SameSite keeps back. The answer would
     # take them away all the same, and sign out who is signed in.
     return cookies.clear(ok()) if has_cookies or origin.is_source_trusted() else ok()
@@ -90,7 +90,7 @@ def revoke_others(principal: Principal) -> ResponseReturnValue:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    return ok({"removed": service.revoke_others(runtime(), principal.user_id, token, client())})
+    return ok({"removed": revocation.revoke_others(runtime(), principal.user_id, token, client())})
 
 
 @bp.delete("/sessions/<session_id>")
@@ -98,7 +98,7 @@ def revoke_others(principal: Principal) -> ResponseReturnValue:
 @answers(errors=(SessionNotFound,))
 def revoke_session(principal: Principal, session_id: str) -> ResponseReturnValue:
     """End one session; the cookies are cleared when it is the current one."""
-    was_current = service.revoke(
+    was_current = revocation.revoke(
         runtime(),
         principal.user_id,
         session_id,

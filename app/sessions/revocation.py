@@ -1,0 +1,126 @@
+"""Ending sessions: by signing out, one from the list, all but one's own."""
+
+import uuid
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType
+from app.core.client import Client
+from app.core.runtime import Runtime
+from app.sessions import access_token, endings, queries, refresh_token
+from app.sessions.errors import SessionNotFound, SessionUserMismatch
+from app.users import queries as users_queries
+from app.web.principal import TokenInvalid
+
+
+def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | None = None) -> int:
+    """End every session but the one whose live refresh token is presented; return how many.
+
+    Raises: TokenInvalid, SessionUserMismatch.
+    """
+    now = rt.clock.now()
+    current = _presented_holder(rt, presented)
+    if current is None or current.revoked_at is not None or current.expires_at <= now:
+        raise TokenInvalid
+    if current.user_id != user_id:
+        raise SessionUserMismatch
+    with rt.transaction() as session:
+        users_queries.lock_version(session, user_id)
+        users_queries.drop_pending_email(session, user_id)
+        removed = queries.revoke_others(session, user_id, current.session_id, now)
+        endings.announce(rt, session, user_id)
+        audit.record(
+            rt,
+            session,
+            Action.USER_REVOKE_OTHER_SESSIONS,
+            EntityType.AUTH_SESSION,
+            client=client,
+            user_id=user_id,
+            details={"removed": removed},
+        )
+    return removed
+
+
+def revoke(
+    rt: Runtime,
+    user_id: int,
+    session_id: str,
+    presented: str | None,
+    current_id: str,
+    client: Client | None = None,
+) -> bool:
+    """End one session of the user and tell whether it was the caller's own; repeatable.
+
+    Raises: SessionNotFound, also for another user's session.
+    """
+    now, session_id = rt.clock.now(), canonical_id(session_id)
+    holder = _presented_holder(rt, presented)
+    with rt.transaction() as session:
+        if queries.find_owner(session, session_id) != user_id:
+            raise SessionNotFound
+        is_current = session_id in {current_id, holder.session_id if holder else None}
+        users_queries.lock_version(session, user_id)
+        if queries.revoke(session, session_id, now):
+            if not is_current:
+                users_queries.drop_pending_email(session, user_id)
+            endings.announce(rt, session, user_id)
+            audit.record(
+                rt,
+                session,
+                Action.USER_REVOKE_SESSION,
+                EntityType.AUTH_SESSION,
+                client=client,
+                user_id=user_id,
+                details={"session_id": session_id, "revoked_current": is_current},
+            )
+    return is_current
+
+
+def log_out(
+    rt: Runtime, presented: str | None, token: str | None, client: Client | None = None
+) -> None:
+    """End the session of a live refresh token, else of an access token, expired or not (E6)."""
+    now = rt.clock.now()
+    session_id = _session_to_end(rt, presented, token)
+    if session_id is None:
+        return
+    with rt.transaction() as session:
+        user_id = queries.find_owner(session, session_id) or 0
+        if queries.revoke(session, session_id, now):
+            endings.announce(rt, session, user_id)
+            audit.record(
+                rt,
+                session,
+                Action.USER_LOGOUT,
+                EntityType.AUTH_SESSION,
+                client=client,
+                user_id=user_id,
+                details={"session_id": session_id},
+            )
+
+
+def canonical_id(session_id: str) -> str:
+    """Return the id in the form the column holds.
+
+    Raises: SessionNotFound, since nonsense names no session (E9).
+    """
+    try:
+        return str(uuid.UUID(session_id))
+    except ValueError:
+        raise SessionNotFound from None
+
+
+def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
+    holder = _presented_holder(rt, presented)
+    if holder is not None:
+        return holder.session_id
+    try:
+        now = rt.clock.now()
+        return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
+    except TokenInvalid:
+        return None
+
+
+def _presented_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
+    """Return the session whose live refresh token is presented; spent ones name none."""
+    token = refresh_token.parse(rt.keyring, presented) if presented else None
+    return queries.find_live_holder(rt.database, token) if token else None
