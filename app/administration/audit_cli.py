@@ -27,10 +27,8 @@ def list_entries(
     user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
 ) -> Shown:
     """List the newest entries; user 0 is the system, the command line or nobody known."""
-    rt = runtime()
-    user_id, there_since = (None, None) if user is None else service.audited_user(rt, user)
-    since = max((time for time in (since, there_since) if time is not None), default=None)
-    page = service.audit_page(rt, Filter(user_id, action, since, until), limit)
+    wanted = Filter(action=action, since=since, until=until)
+    page = service.audit_page(runtime(), user, wanted, limit)
     data = [_entry(row, account) for row, account in page]
     rows = [
         [e["created_at"], _name(e), e["action"], e["entity_name"] or e["entity_id"], e["details"]]

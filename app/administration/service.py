@@ -1,8 +1,7 @@
 """What an operator does to the installation: its keys, its set-up, its waste."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -14,6 +13,7 @@ from app.audit.models import Action, EntityType
 from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import upkeep as contact_verification_upkeep
 from app.core import locks
+from app.core.db import Reader
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
@@ -129,29 +129,17 @@ def rotate_keys(rt: Runtime) -> Rotation:
     return Rotation(key, resealed)
 
 
-def audited_user(rt: Runtime, typed: str) -> tuple[int, datetime | None]:
-    """Return the id whose entries are meant, and since when it is this account's, on SQLite.
-
-    There the next account gets the id of a deleted one. The id may be 0, or of an account that is
-    gone: then the time is None, too.
-    Raises: UserNotFound.
-    """
-    try:
-        with rt.reading() as connection:
-            account = users.named(connection, typed)
-            return account.id, account.created_at if rt.database.is_sqlite else None
-    except UserNotFound:
-        user_id = typed_id(typed)
-        if user_id is None:
-            raise
-        return user_id, None
-
-
 def audit_page(
-    rt: Runtime, wanted: audit_queries.Filter, most: int
+    rt: Runtime, user: str | None, wanted: audit_queries.Filter, most: int
 ) -> list[tuple[Any, Account | None]]:
-    """Return the newest entries that are wanted, each with the account whose deed it is, if any."""
+    """Return the newest entries that are wanted, each with the account whose deed it is, if any.
+
+    `user` names whose deeds they are, None anybody's. It may be the id 0, or of an account that is
+    gone. Raises: UserNotFound.
+    """
     with rt.reading() as connection:
+        if user is not None:
+            wanted = _deeds_of(rt, connection, user, wanted)
         entries = audit_queries.list_newest(connection, wanted, most)
         named = users_queries.list_named(connection, {entry.user_id for entry in entries})
 
@@ -162,3 +150,19 @@ def audit_page(
         return None if is_another else account
 
     return [(entry, doer(entry)) for entry in entries]
+
+
+def _deeds_of(
+    rt: Runtime, reader: Reader, typed: str, wanted: audit_queries.Filter
+) -> audit_queries.Filter:
+    try:
+        account = users.named(reader, typed)
+    except UserNotFound:
+        user_id = typed_id(typed)
+        if user_id is None:
+            raise
+        return replace(wanted, user_id=user_id)
+    since = wanted.since
+    if rt.database.is_sqlite:  # which gives the next account the id of a deleted one
+        since = max(since or account.created_at, account.created_at)
+    return replace(wanted, user_id=account.id, since=since)
