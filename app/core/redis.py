@@ -1,6 +1,7 @@
 """The connection to Redis, and the channel names this service uses."""
 
 from collections import deque
+from queue import LifoQueue
 from time import perf_counter
 from typing import Any
 
@@ -56,6 +57,13 @@ class Client(Redis):
             )
         finally:
             self.connection_pool.release(connection)
+
+
+class Places(LifoQueue[Any]):
+    """Begins with a place for each connection; redis-py would put them in one by one."""
+
+    def _init(self, maxsize: int) -> None:
+        self.queue = [None] * maxsize
 
 
 class Connections(BlockingConnectionPool):
@@ -131,6 +139,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
     pool = Connections.from_url(
         url,
         max_connections=CONNECTIONS,
+        queue_class=Places,
         timeout=patience,
         socket_timeout=patience,
         socket_connect_timeout=patience,
