@@ -72,8 +72,7 @@ _SESSION_GOES_ON = (
 )
 _ACCOUNT_GOES_ON = (
     User.status == constant(Status.ACTIVE),
-    User.must_change_password.is_(False)
-    | bindparam("is_change_forced", type_=Boolean()).is_(False),
+    User.must_change_password.is_(False) | bindparam("enforces_change", type_=Boolean()).is_(False),
 )
 _ROTATE = Prepared(
     update(LoginSession)
@@ -98,7 +97,7 @@ _ROTATE = Prepared(
         "selector",
         "old_digest",
         "now",
-        "is_change_forced",
+        "enforces_change",
         "new_digest",
         "new_expires_at",
         "address",
@@ -109,7 +108,7 @@ _OPEN_AMONG = Prepared(
     select(LoginSession.id)
     .join(User, User.id == LoginSession.user_id)
     .where(among(LoginSession.id, "session_ids"), *_SESSION_GOES_ON, *_ACCOUNT_GOES_ON),
-    ("session_ids", "now", "is_change_forced"),
+    ("session_ids", "now", "enforces_change"),
 )
 
 
@@ -180,11 +179,11 @@ def rotate(
     client: Client,
     now: datetime,
     *,
-    is_change_forced: bool,
+    enforces_change: bool,
 ) -> tuple[str, int] | None:
     """Put a new refresh token in the place of a live one; return its session and user.
 
-    `is_change_forced` says whether accounts that must change their password are held back.
+    `enforces_change`: accounts that must change their password are held back.
     None if the token is not live, or its session may not go on. A single UPDATE, so of two
     simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
     """
@@ -192,7 +191,7 @@ def rotate(
         selector=old.selector_digest,
         old_digest=old.digest,
         now=now,
-        is_change_forced=is_change_forced,
+        enforces_change=enforces_change,
         new_digest=successor.digest,
         new_expires_at=successor.expires_at,
         address=client.address,
@@ -216,13 +215,13 @@ def find_owner(reader: Reader, session_id: str) -> int | None:
 
 
 def list_open_among(
-    database: Database, session_ids: Collection[str], now: datetime, *, is_change_forced: bool
+    database: Database, session_ids: Collection[str], now: datetime, *, enforces_change: bool
 ) -> set[str]:
     """Return those of these sessions that may use the service.
 
-    `is_change_forced` says whether accounts that must change their password are held back.
+    `enforces_change`: accounts that must change their password are held back.
     """
-    return {row[0] for row in database.rows(_OPEN_AMONG, list(session_ids), now, is_change_forced)}
+    return {row[0] for row in database.rows(_OPEN_AMONG, list(session_ids), now, enforces_change)}
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:

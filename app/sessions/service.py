@@ -57,7 +57,11 @@ def authenticate(rt: Runtime, token: str) -> Principal:
 
 def is_change_forced(rt: Runtime, account: Account | queries.Holder) -> bool:
     """Tell whether only a password change is open: forced, and passwords are in use at all."""
-    return account.must_change_password and rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
+    return account.must_change_password and _enforces_change(rt)
+
+
+def _enforces_change(rt: Runtime) -> bool:
+    return rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
 
 
 def open_session(
@@ -117,7 +121,7 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
         successor,
         client,
         now,
-        is_change_forced=rt.settings.get(keys.PASSWORD_LOGIN_ENABLED),
+        enforces_change=_enforces_change(rt),
     )
     if rotated is None:
         raise _why_not_rotated(rt, token, client, arrived_at, saw_it_live=saw_it_live)
@@ -185,9 +189,8 @@ def still_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
 
     Sessions that may only change the password are not among them. Raises: DatabaseUnavailable.
     """
-    is_change_forced = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return queries.list_open_among(
-        rt.database, session_ids, rt.clock.now(), is_change_forced=is_change_forced
+        rt.database, session_ids, rt.clock.now(), enforces_change=_enforces_change(rt)
     )
 
 
