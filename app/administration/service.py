@@ -109,7 +109,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
         raise KeysFromEnvironment
     with rt.transaction() as session:
         # Of two rotations at once, each must see the other's key, or that key would be lost.
-        locks.hold(session, locks.LOGIN_METHODS)
+        locks.hold(session, locks.SETTINGS)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
         audit.record(
             rt,
@@ -122,7 +122,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
     # Every worker has read the key file anew before it meets the new key in a stored value.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:
-        locks.hold(session, locks.LOGIN_METHODS)
+        locks.hold(session, locks.SETTINGS)
         resealed = sum(reseal(rt, session) for reseal in RESEALERS)
     if resealed:
         settings.announce(rt)

@@ -1,1 +1,1 @@
-"""Shared kernel below HTTP: knows neither Flask nor any area."""
+"""Shared kernel below HTTP. Knows no area, and of Flask what wrapping its extensions takes."""

@@ -13,7 +13,8 @@ from app.core.db import Base, Database
 from app.core.prepared import Prepared, Step, run_within
 
 SETUP = "setup"
-LOGIN_METHODS = "login_methods"
+# Every change of settings, of providers and of secret keys, whose rules look at one another.
+SETTINGS = "login_methods"  # named for the first of those rules
 STORAGE_TOPOLOGY = "storage_topology"
 
 _HOLD_NUMBER = Prepared(

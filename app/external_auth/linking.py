@@ -94,6 +94,16 @@ def owner_of(reader: Reader, address: str) -> Account | None:
     return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
 
 
+def held_owner_of(session: Session, address: str) -> Account | None:
+    """Return the account with this address, which nobody changes until the transaction ends.
+
+    Looked at again once it is held: the address may have been changed while it was waited for.
+    """
+    found = owner_of(session, address)
+    account = held_account(session, found.id) if found else None
+    return account if account is not None and account.email == address else None
+
+
 def require_own_address(account: Account) -> None:
     """Insist that an account may be linked for its address's sake: it has proven it itself.
 

@@ -176,9 +176,8 @@ def _resolved(
         raise PolicyDenied
     if account := linking.sign_in_again(rt, session, profile):
         return Proven(account, provider, profile)
-    found = linking.owner_of(session, address)
-    account = linking.held_account(session, found.id) if found else None
-    if account is not None and account.email == address:
+    account = linking.held_owner_of(session, address)
+    if account is not None:
         linking.require_own_address(account)
         proven = Proven(account, provider, profile, is_new_link=True)
     else:

@@ -111,7 +111,7 @@ class PendingIdentity(Base):
 
 
 class Provider(NamedTuple):
-    """A read copy of a provider, in the order of PROVIDER_COLUMNS."""
+    """A read copy of a provider; PROVIDER_COLUMNS has the order of its fields."""
 
     id: int
     key: str

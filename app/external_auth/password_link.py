@@ -7,19 +7,10 @@ from app.external_auth import linking, pending, queries
 from app.external_auth.errors import PasswordMissing, PolicyDenied
 from app.external_auth.linking import Proven
 from app.external_auth.models import Pending
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled
+from app.login import ways
+from app.login.errors import CredentialsFailed
 from app.login.service import LoginOutcome, MfaRequired, check_password
-from app.settings import keys
 from app.users.models import Account
-
-
-def require_switched_on(rt: Runtime) -> None:
-    """Refuse while passwords are switched off.
-
-    Raises: PasswordLoginDisabled.
-    """
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
 
 
 def link_by_password(
@@ -32,7 +23,7 @@ def link_by_password(
     ProviderDisabled, RateLimited, CredentialsFailed, AccountDisabled, PendingActivation,
     PolicyDenied for an identity of somebody else, LinkConflict.
     """
-    require_switched_on(rt)
+    ways.require_password_login(rt)
     token = pending.flow_token(flow_token)
     if not identifier.strip() or not password:
         raise PasswordMissing

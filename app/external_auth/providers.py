@@ -1,7 +1,7 @@
 """Use cases of providers: what an operator does with them, and handing one to its driver.
 
 Invariant: while passwords and passkeys are switched off, some provider stays enabled. Whoever
-could break that holds LOGIN_METHODS, as does whoever switches those off (spec 03 §9.1).
+could break that holds SETTINGS, as does whoever switches those off (spec 03 §9.1).
 """
 
 from collections.abc import Callable, Mapping
@@ -239,7 +239,7 @@ def _change(
     A provider that is gone afterwards is returned as it was.
     """
     with rt.transaction() as session:
-        locks.hold(session, locks.LOGIN_METHODS)
+        locks.hold(session, locks.SETTINGS)
         before = _named(session, name)
         change(session, before)
         after = provider_queries.find(session, before.id)

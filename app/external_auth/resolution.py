@@ -69,9 +69,8 @@ def _linked_by_address(
     """Link the account of a verified address, where that is wanted; None where nothing is (B4)."""
     if not provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
-    found = linking.owner_of(session, address)
-    account = linking.held_account(session, found.id) if found else None
-    if account is None or account.email != address:
+    account = linking.held_owner_of(session, address)
+    if account is None:
         return None
     try:
         linking.require_own_address(account)

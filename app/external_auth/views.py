@@ -38,6 +38,7 @@ from app.external_auth.schemas import (
     StartSchema,
 )
 from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, Finished, Returned
+from app.login import ways
 from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
 from app.login.responses import login_response
 from app.login.schemas import MfaRequiredData, SignedInData
@@ -83,7 +84,7 @@ def _while_passwords_are_in_use(view: View) -> View:
 
     @wraps(view)
     def check_and_call(**arguments: Any) -> ResponseReturnValue:
-        password_link.require_switched_on(runtime())
+        ways.require_password_login(runtime())
         return view(**arguments)
 
     return check_and_call

@@ -26,7 +26,7 @@ from app.invitations.errors import (
 )
 from app.invitations.models import InvitationStatus
 from app.invitations.queries import StoredInvitation
-from app.login.errors import PasswordLoginDisabled
+from app.login import ways
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
@@ -84,8 +84,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     SystemNotInitialized, UsernameInvalid, UsernameExists, IdentifierExists; the first in this
     order. Source: spec, States; 01 §4.
     """
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
+    ways.require_password_login(rt)
     invitation = look_up(rt, token)
     users.require_allowed_address(rt, invitation.email)
     _require_free_address(rt, token, invitation)

@@ -12,9 +12,8 @@ from app.core.client import Client
 from app.core.errors import AppError
 from app.core.rate_limits import refuse_for
 from app.core.runtime import Runtime
-from app.login import completion
+from app.login import completion, ways
 from app.login.answer import Answer
-from app.login.errors import PasswordLoginDisabled
 from app.login.service import LoginOutcome
 from app.login.waiting import (
     MOST_ATTEMPTS,
@@ -38,7 +37,6 @@ from app.mfa.errors import (
 )
 from app.mfa.models import MfaMethod
 from app.mfa.service import Proof, Totp
-from app.settings import keys
 
 
 def verify(
@@ -74,9 +72,8 @@ def _how_to_look(
     Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid,
     MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
-    is_password = waiting.first_factor is FirstFactorKind.PASSWORD
-    if is_password and not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
+    if waiting.first_factor is FirstFactorKind.PASSWORD:
+        ways.require_password_login(rt)
     if method is MfaMethod.TOTP:
         account, factor = mfa.find_account_with_totp(rt, waiting.user_id)
         answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)

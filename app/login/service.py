@@ -10,13 +10,13 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled
+from app.login import ways
+from app.login.errors import CredentialsFailed
 from app.login.waiting import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
 from app.sessions.opening import Claim
-from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -99,8 +99,7 @@ def log_in(
     AccountDisabled and PendingActivation for the right password only.
     Source: decisions A3, A4, A11, E20; spec, Authentication 7.
     """
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
+    ways.require_password_login(rt)
     account, right = check_password(rt, identifier, password, client)
     factor = FirstFactor(
         kind=FirstFactorKind.PASSWORD,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
+from app.login.errors import PasswordLoginDisabled
 from app.settings import keys
 from app.users import queries as users_queries
 
@@ -18,6 +19,15 @@ def password(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return what tells whether an account has a password it may use."""
     is_enabled = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return lambda session, user_id: is_enabled and users_queries.has_password(session, user_id)
+
+
+def require_password_login(rt: Runtime) -> None:
+    """Refuse while passwords are switched off.
+
+    Raises: PasswordLoginDisabled.
+    """
+    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
+        raise PasswordLoginDisabled
 
 
 def any_of(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -1,7 +1,8 @@
 """Refusals of the readiness check (spec 04 §8.1) and of the reference page."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import NotFound, Unavailable
+from app.core.errors import Unavailable
+from app.web.errors import EndpointNotFound
 
 
 class CacheUnavailable(Unavailable):
@@ -18,8 +19,5 @@ class DatabaseUnreachable(Unavailable):
     message = "Database unavailable"
 
 
-class PageFileMissing(NotFound):
+class PageFileMissing(EndpointNotFound):
     """The reference page has no such file."""
-
-    code = ErrorCode.ENDPOINT_NOT_FOUND
-    message = "There is no such endpoint."

@@ -1,1 +1,1 @@
-"""Changing the password of a signed-in account."""
+"""Passwords: changing one's own, and replacing a forgotten one by mail."""

@@ -9,13 +9,13 @@ from app.core.client import Client
 from app.core.passwords import are_alike
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
-from app.login.errors import CredentialsFailed, PasswordLoginDisabled
+from app.login import ways
+from app.login.errors import CredentialsFailed
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.passwords import queries
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
-from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -62,7 +62,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     Nothing tells whether there is one, nor whether it was written to a moment ago.
     Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
     """
-    _require_passwords_in_use(rt)
+    ways.require_password_login(rt)
     address = identifiers.email(email)
     account = users_queries.find_called(rt.database, Identifier(address, is_email=True))
     if account is None or not _is_open(account):
@@ -91,7 +91,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     ContactVerificationExpired, AccountDisabled; the first in this order.
     Source: spec 01 §4; decisions E3, E20.
     """
-    _require_passwords_in_use(rt)
+    ways.require_password_login(rt)
     users.require_acceptable(new_password)
     with rt.reading() as connection:
         found = tokens.peek(rt, connection, token, RESETTING)
@@ -147,11 +147,6 @@ def _replace(
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
-
-
-def _require_passwords_in_use(rt: Runtime) -> None:
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
 
 
 def _is_open(account: Account) -> bool:

@@ -12,7 +12,7 @@ from app.contact_verification.models import Purpose
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.login.errors import PasswordLoginDisabled
+from app.login import ways
 from app.mail import service as mail
 from app.registration import queries
 from app.registration.errors import RegistrationDisabled
@@ -67,8 +67,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     that were written to a moment ago, are passed over in silence.
     Raises: PasswordLoginDisabled. Source: spec 01 §4.
     """
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
+    ways.require_password_login(rt)
     account = users_queries.find_called(rt.database, identifiers.identifier(identifier))
     if account is None or not _is_waiting(account) or _is_blocked(rt, account.email):
         return
@@ -92,8 +91,7 @@ def is_activation_needed(rt: Runtime) -> bool:
 
 
 def _require_open(rt: Runtime) -> None:
-    if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
-        raise PasswordLoginDisabled
+    ways.require_password_login(rt)
     if not rt.settings.get(keys.ALLOW_USER_REGISTRATION):
         raise RegistrationDisabled
 

@@ -51,7 +51,7 @@ def store(session: Session, name: str, text: str, now: datetime) -> None:
 
 
 def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert one stored text unless the setting has one; the caller holds LOGIN_METHODS."""
+    """Insert one stored text unless the setting has one; the caller holds SETTINGS."""
     if find(session, name) is None:
         session.add(SystemConfig(key=name, value=text, updated_at=now))
 

@@ -69,7 +69,7 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> None:
     texts = {name: _rendered(rt, name, value) for name, value in changes.items()}
     now = rt.clock.now()
     with rt.transaction() as session:
-        locks.hold(session, locks.LOGIN_METHODS)
+        locks.hold(session, locks.SETTINGS)
         for name, text in texts.items():
             queries.store(session, name, text, now)
         _enforce_cross_rules(rt, session, set(texts), now)
@@ -86,7 +86,7 @@ def unset(rt: Runtime, name: str) -> None:
     find_key(name)
     now = rt.clock.now()
     with rt.transaction() as session:
-        locks.hold(session, locks.LOGIN_METHODS)
+        locks.hold(session, locks.SETTINGS)
         if not queries.remove(session, name):
             return
         _enforce_cross_rules(rt, session, {name}, now)

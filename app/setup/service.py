@@ -124,7 +124,7 @@ def _require_untouched(facts: Facts) -> None:
 
 def _learn_address(session: Session, origin: str, now: datetime) -> None:
     """Keep what the first caller's address tells: the site's URL, and whether it is secure."""
-    locks.hold(session, locks.LOGIN_METHODS)
+    locks.hold(session, locks.SETTINGS)
     address = json.dumps([site.storable_origin(origin)])
     settings_queries.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)
     if origin.startswith("https://"):

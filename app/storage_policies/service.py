@@ -1,4 +1,4 @@
-"""The default storage route (spec 04 §5.2; decision A23)."""
+"""The default storage route, and the policies and groups beside it (spec 04 §5.2; decision A23)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Creating and finding accounts."""
+"""Accounts: creating and finding them, what they must fulfil, and their part of the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

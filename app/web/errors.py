@@ -55,6 +55,20 @@ READ_ONLY = "25006"
 REALM = "Bearer"
 
 
+class EndpointNotFound(NotFound):
+    """No route has this path."""
+
+    code = ErrorCode.ENDPOINT_NOT_FOUND
+    message = "There is no such endpoint."
+
+
+class MethodNotAllowed(NotFound):
+    """The route does not take this method; `Allow` names those it takes."""
+
+    code = ErrorCode.ENDPOINT_NOT_FOUND
+    message = "The endpoint does not take this method."
+
+
 def status_of(error: type[AppError]) -> HTTPStatus:
     """Return the HTTP status of an error's kind."""
     return next(status for kind, status in STATUSES.items() if issubclass(error, kind))
@@ -101,11 +115,10 @@ def _framework_error(error: HTTPException) -> Response:
         return _app_error(TooLarge())
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.NOT_FOUND:
-        return _refusal(ErrorCode.ENDPOINT_NOT_FOUND, "There is no such endpoint.", status)
+        return _refusal(EndpointNotFound.code, EndpointNotFound.message, status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = {name: value for name, value in error.get_headers() if name == "Allow"}
-        message = "The endpoint does not take this method."
-        return _refusal(ErrorCode.ENDPOINT_NOT_FOUND, message, status, allowed)
+        return _refusal(MethodNotAllowed.code, MethodNotAllowed.message, status, allowed)
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return _refusal(ErrorCode.BAD_REQUEST, error.description or "Bad request.", status)
     return _unexpected(error)

@@ -6,7 +6,7 @@ The check itself belongs to the sessions area and is handed in by the factory.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flask import Flask, current_app, request
 from flask.typing import ResponseReturnValue
@@ -18,6 +18,9 @@ from app.core.runtime import Runtime
 from app.web import cookies, origin, rate_limit
 from app.web.operation import Access, View, operation_of
 from app.web.runtime import runtime
+
+if TYPE_CHECKING:  # when it runs, this module knows no area
+    from app.users.models import Account
 
 BEARER = "Bearer "
 ADMIN = "admin"
@@ -70,7 +73,7 @@ class AdminRequired(Forbidden):
 class Principal:
     """A signed-in account, as the one read of the access check found it (decision A7)."""
 
-    account: Any
+    account: "Account"
     session_id: str
     token_expires_at: int
     is_limited_to_password_change: bool
@@ -78,8 +81,7 @@ class Principal:
     @property
     def user_id(self) -> int:
         """The account's id."""
-        user_id: int = self.account.id
-        return user_id
+        return self.account.id
 
 
 class Authenticate(Protocol):

@@ -8,13 +8,12 @@ from app.core.error_codes import ErrorCode
 from app.core.errors import (
     AppError,
     DatabaseUnavailable,
-    NotFound,
     RateLimited,
     RedisUnavailable,
     ServerFault,
     TooLarge,
 )
-from app.web.errors import status_of
+from app.web.errors import EndpointNotFound, MethodNotAllowed, status_of
 from app.web.openapi.examples import JsonSchema
 from app.web.openapi.texts import headline
 from app.web.operation import Operation
@@ -53,20 +52,6 @@ HEADERS_BY_STATUS = {
 }
 
 
-class EndpointNotFound(NotFound):
-    """No route has this path."""
-
-    code = ErrorCode.ENDPOINT_NOT_FOUND
-    message = "There is no such endpoint."
-
-
-class MethodNotAllowed(NotFound):
-    """The route does not take this method; `Allow` names those it takes."""
-
-    code = ErrorCode.ENDPOINT_NOT_FOUND
-    message = "The endpoint does not take this method."
-
-
 class Unexpected(ServerFault):
     """A fault of the service; the request id leads to it in the log."""
 
@@ -91,7 +76,6 @@ def responses(operation: Operation, refusals: Iterable[type[AppError]], data: An
         by_status.setdefault(status_of(error), []).append(error)
     if operation.access and (operation.is_enveloped or operation.is_redirect):
         by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
-    by_status.setdefault(HTTPStatus.INTERNAL_SERVER_ERROR, []).append(Unexpected)
     described: Answer = {str(operation.status): _success(operation, data)}
     if operation.may_be_empty:
         described["204"] = _answer("There is nothing to answer now; do not ask again by yourself.")
