@@ -100,8 +100,8 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
         )
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
-        told = {"must_change_password": is_forced}
-        users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=told)
+        details = {"must_change_password": is_forced}
+        users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=details)
         return Provisioned(users.get(session, account.id), generated)
 
 
@@ -209,8 +209,8 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
     with rt.transaction() as session:
         account = _held(session, who)
         removed = sessions.revoke_all(rt, session, account.id)
-        told = {"removed": removed}
-        users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=told)
+        details = {"removed": removed}
+        users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=details)
     return removed
 
 
@@ -275,10 +275,10 @@ def _change(
     users_queries.set_columns(session, account.id, rt.clock.now(), **changed)
     if ends_sessions:
         sessions.revoke_all(rt, session, account.id)
-    told = {name: _told(value) for name, value in changed.items()}
-    users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=told)
+    details = {name: _as_json(value) for name, value in changed.items()}
+    users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=details)
     return users.get(session, account.id)
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     return value if isinstance(value, bool | int | str) else str(value)

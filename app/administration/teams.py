@@ -53,8 +53,8 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
         account = users.hold_named(session, who)
         team = teams.hold(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
-        told = {"added_user_id": account.id, "role": role}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        details = {"added_user_id": account.id, "role": role}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
         return teams.get(session, team.id)
 
 
@@ -67,8 +67,8 @@ def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
         account = users.hold_named(session, who)
         team = teams.hold(session, which)
         teams.remove_member(session, team, account)
-        told = {"removed_user_id": account.id}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        details = {"removed_user_id": account.id}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
         return teams.get(session, team.id)
 
 
@@ -85,8 +85,8 @@ def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
         if team.policy_group_id == target.id:
             return team
         queries.set_columns(session, team.id, rt.clock.now(), policy_group_id=target.id)
-        told = {"policy_group_id": target.id}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, told)
+        details = {"policy_group_id": target.id}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
         return teams.get(session, team.id)
 
 
@@ -106,7 +106,7 @@ def archive(rt: Runtime, which: str) -> TeamInfo:
 
 
 def _record(
-    rt: Runtime, session: Session, action: Action, team: TeamInfo, told: dict[str, Any]
+    rt: Runtime, session: Session, action: Action, team: TeamInfo, details: dict[str, Any]
 ) -> None:
     audit.record(
         rt,
@@ -115,5 +115,5 @@ def _record(
         EntityType.TEAM,
         entity_id=team.id,
         entity_name=team.name,
-        details=told,
+        details=details,
     )

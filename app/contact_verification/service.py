@@ -96,8 +96,8 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
             raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
         now = rt.clock.now()
         users_queries.set_columns(session, account.id, now, pending_email=address)
-        told = {"new_email": address}
-        users.record(rt, session, Action.USER_REQUEST_EMAIL_CHANGE, account, client, told)
+        details = {"new_email": address}
+        users.record(rt, session, Action.USER_REQUEST_EMAIL_CHANGE, account, client, details)
         return users.get(session, account.id)
 
 
@@ -161,16 +161,16 @@ def _change_address(
     tokens.void(session, account.id)
     now = rt.clock.now()
     users_queries.set_columns(session, account.id, now, email=found.address, email_verified_at=now)
-    told = {"previous_email": account.email, "new_email": found.address}
+    details = {"previous_email": account.email, "new_email": found.address}
     mail.queue(
         rt,
         session,
         Template.CONTACT_CHANGE_NOTICE,
         account.email,
         username=account.username,
-        **told,
+        **details,
     )
-    users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, told)
+    users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, details)
     return Confirmed(Outcome.EMAIL_CHANGED, found.address)
 
 

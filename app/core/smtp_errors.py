@@ -37,12 +37,12 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
     """Return what an error of smtplib means; no reason repeats what the log-in was made of."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         [(code, text), *_] = error.recipients.values()
-        reason = f"the server refused the recipient: {_told(code, text)}"
+        reason = f"the server refused the recipient: {_reply(code, text)}"
         return Undeliverable(reason, is_final=code in PERMANENT, is_servers_fault=code == CLOSING)
     if isinstance(error, smtplib.SMTPDataError):
         # Its words may quote the mail, so only the codes are kept.
-        told = _told(error.smtp_code, error.smtp_error).split()
-        codes = [word for word in told[:2] if word.replace(".", "").isdigit()]
+        reply = _reply(error.smtp_code, error.smtp_error).split()
+        codes = [word for word in reply[:2] if word.replace(".", "").isdigit()]
         reason = f"the server refused the mail: {' '.join(codes)}"
         return Undeliverable(reason, is_servers_fault=error.smtp_code == CLOSING)
     reason = _reason(error)
@@ -79,12 +79,12 @@ def _decoded(text: str) -> Iterator[bytes]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPSenderRefused):
-        return f"the server refused the sender: {_told(error.smtp_code, error.smtp_error)}"
+        return f"the server refused the sender: {_reply(error.smtp_code, error.smtp_error)}"
     if isinstance(error, smtplib.SMTPAuthenticationError):
-        told = _told(error.smtp_code, error.smtp_error)
-        return f"the server refused user name and password: {told}"
+        reply = _reply(error.smtp_code, error.smtp_error)
+        return f"the server refused user name and password: {reply}"
     if isinstance(error, smtplib.SMTPResponseException):
-        return f"the server answered: {_told(error.smtp_code, error.smtp_error)}"
+        return f"the server answered: {_reply(error.smtp_code, error.smtp_error)}"
     if isinstance(error, smtplib.SMTPServerDisconnected):
         cause = error.__context__
         return _of_connection(cause) if isinstance(cause, OSError) else "the server hung up"
@@ -105,6 +105,6 @@ def _of_connection(error: OSError) -> str:
     return f"the server cannot be reached: {error.strerror or error}"
 
 
-def _told(code: int, text: bytes | str) -> str:
+def _reply(code: int, text: bytes | str) -> str:
     words = text.decode(errors="replace") if isinstance(text, bytes) else text
     return f"{code} {words}"

@@ -93,7 +93,7 @@ def tail(count: int | None) -> Iterator[Shown]:
     listener.start()
     try:
         for _ in range(count) if count else itertools.count():
-            yield _told(texts.get())
+            yield _shown(texts.get())
     except KeyboardInterrupt:
         return
     finally:
@@ -115,7 +115,7 @@ def _workspace(audience: Audience) -> dict[str, Any]:
     return {"kind": "team", "team_id": audience.team_id}
 
 
-def _told(text: str) -> Shown:
+def _shown(text: str) -> Shown:
     try:
         message = parse(text)
     except MessageMalformed as error:

@@ -151,7 +151,7 @@ def link(
         client=client,
         user_id=account.id,
         entity_name=provider.key,
-        details=_told(proven),
+        details=_details(proven),
     )
 
 
@@ -171,13 +171,13 @@ def complete(
         action=Action.USER_EXTERNAL_AUTH_LOGIN,
         entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
         entity_name=proven.provider.key,
-        details=_told(proven),
+        details=_details(proven),
         password=password,
     )
     return login.complete_login(rt, proven.account, factor, client)
 
 
-def _told(proven: Proven) -> dict[str, object]:
+def _details(proven: Proven) -> dict[str, object]:
     """Return what the audit log tells of an identity (spec 03 §11)."""
     return {
         "provider_key": proven.provider.key,

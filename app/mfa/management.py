@@ -50,8 +50,8 @@ def remove_factor(
         if factor is None:
             raise FactorNotFound
         service.remove(rt, session, account)
-        told = {"method": factor.method, "factor_id": factor.id, "factor_name": factor.name}
-        _record(rt, session, Action.USER_MFA_DISABLE, account, factor, client, told)
+        details = {"method": factor.method, "factor_id": factor.id, "factor_name": factor.name}
+        _record(rt, session, Action.USER_MFA_DISABLE, account, factor, client, details)
 
     _with_proof(rt, principal, code, client, remove)
     flows.discard_all(rt, principal.user_id)
@@ -70,9 +70,9 @@ def regenerate_recovery_codes(
         factor = queries.get_factor(session, account.id)
         codes = recovery_codes.new_codes()
         service.store_codes(rt, session, account.id, codes)
-        told = {"method": factor.method, "recovery_code_count": len(codes)}
+        details = {"method": factor.method, "recovery_code_count": len(codes)}
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
-        _record(rt, session, action, account, factor, client, told)
+        _record(rt, session, action, account, factor, client, details)
         service.notify(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
         return codes
 
@@ -122,7 +122,7 @@ def _record(
     account: Account,
     factor: Listed,
     client: Client,
-    told: Mapping[str, object],
+    details: Mapping[str, object],
 ) -> None:
     audit.record(
         rt,
@@ -133,5 +133,5 @@ def _record(
         user_id=account.id,
         entity_id=factor.id,
         entity_name=factor.name,
-        details=told,
+        details=details,
     )

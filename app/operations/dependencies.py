@@ -38,7 +38,7 @@ class Dependencies(Collector):
         yield self._up
         yield self._seconds
         if outbox is not None:
-            yield from _told(outbox)
+            yield from _outbox_metrics(outbox)
 
     def _outbox(self) -> Outbox:
         with self._rt.reading() as connection:
@@ -56,7 +56,7 @@ class Dependencies(Collector):
         return answer
 
 
-def _told(outbox: Outbox) -> Iterable[Metric]:
+def _outbox_metrics(outbox: Outbox) -> Iterable[Metric]:
     mails = GaugeMetricFamily(
         "mail_outbox_mails", "Mails that have yet to leave or were given up.", labels=["status"]
     )

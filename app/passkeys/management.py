@@ -95,11 +95,11 @@ def _record(
     account: Account,
     passkey: Listed,
     client: Client,
-    **told: Any,
+    **specific: Any,
 ) -> None:
     details = {
         "passkey_id": passkey.id,
-        **told,
+        **specific,
         "backup_eligible": passkey.backup_eligible,
         "backed_up": passkey.backed_up,
     }
@@ -111,6 +111,6 @@ def _record(
         client=client,
         user_id=account.id,
         entity_id=passkey.id,
-        entity_name=told.get("next_name", passkey.name),
+        entity_name=specific.get("next_name", passkey.name),
         details=details,
     )

@@ -30,8 +30,8 @@ def update_profile(
         account = sessions.hold(rt, session, principal)
         if display_name is not None and name != account.display_name:
             queries.set_display_name(session, account.id, name, now)
-        told = {} if display_name is None else {"display_name": name}
-        users.record(rt, session, Action.USER_UPDATE_PROFILE, account, client, told)
+        details = {} if display_name is None else {"display_name": name}
+        users.record(rt, session, Action.USER_UPDATE_PROFILE, account, client, details)
         return users.get(session, account.id)
 
 
@@ -51,12 +51,12 @@ def update_preferences(
         merged = change.merged_into(account.preferences)
         if merged != account.preferences:
             users_queries.set_columns(session, account.id, now, preferences=merged)
-        told = {
+        details = {
             "changed_fields": list(change.built_in),
             "custom_upsert_count": len(change.custom),
             "custom_remove_count": len(change.removed),
         }
-        users.record(rt, session, Action.USER_UPDATE_PREFERENCES, account, client, told)
+        users.record(rt, session, Action.USER_UPDATE_PREFERENCES, account, client, details)
     return merged
 
 

@@ -98,6 +98,6 @@ def add_if_unchanged(
     steps = [(claim.opening, (*values, *seen, *claim.values))]
     steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
     if entry is not None:
-        told = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
-        steps.append((_RECORD_IF_ADDED, (*told, columns["id"])))
+        recorded = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
+        steps.append((_RECORD_IF_ADDED, (*recorded, columns["id"])))
     return database.change_together(*steps) == 1

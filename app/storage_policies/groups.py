@@ -58,8 +58,8 @@ def create_group(
         group = service.add_group(session, name, found, now)
         if is_default:
             queries.set_default(session, group.id, now)
-        told = {"policy_ids": [policy.id for policy in found], "is_default": is_default}
-        _record(rt, session, Action.ADMIN_CREATE_POLICY_GROUP, group, told)
+        details = {"policy_ids": [policy.id for policy in found], "is_default": is_default}
+        _record(rt, session, Action.ADMIN_CREATE_POLICY_GROUP, group, details)
         return service.with_items(session, group)
 
 
@@ -74,8 +74,8 @@ def set_default(rt: Runtime, typed: str) -> GroupWithItems:
         service.require_assignable(session, group)
         if not group.is_default:
             queries.set_default(session, group.id, rt.clock.now())
-            told = {"is_default": True}
-            _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, told)
+            details = {"is_default": True}
+            _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, details)
         return service.with_items(session, group)
 
 
@@ -142,8 +142,8 @@ def _switch(
 ) -> GroupWithItems:
     if group.is_enabled is not is_enabled:
         group.is_enabled, group.updated_at = is_enabled, rt.clock.now()
-        told = {"is_enabled": is_enabled}
-        _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, told)
+        details = {"is_enabled": is_enabled}
+        _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, details)
     return service.with_items(session, group)
 
 
@@ -152,7 +152,7 @@ def _record(
     session: Session,
     action: Action,
     group: StoragePolicyGroup,
-    told: Mapping[str, object],
+    details: Mapping[str, object],
 ) -> None:
     audit.record(
         rt,
@@ -161,5 +161,5 @@ def _record(
         EntityType.POLICY_GROUP,
         entity_id=group.id,
         entity_name=group.name,
-        details=told,
+        details=details,
     )

@@ -72,12 +72,12 @@ def record(
 
     `client` None: an operator did, on the command line.
     """
-    audit.record(rt, session, action, **_told(account, client), details=details)
+    audit.record(rt, session, action, **_about(account, client), details=details)
 
 
 def entry(rt: Runtime, action: Action, account: Account, client: Client) -> dict[str, Any] | None:
     """Return `record` as the columns of an entry; None if it is not recorded."""
-    return audit.entry(rt, action, **_told(account, client))
+    return audit.entry(rt, action, **_about(account, client))
 
 
 def create(session: Session, new: NewUser, now: datetime) -> Account:
@@ -232,7 +232,7 @@ def taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | Ide
     return IdentifierExists()
 
 
-def _told(account: Account, client: Client | None) -> dict[str, Any]:
+def _about(account: Account, client: Client | None) -> dict[str, Any]:
     return {
         "entity_type": EntityType.USER,
         "client": client,

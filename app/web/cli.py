@@ -180,8 +180,8 @@ def _refusal(error: Exception) -> AppError:
 
 def _database_refusal(error: SQLAlchemyError) -> AppError:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    told = f"{type(cause).__name__}: {cause}"
-    if any(sign in told for sign in UNPREPARED):
+    description = f"{type(cause).__name__}: {cause}"
+    if any(sign in description for sign in UNPREPARED):
         return DatabaseUnavailable("The database is not up to date: run `flask prepare` first.")
     return DatabaseUnavailable(f"The database failed: {_first_line(cause)}")
 
