@@ -62,7 +62,7 @@ def avatars(rt: Runtime) -> Finding:
 
 
 def _draw(folder: Path) -> None:
-    place = staging.claim(folder, 0)
+    place = staging.new_place(folder, 0)
     try:
         place.write(ONE_PIXEL)
         renderer.render(place)

@@ -90,7 +90,7 @@ def require_another_version(account: Account) -> None:
 
 @contextmanager
 def _place(rt: Runtime, user_id: int) -> Iterator[Place]:
-    place = on_disk(rt, staging.claim, rt.config.avatar_dir, user_id)
+    place = on_disk(rt, staging.new_place, rt.config.avatar_dir, user_id)
     try:
         yield place
     finally:

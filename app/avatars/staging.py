@@ -55,7 +55,7 @@ class Place:
             os.close(self._descriptor)
 
 
-def claim(root: Path, user_id: int) -> Place:
+def new_place(root: Path, user_id: int) -> Place:
     """Make a place for an upload of this account."""
     folder = _folder(root)
     files.make_root(root)
@@ -80,7 +80,7 @@ def abandoned(root: Path) -> Iterator[Place]:
     for name in _listed(_folder(root)):
         source = _folder(root) / name
         if name.endswith(RENDERED):
-            # Its source goes last. Without one, nobody is left to claim the folder.
+            # Its source goes last. Without one, the folder is nobody's.
             if not source.with_name(name.removesuffix(RENDERED)).exists():
                 shutil.rmtree(source, ignore_errors=True)
         elif files.user_id_of(name.partition("-")[0]) is not None and (

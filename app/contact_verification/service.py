@@ -90,7 +90,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         _require_changeable(account, address)
-        users.claim_address(session, address, user_id=account.id)
+        users.reserve_address(session, address, user_id=account.id)
         if not _send(rt, session, issue):
             # Another request was faster by a moment.
             raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
@@ -118,7 +118,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
         account = sessions.hold(rt, session, principal)
         if _pending_address(account) != address:
             return  # another address took its place a moment ago, with a mail of its own
-        users.claim_address(session, address, user_id=account.id)
+        users.reserve_address(session, address, user_id=account.id)
         if _send(rt, session, issue):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
@@ -157,7 +157,7 @@ def _change_address(
     """Make the pending address the account's own; every other link of the account is void."""
     if found.address != account.pending_email:
         raise ContactVerificationInvalid
-    users.claim_address(session, found.address, user_id=account.id)
+    users.reserve_address(session, found.address, user_id=account.id)
     tokens.void(session, account.id)
     now = rt.clock.now()
     users_queries.set_columns(session, account.id, now, email=found.address, email_verified_at=now)

@@ -125,7 +125,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     url = mail.site_link(rt, f"{PAGE}{token}")
     now = rt.clock.now()
     with rt.transaction() as session:
-        users.claim_address(session, address)
+        users.reserve_address(session, address)
         queries.close_pending(session, address, now)
         expires_at = now + timedelta(seconds=seconds)
         invitation_id = queries.add(session, address, digest(token), now, expires_at)

@@ -52,19 +52,19 @@ def verify(
     """
     attempt = attempt_login(rt, flow_token, client)
     try:
-        answer, look = _how_to_look(rt, attempt.login, method, code, client)
+        answer, verify = _verifier(rt, attempt.login, method, code, client)
         refuse_for(attempt.wait_ms)
     except BaseException:
         if attempt.number:
             give_back(rt, attempt, client)
         raise
     try:
-        return completion.sign_in(answer, look(), attempt)
+        return completion.sign_in(answer, verify(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(answer, attempt.number, error) from None
 
 
-def _how_to_look(
+def _verifier(
     rt: Runtime, waiting: WaitingLogin, method: MfaMethod, code: str, client: Client
 ) -> tuple[Answer, Callable[[], Proof]]:
     """Return what judges the code; refuse first what is no guess and spends no attempt.
@@ -77,14 +77,14 @@ def _how_to_look(
     if method is MfaMethod.TOTP:
         account, factor = mfa.find_account_with_totp(rt, waiting.user_id)
         answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)
-        return answer, _how_to_look_at_totp(rt, factor, code)
+        return answer, _verifier_of_totp(rt, factor, code)
     answer = Answer(rt, waiting, unchanged_account(rt, waiting), method, client)
     if method is MfaMethod.EMAIL_CODE:
-        return answer, _how_to_look_at_email_code(answer, code)
+        return answer, _verifier_of_email_code(answer, code)
     return answer, partial(mfa.check_recovery_code, rt, waiting.user_id, code)
 
 
-def _how_to_look_at_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
+def _verifier_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
     digits = totp.normalised(code)
     if digits is None:
         return _malformed
@@ -93,7 +93,7 @@ def _how_to_look_at_totp(rt: Runtime, factor: Totp | None, code: str) -> Callabl
     return partial(mfa.check_totp, rt, factor, digits)
 
 
-def _how_to_look_at_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
+def _verifier_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
     rt, account, flow = answer.rt, answer.account, answer.waiting.flow
     digits = email_codes.normalised(code)
     if digits is None:
@@ -110,11 +110,11 @@ def _how_to_look_at_email_code(answer: Answer, code: str) -> Callable[[], Proof]
             raise MfaFlowInvalid from None  # another request has just used both up
         raise
 
-    def look() -> Proof:
+    def verify() -> Proof:
         email_codes.check(rt, account, flow, sent, digits)
         return Proof(MfaMethod.EMAIL_CODE)
 
-    return look
+    return verify
 
 
 def _malformed() -> Proof:

@@ -132,7 +132,7 @@ class Sender:
     def send_next(self, due: datetime) -> Outcome | None:
         """Send one mail that was due at a moment; None when there is none."""
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
-        row = queries.claim(self._rt.database, lease, due=due, until=until)
+        row = queries.lease_next(self._rt.database, lease, due=due, until=until)
         if row is None:
             return None
         mail, outcome = self._attempt(row)

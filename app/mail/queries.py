@@ -136,7 +136,7 @@ LOOK = Prepared(
     ),
     ("due", "longest_lease", "longest_pause"),
 )
-CLAIM = Prepared(
+LEASE_NEXT = Prepared(
     update(MAILS)
     .where(
         MAILS.c.id
@@ -208,13 +208,13 @@ def bring_back(
     )
 
 
-def claim(database: Database, lease: str, *, due: datetime, until: datetime) -> Leased | None:
+def lease_next(database: Database, lease: str, *, due: datetime, until: datetime) -> Leased | None:
     """Lease the mail that has been due longest until a moment; None when none is due.
 
     One statement, so of several senders one gets it. A mail whose sender has not been heard of
     since its lease ran out comes first.
     """
-    rows = database.change_then_read(CLAIM.step(due=due, new_lease=lease, until=until))
+    rows = database.change_then_read(LEASE_NEXT.step(due=due, new_lease=lease, until=until))
     return Leased(*rows[0]) if rows else None
 
 

@@ -12,7 +12,7 @@ from app.users import queries as users_queries
 from app.web.principal import TokenInvalid
 
 
-def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client | None = None) -> int:
+def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:
     """End every session but the one whose live refresh token is presented; return how many.
 
     Raises: TokenInvalid, SessionUserMismatch.
@@ -46,7 +46,7 @@ def revoke(
     session_id: str,
     presented: str | None,
     current_id: str,
-    client: Client | None = None,
+    client: Client,
 ) -> bool:
     """End one session of the user and tell whether it was the caller's own; repeatable.
 
@@ -75,9 +75,7 @@ def revoke(
     return is_current
 
 
-def log_out(
-    rt: Runtime, presented: str | None, token: str | None, client: Client | None = None
-) -> None:
+def log_out(rt: Runtime, presented: str | None, token: str | None, client: Client) -> None:
     """End the session of a live refresh token, else of an access token, expired or not (E6)."""
     now = rt.clock.now()
     session_id = _session_to_end(rt, presented, token)

@@ -99,7 +99,7 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     return get(session, user_id)
 
 
-def claim_address(session: Session, address: str, *, user_id: int | None = None) -> None:
+def reserve_address(session: Session, address: str, *, user_id: int | None = None) -> None:
     """Make sure that nobody else has this address, or changes to it, until the transaction ends.
 
     Two columns hold addresses, so their unique constraints alone do not see each other.

@@ -24,7 +24,7 @@ def killed_upload(root, user_id, *, rendered=True):
     script = f"""
         import os, pathlib, signal
         from app.avatars import staging
-        place = staging.claim(pathlib.Path({str(root)!r}), {user_id})
+        place = staging.new_place(pathlib.Path({str(root)!r}), {user_id})
         place.write(b"half a file")
         if {rendered}:
             place.rendered.mkdir()
@@ -46,7 +46,7 @@ def orphan(root, user_id, name=None):
 def test_what_a_killed_process_left_goes_and_what_a_live_one_uses_stays(rt, folder, staged, user):
     killed_upload(folder, user.id)
     killed_upload(folder, user.id, rendered=False)
-    alive = staging.claim(folder, user.id)
+    alive = staging.new_place(folder, user.id)
     alive.rendered.mkdir()
     assert len(staged()) == 6
     assert upkeep.sweep(rt) == 2
@@ -124,7 +124,7 @@ def test_a_file_that_a_sweep_takes_before_it_is_locked_is_made_again(folder, mon
         lock(descriptor, kind)
 
     monkeypatch.setattr(staging.fcntl, "flock", swept_first)
-    place = staging.claim(folder, 1)
+    place = staging.new_place(folder, 1)
     assert met
     assert place.source.exists()
     assert list(staging.abandoned(folder)) == []
