@@ -11,7 +11,7 @@ from tests.support import servers
 
 # Its times are shorter than the product's, so that the test is.
 PROGRAM = """
-import sys, time
+import sys
 from gevent import monkey
 monkey.patch_all()
 import gevent, psycopg2
@@ -39,9 +39,7 @@ def tell(what):
 tell(ask(connections[0], "SELECT 7 FROM pg_sleep(1.5)"))  # hangs from here on
 waiting = [gevent.spawn(ask, connection) for connection in connections[:2]]
 gevent.joinall(waiting)
-began = time.monotonic()
-told = [greenlet.value for greenlet in waiting] + [ask(connections[2])]
-tell((told, time.monotonic() - began < 0.3))  # answers from here on
+tell([greenlet.value for greenlet in waiting] + [ask(connections[2])])  # answers from here on
 for _ in range(300):
     gevent.sleep(0.05)
     try:
@@ -84,7 +82,7 @@ def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
         finally:
             postgres.resume()
         # Two waits were ended, and nobody began a third.
-        assert told == "(['OperationalError', 'OperationalError', 'Hangs'], True)"
+        assert told == "['OperationalError', 'OperationalError', 'Hangs']"
         go_on()
         assert next_line() == "1"
         go_on()

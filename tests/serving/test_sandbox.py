@@ -3,7 +3,7 @@
 import errno
 import os
 import signal
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -58,17 +58,14 @@ def test_what_takes_too_much_or_crashes_ends_alone(sandbox, name):
     assert sandbox.call("server") == server
 
 
-def test_calls_run_at_once(sandbox):
-    computing = threading.Thread(target=suppressed, args=(partial(sandbox.call, "compute"),))
-    computing.start()
-    assert sandbox.call("echo", "meanwhile") == ["meanwhile"]
-    assert computing.is_alive()
-    computing.join()
-
-
-def suppressed(call):
-    with pytest.raises(LimitExceeded):
-        call()
+def test_calls_run_at_once(sandbox, tmp_path, eventually):
+    go_on, began = tmp_path / "go on", tmp_path / "began"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(sandbox.call, "wait_for", str(go_on), str(began))
+        eventually(began.exists, "the begin of the first call")
+        assert sandbox.call("echo", "meanwhile") == ["meanwhile"]
+        go_on.touch()
+        assert waiting.result() is True
 
 
 def test_a_server_that_was_killed_is_replaced(sandbox):

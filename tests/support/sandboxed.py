@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +43,16 @@ def take_memory_in_c() -> int:
 def compute() -> None:
     while True:
         pass
+
+
+def wait_for(path: str, began: str) -> bool:
+    """Make the file `began`; tell whether another one came within half a minute."""
+    Path(began).touch()
+    for _ in range(600):
+        if Path(path).exists():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def crash() -> None:
