@@ -161,7 +161,7 @@ def test_tail_as_text_steers_no_terminal(rt, tailing):
     assert good == "2026-03-02T09:30:00Z lock.created to team 5"
 
 
-def test_tail_ends_quietly_when_interrupted(rt, line, monkeypatch):
+def test_tail_ends_quietly_when_interrupted(rt, line, monkeypatch, wait_for):
     from app.events import cli
 
     class Interrupted:
@@ -172,4 +172,4 @@ def test_tail_ends_quietly_when_interrupted(rt, line, monkeypatch):
     before = set(threading.enumerate())
     assert line("events", "tail").text == ""
     # Others may end meanwhile.
-    assert set(threading.enumerate()) <= before
+    wait_for(lambda: set(threading.enumerate()) <= before)
