@@ -144,18 +144,13 @@ def test_a_gauge_forgets_a_dead_worker(live, user):
         clients[0].login(user).ok()
         clients[1].cookies = dict(clients[0].cookies)
         eventually(lambda: streams(clients[0]) == 0, "the end of others' streams")
-        workers = set()
-        opened = []
-        while len(workers) < len(clients):
-            opened.append(OpenStream(clients[0]).opened())
-            workers.add(live.worker_at(opened[-1].local_port))
-        assert streams(clients[1]) == len(opened)
-        victim = clients[0].worker()
-        doomed = sum(live.worker_at(stream.local_port) == victim for stream in opened)
-        os.kill(victim, signal.SIGKILL)
-        eventually(lambda: streams(clients[1]) == len(opened) - doomed, "the gauge of the living")
-        for stream in opened:
-            stream.close()
+        with live.client_on_each_worker() as others:
+            for other in others:
+                other.cookies = dict(clients[0].cookies)
+                OpenStream(other, shares=True).opened()
+            assert streams(clients[1]) == len(others)
+            os.kill(clients[0].worker(), signal.SIGKILL)
+            eventually(lambda: streams(clients[1]) == 1, "the gauge of the living")
     live.wait()
 
 

@@ -9,16 +9,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import parse_qsl
 
 import psutil
+from redis import Redis
 from werkzeug.datastructures import Headers
 
 from app.core.clock import SystemClock
+from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.serving.parent_death import before_exec
@@ -64,11 +67,14 @@ class LiveService:
     """gunicorn on a migrated database; `rt` reaches the same database from the test."""
 
     gunicorn_config = "gunicorn.conf.py"
+    # Those that run; several may share a Redis, which tells only how many listen in all.
+    _running: ClassVar[list["LiveService"]] = []
 
     def __init__(self, folder: Path, database_url: str, redis_url: str, **environment: str) -> None:
         self.folder = folder
         self.port = free_port()
         self.log = folder / "gunicorn.log"
+        self.redis_url = redis_url
         keys = ",".join(
             f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}"
             for key_id, secret in servers.TEST_KEYS
@@ -97,6 +103,7 @@ class LiveService:
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
         self._beginning = Beginning(self.rt)
         self._process = self._launch()
+        self._running.append(self)
 
     def _launch(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
@@ -124,26 +131,46 @@ class LiveService:
 
     def worker_at(self, port: int) -> int:
         """Return the process id of the worker at the other end of a local port."""
-        for pid in self.workers():
-            for connection in psutil.Process(pid).net_connections("tcp"):
-                if connection.raddr and connection.raddr.port == port:
-                    return pid
-        raise AssertionError(f"no worker holds a connection with port {port}")
+        holder = self._holders().get(port)
+        assert holder is not None, f"no worker holds a connection with port {port}"
+        return holder
+
+    def _holders(self) -> dict[int, int]:
+        """Return the workers by the ports at the other ends of their connections."""
+        return {
+            connection.raddr.port: pid
+            for pid in self.workers()
+            for connection in psutil.Process(pid).net_connections("tcp")
+            if connection.raddr
+        }
 
     def wait(self) -> None:
         """Return once the service answers with all its workers."""
 
         def is_up() -> bool:
             assert self._process.poll() is None, self.log.read_text()[-4000:]
-            if len(self.workers()) < self._worker_count:
-                return False
+            # First what costs a service that still starts next to nothing.
             try:
                 with self.client() as client:
-                    return client.get("/health").status == 200
+                    answers = client.get("/health").status == 200
             except (OSError, http.client.HTTPException):
                 return False
+            return answers and len(self.workers()) >= self._worker_count
 
         eventually(is_up, f"the service; its log: {self.log}")
+
+    def wait_until_it_listens(self) -> None:
+        """Return once each worker hears of events, too, which it answers without."""
+        self.wait()
+        workers = sum(
+            service._worker_count
+            for service in self._running
+            if service.redis_url == self.redis_url and service._process.poll() is None
+        )
+        with Redis.from_url(self.redis_url) as redis:
+            eventually(
+                lambda: redis.pubsub_numsub(EVENTS_CHANNEL)[0][1] >= workers, "their subscriptions"
+            )
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """End the whole service as a crash would: master and workers at once."""
@@ -160,6 +187,7 @@ class LiveService:
         self.wait()
 
     def stop(self) -> None:
+        self._running.remove(self)
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -170,7 +198,7 @@ class LiveService:
 
     def reset(self) -> None:
         """Remove every account, session, setting and counter; the processes stay."""
-        self.wait()
+        self.wait_until_it_listens()
         self._beginning.restore()
 
     # --- clients -----------------------------------------------------------------------------
@@ -185,13 +213,25 @@ class LiveService:
 
     @contextmanager
     def clients(self, number: int) -> Iterator[list["LiveClient"]]:
-        """Yield clients that are connected already, once every worker takes connections."""
-        with self.client_on_each_worker():
-            pass
+        """Yield clients that are connected already, to each worker a quarter of them or more."""
         clients = [self.client() for _ in range(number)]
+
+        def are_shared() -> bool:
+            """Tell whether they are; if not, connect one of the busiest worker's clients anew."""
+            holders = self._holders()
+            held = Counter(holders[client.port] for client in clients)
+            if len(held) == self._worker_count and min(held.values()) >= number // 4:
+                return True
+            busiest = max(held, key=held.__getitem__)
+            moved = next(client for client in clients if holders[client.port] == busiest)
+            moved.close()
+            moved.get("/health")
+            return False
+
         try:
             for client in clients:
                 client.get("/health")
+            eventually(are_shared, "connections of every worker")
             yield clients
         finally:
             for client in clients:
@@ -279,9 +319,19 @@ class LiveClient(Verbs):
     def close(self) -> None:
         self._connection.close()
 
+    @property
+    def socket(self) -> socket.socket:
+        """The open connection."""
+        return self._connection.sock
+
+    @property
+    def port(self) -> int:
+        """This end of the connection."""
+        return int(self.socket.getsockname()[1])
+
     def worker(self) -> int:
         """Return the process id of the worker at the other end of the connection."""
-        worker: int = self.service.worker_at(self._connection.sock.getsockname()[1])
+        worker: int = self.service.worker_at(self.port)
         return worker
 
     def login(self, user: Any) -> Answer:

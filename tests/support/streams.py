@@ -15,11 +15,14 @@ PATH = f"{BASE}/auth/events/storage"
 class OpenStream:
     """One stream of a running service, opened with a client's cookies.
 
-    Nothing is read by itself: one that is left alone is a slow reader.
+    On a connection of its own, or on the client's. Nothing is read by itself: one that is left
+    alone is a slow reader.
     """
 
-    def __init__(self, client: LiveClient, *, buffer: int | None = None) -> None:
-        self._socket = client.service.dial(buffer)
+    def __init__(
+        self, client: LiveClient, *, buffer: int | None = None, shares: bool = False
+    ) -> None:
+        self._socket = client.socket if shares else client.service.dial(buffer)
         cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
         request = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\n\r\n"
         self._socket.sendall(request.encode())
@@ -33,6 +36,8 @@ class OpenStream:
         self.headers = {
             name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:])
         }
+        if self.status == 200:
+            self._take_chunks()
 
     def __enter__(self) -> "OpenStream":
         return self
@@ -102,8 +107,6 @@ class OpenStream:
         return head.decode().split("\r\n")
 
     def _read(self, seconds: float) -> None:
-        if self._bytes:
-            self._take_chunks()
         if not select.select([self._socket], [], [], max(0.0, min(seconds, 0.5)))[0]:
             return
         try:
