@@ -252,7 +252,6 @@ def test_switches_are_seen_by_every_worker(live, owner, live_enabled):
             eventually(
                 lambda c=client: not c.post("/auth/check").ok()["password_login_enabled"],
                 "the switch",
-                2,
             )
             answer = verify(client, flow_token, live_enabled.app.code())
             answer.fails(403, "auth.password_login_disabled")
