@@ -21,6 +21,7 @@ pytest.register_assert_rewrite(
     *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi"))
 )
 
+from app.core import redis as redis_client
 from app.core.config import Bucket
 from app.core.mailer import Mailer
 from app.core.outgoing import Outgoing
@@ -105,6 +106,18 @@ def no_secret_is_logged() -> Iterator[None]:
     """Fail a test whose secrets stand in a line of the log; see tests/support/leaks.py."""
     yield
     assert leaks.watch.leaks() == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience_with_redis() -> Iterator[None]:
+    """Wait longer for what can go on without an answer of Redis, where no test says otherwise.
+
+    One answer that a busy machine delays would be given up, and then nothing is counted for a
+    second, which never passes on a clock that stands still.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redis_client, "IMPATIENCE_SECONDS", 10.0)
+        yield
 
 
 # --- servers, one of each per process of the suite -----------------------------------------------

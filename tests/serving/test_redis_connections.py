@@ -100,7 +100,8 @@ def test_what_a_burst_left_over_is_closed_after_a_while(redis, monkeypatch):
     assert len(redis.client_list()) == redis_client.CONNECTIONS
 
 
-def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few):
+def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few, monkeypatch):
+    monkeypatch.setattr(redis_client, "IMPATIENCE_SECONDS", 0.25)
     pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
     taken = [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]
     with pytest.raises(Lost, match="No connection available"):
