@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from app.avatars import files
+from app.serving.body import BODY_SECONDS
 from app.users import queries
 from app.web.request import PIECE_BYTES
 from tests.support import images
@@ -117,7 +118,8 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live, client, 
             )
             leaver.sendall(head.encode() + body[:sent])
             eventually(lambda: staged(folder), "the upload to be staged")
-    eventually(lambda: staged(folder) == [], "the staging to be cleared")
+    # And not because the rest of a body is waited for no longer.
+    eventually(lambda: staged(folder) == [], "the staging to be cleared", BODY_SECONDS - 5)
     assert color(client) == BLUE
 
 

@@ -3,8 +3,6 @@
 The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/operations.md.
 """
 
-import pytest
-
 from deploy.bed.faults import FAULTS
 from deploy.bed.storm import Storm
 from tests.support.live import eventually
@@ -13,7 +11,6 @@ from tests.support.live import eventually
 RECOVERY_SECONDS = 20.0
 
 
-@pytest.mark.timeout(300)
 def test_no_write_is_lost_or_doubled_and_all_recovers_by_itself(bed):
     report = Storm(bed, recovery=RECOVERY_SECONDS).run(0, hold=1.2, rest=0.8)
     assert report.broken == [], report.text()

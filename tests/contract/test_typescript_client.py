@@ -11,9 +11,7 @@ from tests.support import npm, servers
 from tests.support.openapi import DOCUMENT
 
 CLIENT = servers.ROOT / "clients" / "typescript"
-SECONDS = 150
-
-pytestmark = pytest.mark.timeout(400)
+SECONDS = 300
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,6 @@ from schemathesis.checks import CHECKS
 from tests.security import fuzz
 from tests.support.smtp import Sink
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def service():

@@ -9,8 +9,6 @@ import redis
 from app.serving import launch
 from tests.support.launcher import PATIENCE
 
-pytestmark = pytest.mark.timeout(180)
-
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -176,7 +174,7 @@ def test_a_deep_instance_folder_works(service):
 
 def test_bad_variables_stop_the_start_with_a_line_each(service):
     launcher = service.launch(WORKERS="many", LOG_FORMAT="xml")
-    assert launcher.wait(30) == 2
+    assert launcher.wait(PATIENCE) == 2
     lines = service.errors.read_text().splitlines()
     assert len(lines) == 2
     assert "GATEHOUSE_WORKERS" in lines[0]
@@ -192,7 +190,7 @@ def test_arguments_are_refused_before_anything_starts(capsys):
 def test_a_second_run_on_the_instance_is_refused(service):
     first = service.start()
     second = service.launch()
-    assert second.wait(30) == 1
+    assert second.wait(PATIENCE) == 1
     assert service.errors.read_text().count("\n") == 1
     assert f"another bin/serve is running on {service.instance}" in service.errors.read_text()
     assert first.poll() is None
@@ -201,5 +199,5 @@ def test_a_second_run_on_the_instance_is_refused(service):
 
 def test_an_address_in_use_stops_the_start(service):
     with socket.create_server(("127.0.0.1", service.port)):
-        assert service.launch().wait(30) == 1
+        assert service.launch().wait(PATIENCE) == 1
     assert service.errors.read_text().startswith("bin/serve: GATEHOUSE_BIND: cannot listen on")

@@ -23,7 +23,6 @@ DOCS = "/api/v1/docs"
 
 needs_chromium = [
     pytest.mark.browser,
-    pytest.mark.timeout(180),
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH"),
 ]
 

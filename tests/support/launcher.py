@@ -23,7 +23,7 @@ from tests.support.live import free_port
 from tests.support.servers import cheap_config
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:

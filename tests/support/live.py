@@ -31,7 +31,7 @@ from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers
 from tests.support.beginning import Beginning
 from tests.support.leaks import watch
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
@@ -179,7 +179,7 @@ class LiveService:
 
     def wait_for_end(self) -> None:
         """Return once a service that was told to stop has done so."""
-        self._process.wait(30)
+        self._process.wait(PATIENCE)
 
     def restart(self) -> None:
         """Start it again after its end."""

@@ -34,7 +34,7 @@ from app.storage_policies import service as storage
 from app.web import runtime as web_runtime
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 # A database that is thrown away needs no durability.
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 CHEAP_ARGON2 = Argon2Cost(memory_kib=8, passes=1, lanes=1)
