@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from flask import Flask
 from redis import Redis
@@ -39,6 +40,15 @@ from tests.support.mailbox import Mailbox
 
 sharing.install()
 leaks.install()
+
+# How fast a machine is says nothing about an input, nor does an earlier run about this one.
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("any machine")
 
 # An ordinary test never meets the rate limits, though they are on.
 AMPLE = Bucket(per_second=100_000, burst=100_000)

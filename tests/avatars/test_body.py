@@ -10,7 +10,7 @@ from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, Multipar
 from tests.support.images import BOUNDARY, joined, part
 
 DELIMITER = f"\r\n--{BOUNDARY}".encode()
-MANY = settings(max_examples=300, deadline=None, database=None)
+MANY = settings(max_examples=300)
 # What is almost a boundary, and what surrounds one.
 TRAPS = st.sampled_from(
     [b"\r\n", b"\r", b"\n", b"--", DELIMITER[:-1], DELIMITER[2:], DELIMITER[1:], b"\r\n--x", b""]

@@ -6,7 +6,7 @@ from functools import cache
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.core.client import Client
@@ -15,16 +15,12 @@ from app.web.operation import operation_of
 from tests.contract.routes import routes
 from tests.support import factories
 from tests.support.api import ApiClient
+from tests.support.strategies import CHARACTERS
 
-ONE_RUN = settings(
-    max_examples=150,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+ONE_RUN = settings(max_examples=150)
 
 TEXTS = st.one_of(
-    st.text(max_size=20),
+    st.text(CHARACTERS, max_size=20),
     st.text(st.characters(), max_size=5).map(lambda text: text + "\x00"),
     st.sampled_from(["", " ", "\ud800", "😀" * 30, "x" * 70_000, "a@b.c", "null", "%00", "../.."]),
 )

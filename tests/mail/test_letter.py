@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from app.core.letter import Letter
 from app.core.texts import one_line
 from tests.support.mailbox import html_of, parsed, text_of
+from tests.support.strategies import CHARACTERS
 
 WRITTEN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-ANYTHING = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+ANYTHING = st.text(CHARACTERS, max_size=300)
 NAMES = ANYTHING.map(one_line)
 
 

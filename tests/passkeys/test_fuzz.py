@@ -21,6 +21,7 @@ from app.passkeys.errors import CredentialMalformed, PasskeyRefused
 from app.passkeys.flows import Purpose
 from app.sessions import service as sessions
 from tests.support.passkeys import RS256, Authenticator, b64, unb64
+from tests.support.strategies import CHARACTERS
 
 THROUGH_HTTP = 1000  # of each ceremony, on each database
 DIRECTLY = 8000  # of each ceremony
@@ -260,8 +261,17 @@ def _foreign() -> dict[str, Any]:
 FOREIGN = _foreign()
 
 # CBOR that fido2 can write.
-KEYS = st.integers(-300, 300) | st.text(max_size=8) | st.sampled_from(["alg", "sig", "x5c", "ver"])
-SCALARS = st.booleans() | st.integers(-(2**64), 2**64 - 1) | st.text(max_size=20) | st.binary()
+KEYS = (
+    st.integers(-300, 300)
+    | st.text(CHARACTERS, max_size=8)
+    | st.sampled_from(["alg", "sig", "x5c", "ver"])
+)
+SCALARS = (
+    st.booleans()
+    | st.integers(-(2**64), 2**64 - 1)
+    | st.text(CHARACTERS, max_size=20)
+    | st.binary()
+)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
@@ -270,7 +280,7 @@ VALUES = st.recursive(
 FORMATS = st.sampled_from(["none", "packed", "fido-u2f", "tpm", "apple"])
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300)
 @given(fmt=FORMATS | VALUES, statement=VALUES, cose=st.dictionaries(KEYS, VALUES, max_size=6))
 def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
     for key in (cose, None):
@@ -283,7 +293,7 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
         assert (fmt, statement, key) == ("none", {}, None)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_as_an_attestation(raw):
     made = Authenticator().create(CREATION, response={"attestationObject": b64(raw)})
