@@ -10,17 +10,16 @@ their codes by us (mix-up, RFC 9700 §4.4); where the other one does not name it
 this keeps such a code from signing anybody in here.
 """
 
-import json
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from functools import partial
 
+from app.core import one_shot
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.tokens import digest, random_token
 
-# Longer than any clock of ours is off; whether a sign-in has expired is the clock's to say.
-SWEPT_AFTER = timedelta(minutes=1)
 # Longer than any code is good for: ten minutes at most, says RFC 6749 §4.1.2.
 CODE_REMEMBERED = timedelta(hours=1)
 
@@ -53,11 +52,7 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
     """
     binding = random_token()
     key = _key(state, binding)
-    expires_at = (rt.clock.now() + life).timestamp()
-    text = json.dumps({"expires_at": expires_at, **vars(sign_in)})
-    sealed = rt.secret_box.seal(text, key)
-    swept_after = int((life + SWEPT_AFTER).total_seconds())
-    rt.breaker.call(lambda redis: redis.set(key, sealed, ex=swept_after))
+    one_shot.put(rt, key, vars(sign_in), life, seal=partial(rt.secret_box.seal, row=key))
     return binding
 
 
@@ -67,15 +62,11 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
     Of simultaneous calls exactly one gets it. Raises: RedisError.
     """
     key = _key(state, binding)
-    sealed = rt.breaker.call(lambda redis: redis.getdel(key))
-    if sealed is None:
-        return None
     try:
-        stored = json.loads(rt.secret_box.open(str(sealed), key))
+        stored = one_shot.take(rt, key, unseal=partial(rt.secret_box.open, row=key))
     except SecretUnreadable:
         return None  # its key was taken out of the keyring meanwhile
-    expires_at = datetime.fromtimestamp(stored.pop("expires_at"), UTC)
-    return SignIn(**stored) if expires_at > rt.clock.now() else None
+    return None if stored is None else SignIn(**stored)
 
 
 def take_code(rt: Runtime, code: str, provider_id: int) -> bool:

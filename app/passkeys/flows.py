@@ -1,24 +1,20 @@
 """Challenges that wait for an authenticator's answer, in Redis.
 
-Each is good for one answer, right or wrong: it is read and deleted by one command. The clock
-decides expiry; Redis sweeps later. A challenge of one purpose is unknown for the other.
+Each is good for one answer, right or wrong. A challenge of one purpose is unknown for the other.
 
-Both functions raise RedisError while Redis does not answer.
+`open_flow` and `take` raise RedisError while Redis does not answer.
 """
 
-import json
-import math
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from app.core import one_shot
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token, random_uuid
 from app.passkeys.errors import FlowInvalid
 from app.settings import keys
-
-SWEEP_SECONDS = 60
 
 
 class Purpose(StrEnum):
@@ -40,11 +36,8 @@ def new_challenge() -> str:
 
 def open_flow(rt: Runtime, purpose: Purpose, data: Mapping[str, Any]) -> str:
     """Have a flow wait for its answer; return its id."""
-    flow_id, seconds = random_uuid(), life_seconds(rt)
-    expires_at = rt.clock.now() + timedelta(seconds=seconds)
-    kept = json.dumps({**data, "expires_at": expires_at.timestamp()})
-    name = _key(purpose, flow_id)
-    rt.breaker.call(lambda redis: redis.setex(name, math.ceil(seconds) + SWEEP_SECONDS, kept))
+    flow_id = random_uuid()
+    one_shot.put(rt, _key(purpose, flow_id), data, timedelta(seconds=life_seconds(rt)))
     return flow_id
 
 
@@ -53,10 +46,8 @@ def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
 
     Raises: FlowInvalid.
     """
-    name = _key(purpose, flow_id.strip())
-    kept: Any = rt.breaker.call(lambda redis: redis.getdel(name))
-    data: dict[str, Any] = json.loads(kept) if kept else {}
-    if data.get("expires_at", 0) <= rt.clock.now().timestamp():
+    data = one_shot.take(rt, _key(purpose, flow_id.strip()))
+    if data is None:
         raise FlowInvalid
     return data
 
