@@ -27,6 +27,7 @@ def test_a_connection_tells_for_how_long_at_least_nothing_has_arrived():
         for silence in (0.05, 0.2):
             began = time.monotonic()
             client.sendall(b"GET /")
+            assert served.recv(5) == b"GET /"  # it has arrived
             time.sleep(silence)
             told, elapsed = connection.silent_seconds(), time.monotonic() - began
             assert silence - 2 * KERNEL_TICK_SECONDS <= told <= elapsed
