@@ -157,7 +157,7 @@ class LiveService:
                 return False
             return answers and len(self.workers()) >= self._worker_count
 
-        eventually(is_up, f"the service; its log: {self.log}")
+        eventually(is_up, f"the service; its log: {self.log}", servers.START_SECONDS)
 
     def wait_until_it_listens(self) -> None:
         """Return once each worker hears of events, too, which it answers without."""
