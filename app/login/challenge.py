@@ -25,6 +25,7 @@ from app.login.waiting import (
     unchanged_account,
 )
 from app.mfa import email_codes, flows, totp
+from app.mfa import queries as mfa_queries
 from app.mfa import service as mfa
 from app.mfa.errors import (
     MfaAttemptsExceeded,
@@ -36,7 +37,8 @@ from app.mfa.errors import (
     MfaRecoveryCodeUsed,
 )
 from app.mfa.models import MfaMethod
-from app.mfa.service import Proof, Totp
+from app.mfa.queries import Totp
+from app.mfa.service import Proof
 
 
 def verify(
@@ -75,7 +77,7 @@ def _verifier(
     if waiting.first_factor is FirstFactorKind.PASSWORD:
         ways.require_password_login(rt)
     if method is MfaMethod.TOTP:
-        account, factor = mfa.find_account_with_totp(rt, waiting.user_id)
+        account, factor = mfa_queries.find_account_with_totp(rt.database, waiting.user_id)
         answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)
         return answer, _verifier_of_totp(rt, factor, code)
     answer = Answer(rt, waiting, unchanged_account(rt, waiting), method, client)

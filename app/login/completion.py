@@ -21,8 +21,10 @@ from app.login.waiting import Attempt, unchanged_account
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
-from app.mfa.service import Notice, Proof
+from app.mfa.notices import Notice
+from app.mfa.service import Proof
 from app.sessions import service as sessions
+from app.users import notices
 from app.users import queries as users_queries
 
 
@@ -82,7 +84,7 @@ def _open_with_recovery_code(
             return None
         if not mfa.claim(rt, session, account.id, proof):
             return None
-        mfa.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
+        notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED.value)
         audit.record(rt, session, **entry)
         return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
 

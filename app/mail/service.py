@@ -43,6 +43,7 @@ __all__ = [
     "preview",
     "queue",
     "queueing",
+    "reach_server",
     "send_now",
     "send_test",
     "site_link",

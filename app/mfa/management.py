@@ -20,7 +20,7 @@ from app.mfa.notices import Notice
 from app.mfa.queries import Listed
 from app.mfa.service import Proof, Purpose
 from app.sessions import service as sessions
-from app.users import identifiers
+from app.users import identifiers, notices
 from app.users import service as users
 from app.users.models import Account
 from app.web.principal import Principal
@@ -73,7 +73,7 @@ def regenerate_recovery_codes(
         details = {"method": factor.method, "recovery_code_count": len(codes)}
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
         _record(rt, session, action, account, factor, client, details)
-        service.notify(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
+        notices.tell(rt, session, account, Notice.RECOVERY_CODES_REGENERATED.value)
         return codes
 
     return _with_proof(rt, principal, code, client, regenerate)
@@ -101,7 +101,7 @@ def _with_proof(
             # Another request used the same code a moment ago.
             raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
         if proof.recovery_code is not None:
-            service.notify(rt, session, account, Notice.RECOVERY_CODE_USED)
+            notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED.value)
         return change(session, account)
 
 
@@ -109,7 +109,7 @@ def _proof(rt: Runtime, user_id: int, code: str) -> Proof:
     digits = totp.normalised(code)
     if digits is None:
         return service.check_recovery_code(rt, user_id, code)
-    factor = service.find_totp(rt, user_id)
+    factor = queries.find_totp(rt.database, user_id)
     if factor is None:
         raise MfaCodeInvalid
     return service.check_totp(rt, factor, digits, purpose=Purpose.MANAGEMENT)

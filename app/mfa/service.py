@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
 from app.mail import service as mail
-from app.mail.templates import Template
 from app.mfa import queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
@@ -20,25 +19,8 @@ from app.mfa.notices import Notice
 from app.mfa.queries import Code, Totp
 from app.sessions.opening import Claim
 from app.settings import keys
+from app.users import notices
 from app.users.models import Account
-
-__all__ = [
-    "Notice",
-    "Proof",
-    "Purpose",
-    "Totp",
-    "check_recovery_code",
-    "check_totp",
-    "claim",
-    "find_account_with_totp",
-    "find_totp",
-    "login_claim",
-    "methods",
-    "notify",
-    "remove",
-    "sealed_for",
-    "store_codes",
-]
 
 
 class Purpose(StrEnum):
@@ -79,16 +61,6 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
         MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=held is not None),
     }
     return tuple(method for method in MfaMethod if is_open[method])
-
-
-def find_totp(rt: Runtime, user_id: int) -> Totp | None:
-    """Return the authenticator app of an account; None without one."""
-    return queries.find_totp(rt.database, user_id)
-
-
-def find_account_with_totp(rt: Runtime, user_id: int) -> tuple[Account | None, Totp | None]:
-    """Return an account and its authenticator app, in one read; None for what there is not."""
-    return queries.find_account_with_totp(rt.database, user_id)
 
 
 def check_totp(
@@ -145,12 +117,6 @@ def claim(rt: Runtime, session: Session, user_id: int, proof: Proof) -> bool:
     return queries.accept_for_management(session, proof.factor, proof.step)
 
 
-def notify(rt: Runtime, session: Session, account: Account, what: Notice) -> None:
-    """Tell the account's owner by mail, once the running transaction is committed."""
-    told = {"username": account.username, "event": what.value}
-    mail.queue(rt, session, Template.SECURITY_NOTICE, account.email, **told)
-
-
 def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:
     """Put recovery codes, as they are shown, in the place of all an account has."""
     hashes = [recovery_codes.stored(rt.secret_box, user_id, code) for code in codes]
@@ -164,7 +130,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     """
     removed = queries.remove_all(session, account.id)
     if removed:
-        notify(rt, session, account, Notice.FACTOR_REMOVED)
+        notices.tell(rt, session, account, Notice.FACTOR_REMOVED.value)
     return removed
 
 

@@ -33,6 +33,7 @@ from app.mfa.notices import Notice
 from app.mfa.queries import Listed
 from app.sessions import service as sessions
 from app.settings import keys
+from app.users import notices
 from app.users import service as users
 from app.users.models import Account
 from app.web.principal import Principal
@@ -192,7 +193,7 @@ def _enable(
             "recovery_code_count": len(codes),
         },
     )
-    service.notify(rt, session, account, Notice.FACTOR_ADDED)
+    notices.tell(rt, session, account, Notice.FACTOR_ADDED.value)
     return Listed(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
 
 

@@ -12,11 +12,12 @@ from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.login import ways
 from app.login.errors import LastWayIn
-from app.passkeys import names, notices, queries, relying_party
+from app.passkeys import names, queries, relying_party
 from app.passkeys.notices import Notice
 from app.passkeys.queries import Listed
 from app.sessions import service as sessions
 from app.settings import keys
+from app.users import notices
 from app.users.models import Account
 from app.web.principal import Principal
 
@@ -75,7 +76,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
             client,
             name=passkey.name,
         )
-        notices.tell(rt, session, account, Notice.REMOVED)
+        notices.tell(rt, session, account, Notice.REMOVED.value)
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -21,7 +21,6 @@ from app.passkeys import (
     credentials,
     flows,
     names,
-    notices,
     options,
     queries,
     relying_party,
@@ -40,6 +39,7 @@ from app.passkeys.notices import Notice
 from app.passkeys.options import Options
 from app.passkeys.queries import Listed
 from app.sessions import service as sessions
+from app.users import notices
 from app.users.models import Account
 from app.web.principal import Principal
 
@@ -189,5 +189,5 @@ def _add(
             "last_used_at": None,
         },
     )
-    notices.tell(rt, session, account, Notice.ADDED)
+    notices.tell(rt, session, account, Notice.ADDED.value)
     return queries.get_passkey(session, account.id, passkey_id)

@@ -726,20 +726,24 @@ def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
 
 
 @pytest.mark.parametrize(
-    ("method", "reading"), [("totp", "find_account_with_totp"), (RECOVERY, "check_recovery_code")]
+    ("method", "module", "reading"),
+    [
+        ("totp", mfa_queries, "find_account_with_totp"),
+        (RECOVERY, challenge.mfa, "check_recovery_code"),
+    ],
 )
 def test_who_is_overtaken_at_the_same_login_has_mistyped_nothing(
-    rt, app, api, user, enabled, monkeypatch, method, reading
+    rt, app, api, user, enabled, monkeypatch, method, module, reading
 ):
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
-    flow_token, real = start_login(api, user), getattr(challenge.mfa, reading)
+    flow_token, real = start_login(api, user), getattr(module, reading)
 
     def overtaken(*arguments):
-        monkeypatch.setattr(challenge.mfa, reading, real)
+        monkeypatch.setattr(module, reading, real)
         verify(ApiClient(app), flow_token, code, method).ok()
         return real(*arguments)
 
-    monkeypatch.setattr(challenge.mfa, reading, overtaken)
+    monkeypatch.setattr(module, reading, overtaken)
     verify(api, flow_token, code, method).fails(401, INVALID)
     assert audit_rows(rt, "user_mfa_challenge_failed") == []
     assert count(rt, LoginSession) == 1

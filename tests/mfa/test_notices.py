@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.mfa import service
 from app.mfa.notices import Notice
+from app.users import notices
 from app.users import service as users
 from tests.support.authenticator import enable_totp
 from tests.support.factories import configure
@@ -61,7 +61,7 @@ def test_what_is_refused_is_not_told(signed_in, enabled, mailbox):
 @pytest.mark.parametrize("what", list(Notice))
 def test_every_event_has_a_mail_of_its_own(rt, user, told, what):
     with rt.transaction() as session:
-        service.notify(rt, session, users.get(session, user.id), what)
+        notices.tell(rt, session, users.get(session, user.id), what.value)
     assert what.value in told()
 
 

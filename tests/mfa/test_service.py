@@ -21,7 +21,7 @@ def methods(rt, user):
 
 
 def check_totp(rt, user, code, purpose=Purpose.LOGIN):
-    return service.check_totp(rt, service.find_totp(rt, user.id), code, purpose=purpose)
+    return service.check_totp(rt, queries.find_totp(rt.database, user.id), code, purpose=purpose)
 
 
 def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
