@@ -67,7 +67,7 @@ def _open_session(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
             answer.waiting.client,
             is_limited=is_limited,
             entry=audit.entry(rt, **entry),
-            claim=mfa.login_claim(rt, proof),
+            use=mfa.login_use(rt, proof),
         )
     if pair is None:
         raise _refusal(answer, proof)
@@ -82,7 +82,7 @@ def _open_with_recovery_code(
         now_is = users_queries.lock_version(session, account.id)
         if now_is != (account.status, account.session_version):
             return None
-        if not mfa.claim(rt, session, account.id, proof):
+        if not mfa.use_up(rt, session, account.id, proof):
             return None
         notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED.value)
         audit.record(rt, session, **entry)

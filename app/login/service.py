@@ -16,7 +16,7 @@ from app.login.waiting import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
-from app.sessions.opening import Claim
+from app.sessions.opening import OneTimeUse
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -76,7 +76,7 @@ class FirstFactor:
     """A proven first factor.
 
     `kind` decides whether a second one is asked for. `action`, the entity and `details` are what
-    the audit log tells of it. `password` is the one that was typed, if any was. `claim` is what
+    the audit log tells of it. `password` is the one that was typed, if any was. `use` is what
     makes the proof good once, for a factor that needs no second.
     """
 
@@ -87,7 +87,7 @@ class FirstFactor:
     password: RightPassword | None = None
     entity_id: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    claim: Claim | None = None
+    use: OneTimeUse | None = None
 
 
 def log_in(
@@ -137,7 +137,7 @@ def complete_login(
 
     The one seam of every way to sign in. `account` is as it was when the factor was proven.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account changed while it
-    was being proven, or the factor's claim does not hold any more.
+    was being proven, or the factor was used up meanwhile.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     users.require_open(account)
@@ -145,11 +145,11 @@ def complete_login(
     if methods:
         return _wait_for_second(rt, account, factor, methods, client)
     is_limited = sessions.is_change_forced(rt, account)
-    told = {"mfa_required": False} if factor.kind.needs_second else {}
-    told["password_change_required"] = is_limited
-    entry = audit.entry(rt, **_entry(account, factor, client, told))
+    details = {"mfa_required": False} if factor.kind.needs_second else {}
+    details["password_change_required"] = is_limited
+    entry = audit.entry(rt, **_entry(account, factor, client, details))
     pair = sessions.open_if_unchanged(
-        rt, account, client, is_limited=is_limited, entry=entry, claim=factor.claim
+        rt, account, client, is_limited=is_limited, entry=entry, use=factor.use
     )
     if pair is None:
         raise CredentialsFailed
@@ -174,12 +174,12 @@ def _wait_for_second(
         # wrong ones before it stay counted (decision E20).
         rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
-    told = {"mfa_required": True, "available_methods": methods}
+    details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Now, since no hash may wait in Redis for the second step.
         if right is not None and right.new_hash is not None:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
-        audit.record(rt, session, **_entry(account, factor, client, told))
+        audit.record(rt, session, **_entry(account, factor, client, details))
     return MfaRequired(flow_token, expires_in, methods)
 
 

@@ -97,7 +97,7 @@ def _with_proof(
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         users.require_activated(account)
-        if not service.claim(rt, session, account.id, proof):
+        if not service.use_up(rt, session, account.id, proof):
             # Another request used the same code a moment ago.
             raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
         if proof.recovery_code is not None:

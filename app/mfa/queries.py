@@ -23,7 +23,7 @@ from app.core.lookups import Lookup
 from app.core.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions import opening
-from app.sessions.opening import Claim
+from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
@@ -186,14 +186,14 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
     return session.execute(statement.returning(MfaFactor.id)).scalar_one()
 
 
-def login_claim(factor: Totp, step: int, now: datetime) -> Claim:
+def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
     """Return what a session uses up that is opened with a code of the authenticator app.
 
     That is the time step, unless it or a later one was used already: of simultaneous logins with
     one code exactly one succeeds (decision A15).
     """
     seen = (factor.id, factor.enabled_at, step)
-    return Claim(_OPEN_WITH_TOTP, seen, ((_USE_STEP, (step, now, factor.id)),))
+    return OneTimeUse(_OPEN_WITH_TOTP, seen, ((_USE_STEP, (step, now, factor.id)),))
 
 
 def accept_for_management(session: Session, factor: Totp, step: int) -> bool:

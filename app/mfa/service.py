@@ -1,7 +1,7 @@
 """Second factors as a login needs them: which there are, whether a code is right, using it up.
 
 Invariant: checking uses nothing up. What makes a code good only once is a conditional statement
-inside the transaction of what the code is for: `login_claim`, or `claim`.
+inside the transaction of what the code is for: `login_use`, or `use_up`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.notices import Notice
 from app.mfa.queries import Code, Totp
-from app.sessions.opening import Claim
+from app.sessions.opening import OneTimeUse
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
@@ -95,17 +95,17 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
     return Proof(MfaMethod.RECOVERY_CODE, recovery_code=found)
 
 
-def login_claim(rt: Runtime, proof: Proof) -> Claim | None:
+def login_use(rt: Runtime, proof: Proof) -> OneTimeUse | None:
     """Return what a login with this code of the app uses up; None for a code by e-mail.
 
     It also marks the app as just used.
     """
     if proof.factor is None or proof.step is None:
         return None
-    return queries.login_claim(proof.factor, proof.step, rt.clock.now())
+    return queries.login_use(proof.factor, proof.step, rt.clock.now())
 
 
-def claim(rt: Runtime, session: Session, user_id: int, proof: Proof) -> bool:
+def use_up(rt: Runtime, session: Session, user_id: int, proof: Proof) -> bool:
     """Use up a recovery code, or a code of the app for managing factors, within a larger change.
 
     False if another request was faster.

@@ -72,7 +72,7 @@ def finish(
         entity_id=known.id,
         entity_name=known.name,
         details={"passkey_id": known.id, "name": known.name},
-        claim=queries.use(
+        use=queries.use(
             known.id,
             proof.credential_id,
             count=used.sign_count,

@@ -26,7 +26,7 @@ from app.core.prepared import Prepared
 from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import opening
-from app.sessions.opening import Claim
+from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
 _LISTED_COLUMNS = (
@@ -128,13 +128,13 @@ def find_known(database: Database, credential_id: str) -> Known | None:
 
 def use(
     passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
-) -> Claim:
+) -> OneTimeUse:
     """Return what a session that is opened by a passkey depends on, and what it notes of it.
 
     Of simultaneous logins with one signature count exactly one opens a session.
     """
     which = passkey_id, credential_id
-    return Claim(_OPEN, (*which, count), ((_USE, (*which, count, backed_up, now)),))
+    return OneTimeUse(_OPEN, (*which, count), ((_USE, (*which, count, backed_up, now)),))
 
 
 def list_passkeys(database: Database, user_id: int) -> list[Listed]:

@@ -67,7 +67,7 @@ _RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
 
 
 @dataclass(frozen=True)
-class Claim:
+class OneTimeUse:
     """What opening a session depends on besides the account, and what it changes with it.
 
     `opening` is made by `if_unchanged`, `values` are those of its further conditions.
@@ -85,18 +85,18 @@ def add_if_unchanged(
     account: Account,
     columns: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
-    claim: Claim | None = None,
+    use: OneTimeUse | None = None,
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
     `entry` is None where nothing is recorded. False: status, session_version or the whole
-    account is another, or what `claim` depends on does not hold.
+    account is another, or what `use` depends on does not hold.
     """
-    claim = claim or Claim(_ADD_IF_UNCHANGED, ())
+    use = use or OneTimeUse(_ADD_IF_UNCHANGED, ())
     values = tuple(columns[name] for name in _COLUMNS)
     seen = account.status, account.session_version, account.created_at
-    steps = [(claim.opening, (*values, *seen, *claim.values))]
-    steps += [(change, (*own, columns["id"])) for change, own in claim.changes]
+    steps = [(use.opening, (*values, *seen, *use.values))]
+    steps += [(change, (*own, columns["id"])) for change, own in use.changes]
     if entry is not None:
         recorded = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
         steps.append((_RECORD_IF_ADDED, (*recorded, columns["id"])))

@@ -20,7 +20,7 @@ from app.sessions import (
     rotations,
 )
 from app.sessions.errors import RefreshTokenStale
-from app.sessions.opening import Claim
+from app.sessions.opening import OneTimeUse
 from app.sessions.refresh_token import RefreshToken
 from app.sessions.rotations import Arrival
 from app.settings import keys
@@ -80,17 +80,17 @@ def open_if_unchanged(
     *,
     is_limited: bool,
     entry: Mapping[str, Any] | None,
-    claim: Claim | None = None,
+    use: OneTimeUse | None = None,
 ) -> TokenPair | None:
     """Start a session for an account as it was read, and record `entry` with it.
 
     None if the account was disabled or its sessions were ended since: a login that was under way
-    must not outlive that. None, too, if what `claim` depends on does not hold any more. Costs the
+    must not outlive that. None, too, if what `use` depends on does not hold any more. Costs the
     same however many sessions the account has.
     Raises: DatabaseConnectionLost, when it may be open; DatabaseUnavailable, when it is not.
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
-    is_open = opening.add_if_unchanged(rt.database, account, columns, entry, claim)
+    is_open = opening.add_if_unchanged(rt.database, account, columns, entry, use)
     return pair if is_open else None
 
 

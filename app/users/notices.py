@@ -13,5 +13,11 @@ def tell(rt: Runtime, session: Session, account: Account, event: str) -> None:
 
     `event` is the sentence in the mail.
     """
-    told = {"username": account.username, "event": event}
-    mail.queue(rt, session, Template.SECURITY_NOTICE, account.email, **told)
+    mail.queue(
+        rt,
+        session,
+        Template.SECURITY_NOTICE,
+        account.email,
+        username=account.username,
+        event=event,
+    )

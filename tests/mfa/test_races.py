@@ -132,12 +132,10 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
         with rt.transaction() as session:
             session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
     with rt.transaction() as session:
-        assert not service.claim(rt, session, user.id, proof)
+        assert not service.use_up(rt, session, user.id, proof)
     account = users_queries.find_by_id(rt.database, user.id)
-    claim = service.login_claim(rt, proof)
-    pair = sessions.open_if_unchanged(
-        rt, account, Client(), is_limited=False, entry=None, claim=claim
-    )
+    use = service.login_use(rt, proof)
+    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, entry=None, use=use)
     assert pair is None
 
 
@@ -146,5 +144,5 @@ def test_a_replaced_recovery_code_uses_up_none_of_the_new_ones(rt, signed_in, us
     body = {"code": enabled.app.code()}
     signed_in.post("/auth/mfa/recovery-codes/regenerate", body).ok()
     with rt.transaction() as session:
-        assert not service.claim(rt, session, user.id, proof)
+        assert not service.use_up(rt, session, user.id, proof)
     assert management.list_factors(rt, user.id)[0].recovery_codes_remaining == 10

@@ -27,12 +27,10 @@ def check_totp(rt, user, code, purpose=Purpose.LOGIN):
 def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
     if purpose is Purpose.MANAGEMENT:
         with rt.transaction() as session:
-            return service.claim(rt, session, user.id, proof)
+            return service.use_up(rt, session, user.id, proof)
     account = users_queries.find_by_id(rt.database, user.id)
-    use = service.login_claim(rt, proof)
-    pair = sessions.open_if_unchanged(
-        rt, account, Client(), is_limited=False, entry=None, claim=use
-    )
+    use = service.login_use(rt, proof)
+    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, entry=None, use=use)
     return pair is not None
 
 
