@@ -7,9 +7,18 @@ import pytest
 from app.avatars import renderer
 from app.avatars.staging import Place
 from app.core.errors import AppError
+from app.core.sandbox import Sandbox
 from tests.support.images import encoded, photo
 
 KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
+
+_small = Sandbox("tests.avatars.small_rendering:render", renderer.LIMITS, renderer.REFUSALS)
+
+
+@pytest.fixture(autouse=True)
+def small_avatars(monkeypatch):
+    """Damage is met by who reads, so what is written may be small."""
+    monkeypatch.setattr(renderer, "_sandbox", _small)
 
 
 @pytest.mark.parametrize("kind", KINDS)

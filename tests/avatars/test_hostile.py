@@ -13,9 +13,13 @@ from app.core.sandbox import Sandbox
 from tests.support.images import (
     BLUE,
     RED,
+    deflated_zeros,
     encoded,
     forged_avif,
+    gif_bomb,
+    low_first,
     needing_less_than,
+    packed,
     photo,
     plain,
     png_bomb,
@@ -165,9 +169,9 @@ def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
     "bomb",
     [
         png_bomb,
-        lambda: encoded(Image.new("1", (30_000, 30_000)), "TIFF", compression="group4"),
-        lambda: encoded(Image.new("L", (16_000, 16_000)), "GIF"),
-        lambda: encoded(Image.new("RGB", (8192, 8192)), "WEBP", lossless=True, method=0),
+        lambda: tiff_bomb(30_000),
+        lambda: gif_bomb(16_000),
+        lambda: webp_bomb(8192),
     ],
     ids=["png", "tiff", "gif", "webp"],
 )
@@ -178,9 +182,27 @@ def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb)
         refused(client, content, "avatar.render_failed")
 
 
+def tiff_bomb(side):
+    """Return a TIFF each of whose rows is one bit, "as the row above" (ITU-T T.6)."""
+    rows = b"\xff" * (side // 8)
+    tags = (
+        *((256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 1), (259, 3, 1, 4), (262, 3, 1, 0)),
+        *((273, 4, 1, 8 + 2 + 12 * 8 + 4), (278, 4, 1, side), (279, 4, 1, len(rows))),
+    )
+    return tiff_of(*tags, more=rows)
+
+
+def webp_bomb(side):
+    """Return a WebP of one colour, whose pixels need no bits, so that any size may be told."""
+    content = encoded(Image.new("RGB", (64, 64)), "WEBP", lossless=True, method=0)
+    [told] = struct.unpack_from("<I", content, 21)
+    sides = (side - 1) | (side - 1) << 14
+    return content[:21] + struct.pack("<I", told >> 28 << 28 | sides) + content[25:]
+
+
 def huge_tile():
     """libtiff makes room for the whole tile of an image that needs a corner of it."""
-    rows = zlib.compress(bytes(16_384 * 16_384), 1)
+    rows = deflated_zeros(16_384 * 16_384)
     tags = [
         (256, 4, 64),  # ImageWidth
         (257, 4, 64),
@@ -212,18 +234,6 @@ def many_codes():
     stream = packed(bits)
     chunk = b"VP8L" + struct.pack("<I", len(stream)) + stream
     return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk
-
-
-def low_first(value, count):
-    """Return so many bits as text, the lowest first."""
-    return format(int(value), f"0{count}b")[::-1]
-
-
-def packed(bits):
-    """Return bits, the lowest of each byte first, as an even number of bytes."""
-    text = "".join(bits)
-    text += "0" * (-len(text) % 16)
-    return int(text[::-1], 2).to_bytes(len(text) // 8, "little")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +350,7 @@ def test_a_jpeg_of_thousands_of_scans_is_given_up(client, short_renders):
 
 
 def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
-    comment = b"Comment\0\0" + zlib.compress(bytes(200 * MEBIBYTE), 9)
+    comment = b"Comment\0\0" + deflated_zeros(200 * MEBIBYTE)
     content = plain()
     for place in (33, len(content) - 12):  # before and after the pixels
         bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
@@ -358,3 +368,9 @@ def test_the_pictures_of_this_module_are_what_they_say():
     """Else a refusal would prove nothing."""
     assert Image.open(io.BytesIO(forged_avif(64, 2048))).size == (64, 64)
     assert Image.open(io.BytesIO(png_of(9, 9, b""))).size == (9, 9)
+    for bomb in (tiff_bomb, gif_bomb, webp_bomb):
+        with Image.open(io.BytesIO(bomb(1024))) as image:
+            assert image.size == (1024, 1024)
+            # All of it is there, and of one colour.
+            assert len(image.convert("L").getcolors()) == 1
+    assert zlib.decompress(deflated_zeros(3 * MEBIBYTE + 5)) == bytes(3 * MEBIBYTE + 5)

@@ -182,7 +182,7 @@ def test_memory_comes_back_after_uploads(live, client):
         encoded(photo(), "JPEG", quality=95),
         encoded(Image.new("RGBA", (1024, 1024), (1, 2, 3, 99))),
         plain().ljust(9 * MEBIBYTE, b"\0"),
-        encoded(Image.new("RGB", (5000, 5000)), "GIF"),
+        images.gif_bomb(5000),
         images.png_bomb(),
     ]
 

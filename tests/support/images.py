@@ -5,7 +5,7 @@ import io
 import random
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,10 +149,51 @@ def png_chunk(kind: bytes, content: bytes) -> bytes:
 
 def png_bomb(side: int = 20_000) -> bytes:
     """Return a valid PNG of a few hundred kilobytes that would need gigabytes."""
-    packer = zlib.compressobj(9)
-    row = b"\0" + b"\0" * (3 * side)
-    packed = b"".join(packer.compress(row) for _ in range(side // 10)) + packer.flush()
-    return png_of(side, side // 10, packed)
+    height = side // 10
+    return png_of(side, height, deflated_zeros(height * (1 + 3 * side)))
+
+
+def deflated_zeros(count: int) -> bytes:
+    """Return what zlib would make of so many zeros, made from a few of them."""
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    blocks, rest = divmod(count, 2**20)
+    last = packer.compress(bytes(rest)) + packer.flush()
+    return b"\x78\xda" + block * blocks + last + struct.pack(">HH", count % 65_521, 1)
+
+
+def gif_bomb(side: int) -> bytes:
+    """Return a valid black GIF that unpacks to a thousand times its size."""
+    clear, end = 256, 257
+    # Every code stands for one pixel more than the one before, until all are taken.
+    codes = [0, *range(258, 4096)]
+    written = [low_first(code, max(9, code.bit_length())) for code in codes]
+    rounds, left = divmod(side * side - 1, sum(range(len(codes) + 1)))
+    left += 1
+    bits = [low_first(clear, 9), *([*written, low_first(clear, 12)] * rounds)]
+    for length, code in enumerate(written, 1):
+        if left <= length:
+            bits += [low_first(codes[left - 1], len(code)), low_first(end, len(code))]
+            break
+        bits.append(code)
+        left -= length
+    stream = packed(bits)
+    blocks = (stream[at : at + 255] for at in range(0, len(stream), 255))
+    head = b"GIF89a" + struct.pack("<HHBBB", side, side, 0x80, 0, 0) + bytes(6)
+    image = b"," + struct.pack("<HHHHB", 0, 0, side, side, 0) + b"\x08"
+    return head + image + b"".join(bytes([len(b)]) + b for b in blocks) + b"\0;"
+
+
+def low_first(value: int, count: int) -> str:
+    """Return so many bits as text, the lowest first."""
+    return format(int(value), f"0{count}b")[::-1]
+
+
+def packed(bits: Iterable[str]) -> bytes:
+    """Return bits, the lowest of each byte first, as an even number of bytes."""
+    text = "".join(bits)
+    text += "0" * (-len(text) % 16)
+    return int(text[::-1], 2).to_bytes(len(text) // 8, "little")
 
 
 def forged_avif(told: int, real: int) -> bytes:
