@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Request
 from flask_migrate import Migrate
 from redis import Redis
+from werkzeug.routing import MapAdapter
 
 from app.administration import cli as administration
 from app.administration import housekeeping
@@ -83,11 +84,27 @@ MOST_WAITING = 100_000
 
 
 class SyncFlask(Flask):
-    """Flask without its per-call look whether a function is a coroutine: none of ours is."""
+    """Flask without its per-call look whether a function is a coroutine: none of ours is.
+
+    Nor does it look at the Host, which no route depends on; `web.origin` has its own refusal of
+    what is none (spec 02 §4.2).
+    """
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function itself."""
         return func
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Return what finds the route of a request, by its path alone."""
+        if request is None:
+            return super().create_url_adapter(None)
+        return self.url_map.bind(
+            "localhost",
+            url_scheme=request.scheme,
+            default_method=request.method,
+            path_info=request.path,
+            query_args=request.query_string.decode("latin-1"),
+        )
 
 
 def create_app(

@@ -8,6 +8,7 @@ from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
 from app.web.cli import Commands, Shown, printable, table
 from app.web.runtime import runtime
+from app.web.schema import timestamp
 
 group = Commands("teams", help="Teams, whose members share a workspace.")
 role_choice = click.Choice([role.value for role in TeamRole])
@@ -26,7 +27,7 @@ def create(name: str, owner: str) -> Shown:
 def list_teams(archived: bool) -> Shown:
     """List the teams by id."""
     found = teams.list_teams(runtime(), archived=archived)
-    rows = [[t.id, t.name, t.owner_id, t.member_count, t.archived_at] for t in found]
+    rows = [[t.id, t.name, t.owner_id, t.member_count, timestamp(t.archived_at)] for t in found]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
     return Shown([responses.team(info) for info in found], text)
 

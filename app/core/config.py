@@ -225,7 +225,7 @@ class _Reader:
     def bind(self, default: str) -> str:
         def parse(raw: str) -> str:
             host, separator, port = raw.rpartition(":")
-            if raw.startswith("unix:"):
+            if raw.startswith("unix:") and raw != "unix:":
                 return raw
             if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
                 raise ValueError("must be HOST:PORT or unix:PATH")

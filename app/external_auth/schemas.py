@@ -6,6 +6,8 @@ from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.external_auth.drivers.interface import ProviderKind
 from app.web.schema import LONGEST_INPUT, RequestSchema, Text, text
 
+FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"
+
 
 class StartSchema(RequestSchema):
     """POST /auth/external-auth/{kind}/{provider}/start."""
@@ -32,14 +34,14 @@ class ConfirmMailboxQuery(RequestSchema):
 class RequestMailSchema(RequestSchema):
     """POST /auth/external-auth/email-verification/start."""
 
-    flow_token = text(LONGEST_INPUT)
+    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
     email = text(LONGEST_INPUT)
 
 
 class PasswordLinkSchema(RequestSchema):
     """POST /auth/external-auth/password-link."""
 
-    flow_token = text(LONGEST_INPUT)
+    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
     identifier = text(LONGEST_INPUT)
     password = text(LONGEST_TYPED_PASSWORD)
 

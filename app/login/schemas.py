@@ -5,7 +5,9 @@ from marshmallow import Schema, fields, validate
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.login.service import LoginStatus
 from app.mfa.models import MfaMethod
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, like, text
+
+FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
 
 class LoginSchema(RequestSchema):
@@ -18,7 +20,7 @@ class LoginSchema(RequestSchema):
 class VerifyChallengeSchema(RequestSchema):
     """POST /auth/mfa/challenge/verify."""
 
-    flow_token = text(LONGEST_INPUT)
+    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
     method = fields.Enum(MfaMethod, by_value=True, required=True)
     code = text(LONGEST_INPUT)
 
@@ -26,7 +28,7 @@ class VerifyChallengeSchema(RequestSchema):
 class SendEmailCodeSchema(RequestSchema):
     """POST /auth/mfa/challenge/email-code/send."""
 
-    flow_token = text(LONGEST_INPUT)
+    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
 
 
 class SignedInData(Schema):
@@ -48,13 +50,13 @@ class MfaRequiredData(Schema):
     """No session and no cookies yet: the login waits `expires_in` seconds for a second factor."""
 
     status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED.value]))
-    flow_token = fields.String(required=True)
-    expires_in = fields.Integer(required=True)
+    flow_token = fields.String(required=True, metadata=like(FLOW_TOKEN))
+    expires_in = fields.Integer(required=True, metadata=like(300))
     methods = fields.List(fields.Enum(MfaMethod, by_value=True), required=True)
 
 
 class EmailCodeSentData(Schema):
     """How long the code is good, and when another one can be sent, in seconds."""
 
-    expires_in = fields.Integer(required=True)
+    expires_in = fields.Integer(required=True, metadata=like(300))
     resend_after = fields.Integer(required=True)

@@ -5,13 +5,15 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from app.mfa.models import MfaMethod
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, like, text
+
+SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
 
 class FinishSetupSchema(RequestSchema):
     """POST /auth/mfa/totp/setup/finish."""
 
-    flow_token = text(LONGEST_INPUT)
+    flow_token = text(LONGEST_INPUT, example=SETUP_TOKEN)
     code = text(LONGEST_INPUT)
     name = text(LONGEST_INPUT, nullable=True)
 
@@ -26,7 +28,7 @@ class RecoveryCode(fields.String):
     """One code, as it is shown to its owner once."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(metadata={"examples": ["4KXQ-9TPM-2WRD"]}, **options)
+        super().__init__(metadata=like("4KXQ-7TPM-2WRD"), **options)
 
 
 class MfaFactor(Schema):
@@ -50,8 +52,8 @@ class MfaData(Schema):
 class StartedSetupData(Schema):
     """What an authenticator app is fed with; `expires_in` in seconds."""
 
-    flow_token = fields.String(required=True)
-    expires_in = fields.Integer(required=True)
+    flow_token = fields.String(required=True, metadata=like(SETUP_TOKEN))
+    expires_in = fields.Integer(required=True, metadata=like(300))
     secret = fields.String(required=True)
     otpauth_uri = fields.String(required=True)
 

@@ -2,8 +2,10 @@
 
 import http.client
 import json
+import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
@@ -40,7 +42,7 @@ class Address:
     def why_not_free(self) -> str | None:
         """Return why nobody can listen here, None when one can. gunicorn would retry for 5 s."""
         if self.path:
-            return None
+            return _why_not_writable(Path(self.path).parent)
         try:
             family, kind, proto, _, place = socket.getaddrinfo(
                 "0.0.0.0" if self.host == "*" else self.host,  # noqa: S104 - the operator's choice
@@ -80,6 +82,12 @@ class Address:
             return self.request("GET", "/health")[0] == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
             return False
+
+
+def _why_not_writable(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return "there is no such folder"
+    return None if os.access(folder, os.W_OK | os.X_OK) else "its folder is not writable"
 
 
 def _parsed(body: bytes) -> Any:

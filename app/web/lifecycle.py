@@ -31,7 +31,9 @@ SECURITY_HEADERS = (
     ("Referrer-Policy", "strict-origin-when-cross-origin"),
     ("X-Content-Type-Options", "nosniff"),
 )
-API_PREFIX = "/api/v1/"
+API_PREFIX = "/api/"
+# No route has such a path.
+NOWHERE = "/api/v1//"
 
 
 class Lifecycle:
@@ -47,6 +49,9 @@ class Lifecycle:
     ) -> Iterable[bytes]:
         """Serve one request."""
         began = perf_counter()
+        if environ["PATH_INFO"].startswith("//"):
+            # Flask would see one slash, and nobody else who looks at a path.
+            environ["PATH_INFO"] = NOWHERE
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})

@@ -64,11 +64,19 @@ class Switch(fields.Boolean):
         return value
 
 
-def text(longest: int, *, required: bool = True, nullable: bool = False) -> Text:
+def text(
+    longest: int, *, required: bool = True, nullable: bool = False, example: str | None = None
+) -> Text:
     """Return a field for a text of at most `longest` characters; a nullable one may be absent."""
+    length, metadata = validate.Length(max=longest), like(example) if example else {}
     if nullable:
-        return Text(load_default=None, allow_none=True, validate=validate.Length(max=longest))
-    return Text(required=required, validate=validate.Length(max=longest))
+        return Text(load_default=None, allow_none=True, validate=length, metadata=metadata)
+    return Text(required=required, validate=length, metadata=metadata)
+
+
+def like(example: str | int) -> dict[str, Any]:
+    """Return the metadata of a field whose name alone does not say what is usual in it."""
+    return {"examples": [example]}
 
 
 def whole_number(*, required: bool = True) -> WholeNumber:

@@ -199,6 +199,14 @@ def test_a_second_run_on_the_instance_is_refused(service):
     assert service.is_healthy()
 
 
+def test_a_socket_without_a_folder_stops_the_start(service):
+    assert service.launch(BIND="unix:/nonexistent/folder/s").wait(PATIENCE) == 1
+    assert service.errors.read_text() == (
+        "bin/serve: GATEHOUSE_BIND: cannot listen on unix:/nonexistent/folder/s:"
+        " there is no such folder\n"
+    )
+
+
 def test_an_address_in_use_stops_the_start(service):
     with socket.create_server(("127.0.0.1", service.port)):
         assert service.launch().wait(PATIENCE) == 1

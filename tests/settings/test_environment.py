@@ -68,6 +68,10 @@ def test_all_bad_addresses_are_named_at_once_a_line_each():
     assert sorted(line.partition(":")[0] for line in lines) == names
 
 
+def test_a_socket_needs_a_path():
+    assert complaint(BIND="unix:") == "GATEHOUSE_BIND: must be HOST:PORT or unix:PATH"
+
+
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])
 def test_a_database_in_memory_is_refused(url):
     assert "file" in complaint(DATABASE_URL=url)

@@ -1,6 +1,7 @@
 """Examples of bodies and answers, made from their schemas, so that none can be out of date.
 
-A value is what is usual under its name; else the first its schema allows.
+A value is what the field itself has for an example, else what is usual under its name, else the
+first its schema allows.
 """
 
 from collections.abc import Mapping
@@ -20,12 +21,12 @@ USUAL: dict[str, Any] = {
     "password": "correct horse battery",
     "current_password": "correct horse battery",
     "new_password": "a better horse battery",
-    "flow_token": TOKEN,
     "flow_id": TOKEN,
     "token": TOKEN,
     "code": "492039",
     "secret": "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP",
-    "otpauth_uri": "otpauth://totp/Gatehouse:ada?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP",
+    "otpauth_uri": "otpauth://totp/Gatehouse:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+    "&issuer=Gatehouse&algorithm=SHA1&digits=6&period=30",
     "return_path": "/files",
     "authorization_url": "https://id.example/authorize?client_id=files&state=" + BASE64URL,
     "issuer": "https://id.example",
@@ -130,10 +131,10 @@ def _of_kind(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str
     kind = kinds if isinstance(kinds, str) else kinds[0]
     if kind == "object":
         return _object(schema, components)
-    if name in USUAL:
-        return USUAL[name]
     if "examples" in schema:
         return schema["examples"][0]
+    if name in USUAL:
+        return USUAL[name]
     if kind == "array":
         return [sample(schema["items"], components, name)]
     if kind == "string":
