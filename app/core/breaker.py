@@ -15,6 +15,9 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+# A failure of so long ago says nothing, and everybody asks: or those who come while the first one
+# waits would be refused by a Redis that is back. Longer than it takes one to find that it is not.
+BELIEVED_SECONDS = 6.0
 
 
 class RedisAway(RedisError):
@@ -32,7 +35,7 @@ class Breaker:
         self._redis = redis
         self._clock = clock
         self._is_broken = False
-        self._next_try_at = -math.inf
+        self._failed_at = self._next_try_at = -math.inf
 
     @property
     def is_broken(self) -> bool:
@@ -46,14 +49,15 @@ class Breaker:
         """
         if self._is_broken:
             now = self._clock.monotonic()
-            if now < self._next_try_at:
+            if now < min(self._next_try_at, self._failed_at + BELIEVED_SECONDS):
                 raise RedisAway
             self._next_try_at = now + RETRY_SECONDS
         try:
             answer = ask(self._redis)
         except RedisError:
             self._is_broken = True
-            self._next_try_at = self._clock.monotonic() + RETRY_SECONDS
+            self._failed_at = self._clock.monotonic()
+            self._next_try_at = self._failed_at + RETRY_SECONDS
             log.warning("Redis does not answer")
             raise
         self._is_broken = False

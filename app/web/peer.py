@@ -17,6 +17,8 @@ from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
 LONGEST_REQUEST_AGE_SECONDS = 60.0
+LOOKS = 5
+STOOD_STILL = timedelta(milliseconds=1)
 
 
 class Line(Protocol):
@@ -98,11 +100,26 @@ def arrived_at() -> datetime:
     try:
         forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)
     except (ValueError, OverflowError, OSError):
-        waited = getattr(request.environ["wsgi.input"], "waited_seconds", lambda: 0.0)
-        return min(taken_at, runtime().clock.now() - timedelta(seconds=waited()))
+        return min(taken_at, _received_at())
     # A proxy's clock may be wrong; what it claims is believed within reason only.
     age = (taken_at - forwarded).total_seconds()
     return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at
+
+
+def _received_at() -> datetime:
+    """Return when the request's bytes came in, as the kernel tells.
+
+    It is asked again where this process stood still meanwhile: by that time the request would seem
+    to have come earlier, and a replay to be an honest race.
+    """
+    clock = runtime().clock
+    waited = getattr(request.environ["wsgi.input"], "waited_seconds", lambda: 0.0)
+    for _ in range(LOOKS):
+        now = clock.now()
+        seconds = waited()
+        if clock.now() - now < STOOD_STILL:
+            break
+    return now - timedelta(seconds=seconds)
 
 
 def opened_connection() -> bool:

@@ -1,0 +1,61 @@
+"""What remembers that Redis does not answer."""
+
+import pytest
+from redis.exceptions import ConnectionError as Lost
+
+from app.core.breaker import BELIEVED_SECONDS, RETRY_SECONDS, Breaker, RedisAway
+from tests.support.clock import FakeClock
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def broken(clock):
+    breaker = Breaker(None, clock)
+    fail(breaker)
+    return breaker
+
+
+def fail(breaker):
+    def lose(_):
+        raise Lost
+
+    with pytest.raises(Lost):
+        breaker.call(lose)
+
+
+def another_asks(breaker):
+    """Return what the breaker answers a second caller while a first one waits for Redis."""
+
+    def ask(_):
+        try:
+            return breaker.call(lambda _: "asked")
+        except RedisAway:
+            return "refused"
+
+    return breaker.call(ask)
+
+
+def test_who_comes_right_after_a_failure_is_refused_at_once(broken):
+    with pytest.raises(RedisAway):
+        broken.call(lambda _: "asked")
+
+
+def test_one_caller_a_second_tries_while_it_is_away(broken, clock):
+    for _ in range(5):
+        clock.advance(seconds=RETRY_SECONDS)
+        fail(broken)
+        with pytest.raises(RedisAway):
+            broken.call(lambda _: "asked")
+    clock.advance(seconds=RETRY_SECONDS)
+    assert another_asks(broken) == "refused"
+    assert broken.call(lambda _: "asked") == "asked"
+
+
+def test_a_failure_of_long_ago_keeps_nobody_from_asking(broken, clock):
+    clock.advance(seconds=BELIEVED_SECONDS)
+    assert another_asks(broken) == "asked"
+    assert not broken.is_broken
