@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0
 # A failure of so long ago says nothing, and everybody asks: or those who come while the first one
 # waits would be refused by a Redis that is back. Longer than it takes one to find that it is not.
-BELIEVED_SECONDS = 6.0
+BELIEVED_SECONDS = 12.0
 
 
 class RedisAway(RedisError):

@@ -72,7 +72,7 @@ class Connections(BlockingConnectionPool):
     redis-py reads from each one first, and keeps books of them, which together cost as much as half
     a command. Here one that has something to read, a farewell or what nobody waited for, goes to
     redis-py, and so does every connection while somebody waits for one. Those used last being used
-    again, the others show by their age that there are more than it takes.
+    again, the others show by their age that there are more than it takes: each release closes one.
     """
 
     def reset(self) -> None:
@@ -104,7 +104,9 @@ class Connections(BlockingConnectionPool):
             now = perf_counter()
             self._kept.append((connection, now))
             self._close_idle(now - IDLE_SECONDS)
-            connection = self._last_kept() if self._asking else None
+            # Who asks may be making one just now, and wait for nobody.
+            is_wanted = len(self._asking) > self.pool.qsize()
+            connection = self._last_kept() if is_wanted else None
         if connection is not None:
             super().release(connection)  # type: ignore[no-untyped-call]
 

@@ -54,19 +54,19 @@ def verify(
     """
     attempt = attempt_login(rt, flow_token, client)
     try:
-        answer, verify = _verifier(rt, attempt.login, method, code, client)
+        answer, judge = _judge_of(rt, attempt.login, method, code, client)
         refuse_for(attempt.wait_ms)
     except BaseException:
         if attempt.number:
             give_back(rt, attempt, client)
         raise
     try:
-        return completion.sign_in(answer, verify(), attempt)
+        return completion.sign_in(answer, judge(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(answer, attempt.number, error) from None
 
 
-def _verifier(
+def _judge_of(
     rt: Runtime, waiting: WaitingLogin, method: MfaMethod, code: str, client: Client
 ) -> tuple[Answer, Callable[[], Proof]]:
     """Return what judges the code; refuse first what is no guess and spends no attempt.
@@ -79,14 +79,14 @@ def _verifier(
     if method is MfaMethod.TOTP:
         account, factor = mfa_queries.find_account_with_totp(rt.database, waiting.user_id)
         answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)
-        return answer, _verifier_of_totp(rt, factor, code)
+        return answer, _judge_of_totp(rt, factor, code)
     answer = Answer(rt, waiting, unchanged_account(rt, waiting), method, client)
     if method is MfaMethod.EMAIL_CODE:
-        return answer, _verifier_of_email_code(answer, code)
+        return answer, _judge_of_email_code(answer, code)
     return answer, partial(mfa.check_recovery_code, rt, waiting.user_id, code)
 
 
-def _verifier_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
+def _judge_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
     digits = totp.normalised(code)
     if digits is None:
         return _malformed
@@ -95,7 +95,7 @@ def _verifier_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[
     return partial(mfa.check_totp, rt, factor, digits)
 
 
-def _verifier_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
+def _judge_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
     rt, account, flow = answer.rt, answer.account, answer.waiting.flow
     digits = email_codes.normalised(code)
     if digits is None:
@@ -112,11 +112,11 @@ def _verifier_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
             raise MfaFlowInvalid from None  # another request has just used both up
         raise
 
-    def verify() -> Proof:
+    def judge() -> Proof:
         email_codes.check(rt, account, flow, sent, digits)
         return Proof(MfaMethod.EMAIL_CODE)
 
-    return verify
+    return judge
 
 
 def _malformed() -> Proof:

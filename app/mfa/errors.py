@@ -68,7 +68,7 @@ class MfaFactorAlreadyExists(Forbidden):
 
 
 class SetupInvalid(Unauthenticated):
-    """There is no such setup, or not any more; this code has clients refresh and try once more."""
+    """There is no such setup, or not any more; the session is none the worse (spec 02 §1.6)."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "The setup is not valid any more. Start it again."

@@ -26,7 +26,7 @@ class PasskeyLoginDisabled(Forbidden):
 
 
 class FlowInvalid(Unauthenticated):
-    """There is no such flow, or not any more; this code has clients refresh and try once more."""
+    """There is no such flow, or not any more; the session is none the worse (spec 02 §2.3)."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "The passkey request is not valid any more. Start again."

@@ -32,7 +32,7 @@ SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
 )
 API_PREFIX = "/api/"
-# No route has such a path.
+# No route has a path that begins so.
 NOWHERE = "/api/v1//"
 
 
@@ -49,9 +49,10 @@ class Lifecycle:
     ) -> Iterable[bytes]:
         """Serve one request."""
         began = perf_counter()
-        if environ["PATH_INFO"].startswith("//"):
+        path = environ["PATH_INFO"]
+        if not path.startswith("/") or path.startswith("//"):
             # Flask would see one slash, and nobody else who looks at a path.
-            environ["PATH_INFO"] = NOWHERE
+            environ["PATH_INFO"] = NOWHERE + path
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})

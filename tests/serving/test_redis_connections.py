@@ -100,6 +100,23 @@ def test_what_a_burst_left_over_is_closed_after_a_while(redis, monkeypatch):
     assert len(redis.client_list()) == redis_client.CONNECTIONS
 
 
+def test_so_is_what_was_given_back_while_another_was_being_made(redis, monkeypatch):
+    pool = redis.connection_pool
+    first = pool.get_connection()
+    make, may_go_on = pool.make_connection, threading.Event()
+    monkeypatch.setattr(pool, "make_connection", lambda: may_go_on.wait(10) and make())
+    making = threading.Thread(target=lambda: pool.release(pool.get_connection()))
+    making.start()
+    eventually(lambda: pool._asking, "somebody who asks", 10)
+    pool.release(first)
+    may_go_on.set()
+    making.join()
+    assert len(redis.client_list()) == 2
+    later = redis_client.perf_counter() + redis_client.IDLE_SECONDS
+    monkeypatch.setattr(redis_client, "perf_counter", lambda: later)
+    eventually(lambda: len(redis.client_list()) == 1, "the server knows one", 10)
+
+
 def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few, monkeypatch):
     monkeypatch.setattr(redis_client, "IMPATIENCE_SECONDS", 0.25)
     pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
