@@ -1,6 +1,9 @@
 """Ending sessions: by signing out, one from the list, all but one's own."""
 
 import uuid
+from collections.abc import Mapping
+
+from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
@@ -27,16 +30,8 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
         users_queries.lock_version(session, user_id)
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
-        endings.announce(rt, session, user_id)
-        audit.record(
-            rt,
-            session,
-            Action.USER_REVOKE_OTHER_SESSIONS,
-            EntityType.AUTH_SESSION,
-            client=client,
-            user_id=user_id,
-            details={"removed": removed},
-        )
+        details = {"removed": removed}
+        _tell(rt, session, Action.USER_REVOKE_OTHER_SESSIONS, user_id, client, details)
     return removed
 
 
@@ -62,16 +57,8 @@ def revoke(
         if queries.revoke(session, session_id, now):
             if not is_current:
                 users_queries.drop_pending_email(session, user_id)
-            endings.announce(rt, session, user_id)
-            audit.record(
-                rt,
-                session,
-                Action.USER_REVOKE_SESSION,
-                EntityType.AUTH_SESSION,
-                client=client,
-                user_id=user_id,
-                details={"session_id": session_id, "revoked_current": is_current},
-            )
+            details = {"session_id": session_id, "revoked_current": is_current}
+            _tell(rt, session, Action.USER_REVOKE_SESSION, user_id, client, details)
     return is_current
 
 
@@ -84,16 +71,8 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
     with rt.transaction() as session:
         user_id = queries.find_owner(session, session_id) or 0
         if queries.revoke(session, session_id, now):
-            endings.announce(rt, session, user_id)
-            audit.record(
-                rt,
-                session,
-                Action.USER_LOGOUT,
-                EntityType.AUTH_SESSION,
-                client=client,
-                user_id=user_id,
-                details={"session_id": session_id},
-            )
+            details = {"session_id": session_id}
+            _tell(rt, session, Action.USER_LOGOUT, user_id, client, details)
 
 
 def canonical_id(session_id: str) -> str:
@@ -105,6 +84,27 @@ def canonical_id(session_id: str) -> str:
         return str(uuid.UUID(session_id))
     except ValueError:
         raise SessionNotFound from None
+
+
+def _tell(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    user_id: int,
+    client: Client,
+    details: Mapping[str, object],
+) -> None:
+    """Tell every process, and the audit log, what has ended once it is committed."""
+    endings.announce(rt, session, user_id)
+    audit.record(
+        rt,
+        session,
+        action,
+        EntityType.AUTH_SESSION,
+        client=client,
+        user_id=user_id,
+        details=details,
+    )
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
