@@ -10,10 +10,10 @@ monkey.patch_all()
 # Streams that become ready by the thousand let requests in between every so many seconds.
 gevent.setswitchinterval(0.001)
 
-from app.core.patience import Patience
+from app.core.postgres_watchdog import PostgresWatchdog
 
-_patience = Patience()
-_patience.install()
+_postgres_watchdog = PostgresWatchdog()
+_postgres_watchdog.install()
 
 import gc
 import os
@@ -83,7 +83,7 @@ def post_worker_init(worker: Any) -> None:
     from app.events.views import PATH
 
     runtime = worker.app.wsgi().extensions["gatehouse"]
-    _patience.watch(runtime.clock)
+    _postgres_watchdog.watch(runtime.clock)
     runtime.start_background()
     worker.wind_down = runtime.wind_down
     worker.long_answers = frozenset({PATH})

@@ -21,6 +21,7 @@ from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config, ConfigError
 from app.core.deferred_writes import DeferredWrites
+from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
@@ -28,7 +29,6 @@ from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
-from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
@@ -196,5 +196,5 @@ def _runtime(
         cached_files=CachedFiles(disk),
         renders=NativePool(renderer.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
         outgoing=outgoing,
-        remembered=Remembered(clock),
+        fetch_cache=FetchCache(clock),
     )

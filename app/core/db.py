@@ -35,7 +35,7 @@ from app.core.clock import Clock
 from app.core.config import Config
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseUnavailable
-from app.core.lookups import GatheredReads, Key, Lookup
+from app.core.lookups import BatchedReads, Key, Lookup
 from app.core.native_pool import NativePool
 from app.core.prepared import Compiled, Prepared, Row, Runner, Step, compiled_for
 
@@ -110,7 +110,7 @@ class Database:
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._clock = clock
-        self._gathered: dict[Lookup, GatheredReads] = {}
+        self._batched: dict[Lookup, BatchedReads] = {}
         self._count_statement: Callable[[], None] = lambda: None
         self.reader = engines.autocommit(config, poolclass=QueuePool)
         self._apart = engines.autocommit(config, poolclass=QueuePool, pool_size=1)
@@ -178,9 +178,9 @@ class Database:
         """
         if self.is_sqlite:
             return self.rows(lookup.one, key)
-        reads = self._gathered.get(lookup)
+        reads = self._batched.get(lookup)
         if reads is None:
-            reads = self._gathered.setdefault(lookup, self._gathered_reads(lookup))
+            reads = self._batched.setdefault(lookup, self._batched_reads(lookup))
         return reads.rows(key)
 
     def change_together(self, *steps: Step) -> int:
@@ -208,14 +208,14 @@ class Database:
         with self._write_turn:
             return sqlite_writing.patiently(self._clock, lambda: run(compiled))
 
-    def _gathered_reads(self, lookup: Lookup) -> GatheredReads:
+    def _batched_reads(self, lookup: Lookup) -> BatchedReads:
         def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
             found: dict[Key, list[Row]] = {}
             for row in self.rows(lookup.many, list(keys)):
                 found.setdefault(row[-1], []).append(row[:-1])
             return found
 
-        return GatheredReads(lambda key: self.rows(lookup.one, key), read_many)
+        return BatchedReads(lambda key: self.rows(lookup.one, key), read_many)
 
     @contextmanager
     def reading_apart(self) -> Iterator[Connection]:

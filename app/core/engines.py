@@ -8,7 +8,7 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from app.core import waits
+from app.core import wait_times
 from app.core.config import Config
 from app.core.driver_pool import was_hung_up
 
@@ -65,7 +65,7 @@ def note_waits(engine: Engine) -> None:
             try:
                 return call(*arguments, **options)
             finally:
-                waits.add_database(perf_counter() - began)
+                wait_times.add_database(perf_counter() - began)
 
         return timed
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ARRAY, Select, any_, bindparam
 from sqlalchemy.orm import InstrumentedAttribute
 
-from app.core import waits
+from app.core import wait_times
 from app.core.prepared import Prepared, Row
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class _Call:
         self.turn = threading.Event()
 
 
-class GatheredReads:
+class BatchedReads:
     """Reads one key at a time with `read_one`, those that piled up meanwhile with `read_many`."""
 
     def __init__(
@@ -78,7 +78,7 @@ class GatheredReads:
             self._leave(call)
             raise
         finally:
-            waits.add_database(perf_counter() - began)
+            wait_times.add_database(perf_counter() - began)
         if call.leads:
             self._read_then_pass_on(self._read_waiting)
         # Nobody's failure is another's: who got nothing reads for itself.

@@ -19,9 +19,9 @@ from typing import Any
 
 import flask_mail
 
-from app.core import reaching
+from app.core import connecting
+from app.core.connecting import Exchange
 from app.core.letter import Letter
-from app.core.reaching import Exchange
 from app.core.smtp_errors import Undeliverable, undeliverable
 
 IMPLICIT_TLS_PORT = 465
@@ -90,14 +90,14 @@ class Mailer(flask_mail.Mail):
     def own_name(self) -> str:
         """Return what this machine calls itself; found once, as smtplib would for every mail."""
         if self._own_name is None:
-            self._own_name = reaching.own_name(self.timeouts.answer)
+            self._own_name = connecting.own_name(self.timeouts.answer)
         return self._own_name
 
     @property
     def tls(self) -> ssl.SSLContext:
         """Return what checks a server's certificate; made once, since reading them all is slow."""
         if self._tls is None:
-            self._tls = reaching.verifying_tls()
+            self._tls = connecting.verifying_tls()
         return self._tls
 
 
@@ -224,7 +224,7 @@ class _Smtp(smtplib.SMTP):
         )
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
-        connected = reaching.connected(
+        connected = connecting.connect(
             host, port, each=timeout, altogether=self._watch.seconds_left
         )
         self._watch.follow(connected)

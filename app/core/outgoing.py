@@ -28,8 +28,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 import app
-from app.core import addresses, reaching
-from app.core.reaching import AddressInfo, Exchange
+from app.core import addresses, connecting
+from app.core.connecting import AddressInfo, Exchange
 
 log = logging.getLogger(__name__)
 
@@ -81,12 +81,12 @@ class Outgoing:
         allow_loopback: bool = False,
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
-        resolve: Resolve = reaching.look_up,
+        resolve: Resolve = connecting.look_up,
     ) -> None:
         self.limits = limits or Limits()
         self.allow_loopback = allow_loopback
         # Once for all conversations, since reading all authorities is slow.
-        self._tls = cache(lambda: tls or reaching.verifying_tls())
+        self._tls = cache(lambda: tls or connecting.verifying_tls())
         self._resolve = resolve
         self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
         self._ends_at = math.inf
@@ -159,7 +159,7 @@ class Outgoing:
             finally:
                 self._lookups.release()
 
-        return reaching.within(max(ends_at - time.monotonic(), 0), ask)
+        return connecting.within(max(ends_at - time.monotonic(), 0), ask)
 
     def _check(self, url: str) -> tuple[str, str, int]:
         """Return scheme, host and port of a URL that may be asked.
@@ -262,7 +262,7 @@ class Attempt(Exchange):
 
         Raises: OSError, Refused.
         """
-        connection = reaching.reached(
+        connection = connecting.connect_to_first(
             self._allowed_addresses(), each=CONNECT_SECONDS, ends_at=self._ends_at
         )
         connection.settimeout(self._seconds_left())

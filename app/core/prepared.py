@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
-from app.core import waits
+from app.core import wait_times
 from app.core.driver_pool import DriverPool
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
@@ -179,7 +179,7 @@ class Runner:
         try:
             return self._on_a_connection(steps, outcome)
         finally:
-            waits.add_database(perf_counter() - began)
+            wait_times.add_database(perf_counter() - began)
 
     def _on_a_connection(self, steps: Sequence[_Bound], outcome: Callable[[Any], Any]) -> Any:
         steps = [(compiled, compiled.bound(values)) for compiled, values in steps]

@@ -10,7 +10,7 @@ from redis.backoff import ExponentialBackoff
 from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
-from app.core import waits
+from app.core import wait_times
 from app.core.readable import is_readable
 
 SETTINGS_CHANNEL = "gatehouse:settings"
@@ -43,7 +43,7 @@ class Client(Redis):
         try:
             return self._ask(command, options)
         finally:
-            waits.add_redis(perf_counter() - began)
+            wait_times.add_redis(perf_counter() - began)
 
     def _ask(self, command: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Do what redis-py does, without the metrics it would keep of each command."""

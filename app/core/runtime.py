@@ -14,6 +14,7 @@ from app.core.clock import Clock
 from app.core.config import Config
 from app.core.db import Database
 from app.core.deferred_writes import DeferredWrites
+from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
@@ -21,7 +22,6 @@ from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
-from app.core.remembered import Remembered
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 
@@ -61,7 +61,7 @@ class Runtime:
     cached_files: CachedFiles
     renders: NativePool
     outgoing: Outgoing
-    remembered: Remembered
+    fetch_cache: FetchCache
     other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
     closed_with_proof: list[Callable[[Session, int], int]] = field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.exc import OperationalError
 
-from app.core import waits
+from app.core import wait_times
 from app.core.clock import Clock
 from app.core.errors import DatabaseUnavailable
 from app.core.tokens import random_fraction
@@ -49,7 +49,7 @@ def patiently(clock: Clock, write: Callable[[], T]) -> T:
                 raise DatabaseUnavailable from error
             pause = 0.0005 + 0.002 * random_fraction()
             clock.sleep(pause)
-            waits.add_database(pause)
+            wait_times.add_database(pause)
 
 
 class WriteTurn:
@@ -62,7 +62,7 @@ class WriteTurn:
     def __enter__(self) -> None:
         began = perf_counter()
         self._lock.acquire()
-        waits.add_database(perf_counter() - began)
+        wait_times.add_database(perf_counter() - began)
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()

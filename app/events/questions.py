@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from app.core.clock import Clock
+from app.core.connecting import ask_in_thread
 from app.core.db import DATABASE_AWAY
 from app.core.errors import DatabaseUnavailable
-from app.core.reaching import asked
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Questions:
             self._late = [question for question in self._late if not question.done()]
             if len(self._late) >= MOST_HANGING:
                 raise DatabaseUnavailable
-        question = asked(look, thread="question of streams")
+        question = ask_in_thread(look, thread="question of streams")
         try:
             return question.result(PATIENCE_SECONDS)
         except TimeoutError:

@@ -154,7 +154,7 @@ def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
             raise ProviderNotFound
         return provider
 
-    return rt.remembered.get((kind, key), stored, life=MAX_AGE).value
+    return rt.fetch_cache.get((kind, key), stored, life=MAX_AGE).value
 
 
 def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
@@ -162,7 +162,7 @@ def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
 
     Raises: ProviderMisconfigured when the client secret cannot be decrypted.
     """
-    return rt.remembered.get(provider, lambda: _config_of(rt, provider)).value
+    return rt.fetch_cache.get(provider, lambda: _config_of(rt, provider)).value
 
 
 def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, request
 
-from app.core import waits
+from app.core import wait_times
 from app.core.logs import TOKEN_LIKE, AccessLog, request_fields
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
-from app.core.waits import Waits
+from app.core.wait_times import WaitTimes
 from app.web import metrics, peer
 from app.web.errors import FAILURE_CODE
 
@@ -56,7 +56,7 @@ class Lifecycle:
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})
-        waits.current.set(waited := Waits())
+        wait_times.current.set(waited := WaitTimes())
 
         def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
             given = {name for name, _ in headers}
@@ -92,7 +92,7 @@ def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
     access_log.write(method, path, status, seconds, peer.client_address())
 
 
-def _tell_slow(status: int, seconds: float, waited: Waits) -> None:
+def _tell_slow(status: int, seconds: float, waited: WaitTimes) -> None:
     """Write the line of a request that was slow to be answered, under its route's pattern.
 
     A stream's answer begins at once, so how long it lasts does not count.

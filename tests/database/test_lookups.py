@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.core.lookups import GatheredReads
+from app.core.lookups import BatchedReads
 from app.core.tokens import random_uuid
 from app.sessions import access_token, queries
 from tests.support.api import ApiClient
@@ -41,7 +41,7 @@ class Store:
 
 def read_at_once(store, keys):
     """Have the first key read, and the others wait meanwhile; return how each call ended."""
-    reads = GatheredReads(store.one, store.many)
+    reads = BatchedReads(store.one, store.many)
     with ThreadPoolExecutor(len(keys)) as pool:
         calls = [pool.submit(reads.rows, keys[0])]
         assert store.has_begun.wait(10)
@@ -83,7 +83,7 @@ def test_the_first_one_s_failure_is_its_own():
 
 def test_one_that_gives_up_waiting_holds_nobody_up():
     store = Store()
-    reads = GatheredReads(store.one, store.many)
+    reads = BatchedReads(store.one, store.many)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(reads.rows, 1)
         assert store.has_begun.wait(10)

@@ -28,5 +28,5 @@ def of(rt: Runtime, kind: ProviderKind) -> Driver:
     """Return the driver of a kind, for one use: its time runs from now on."""
     outgoing = rt.outgoing.conversation()
     if kind in _OPENID:
-        return ReportingDriver(_OPENID[kind](outgoing, rt.remembered, rt.clock))
+        return ReportingDriver(_OPENID[kind](outgoing, rt.fetch_cache, rt.clock))
     return ReportingDriver(_PLAIN[kind](outgoing))

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import requests
 
+from app.core.fetch_cache import FetchCache, Found
 from app.core.outgoing import Outgoing
-from app.core.remembered import Found, Remembered
 from app.external_auth.drivers import answers
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
 
@@ -54,9 +54,9 @@ class Metadata:
 class Discovery:
     """Reads discovery documents and key sets, which are remembered for a while if they are good."""
 
-    def __init__(self, outgoing: Outgoing, remembered: Remembered) -> None:
+    def __init__(self, outgoing: Outgoing, cache: FetchCache) -> None:
         self._outgoing = outgoing
-        self._remembered = remembered
+        self._cache = cache
 
     def metadata(self, issuer: Issuer) -> Metadata:
         """Return what the provider says about itself.
@@ -64,7 +64,7 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         with _in_time():
-            found = self._remembered.get(
+            found = self._cache.get(
                 issuer, lambda: self._fetch_metadata(issuer), patience=self._outgoing.seconds_left()
             )
         return found.value
@@ -76,7 +76,7 @@ class Discovery:
         """
         url = metadata.jwks_uri
         with _in_time():
-            return self._remembered.get(
+            return self._cache.get(
                 url, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
             )
 
@@ -87,7 +87,7 @@ class Discovery:
         """
         url = metadata.jwks_uri
         with _in_time():
-            return self._remembered.newer(
+            return self._cache.newer(
                 url, than, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
             )
 

@@ -6,8 +6,8 @@ import jwt
 
 from app.core import tokens
 from app.core.clock import Clock
+from app.core.fetch_cache import FetchCache
 from app.core.outgoing import Outgoing
-from app.core.remembered import Remembered
 from app.external_auth.drivers import claims, id_token, oauth
 from app.external_auth.drivers.discovery import Discovery, Issuer, Metadata
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
@@ -31,9 +31,9 @@ class OpenIdDriver:
     # Whether what it says about an address having been verified is believed.
     vouches_for_email: ClassVar[bool] = True
 
-    def __init__(self, outgoing: Outgoing, remembered: Remembered, clock: Clock) -> None:
+    def __init__(self, outgoing: Outgoing, cache: FetchCache, clock: Clock) -> None:
         self._outgoing = outgoing
-        self._discovery = Discovery(outgoing, remembered)
+        self._discovery = Discovery(outgoing, cache)
         self._clock = clock
 
     def issuer(self, provider: ProviderConfig) -> Issuer:

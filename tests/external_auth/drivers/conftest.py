@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from app.core.clock import Clock
+from app.core.fetch_cache import FetchCache
 from app.core.outgoing import Limits, Outgoing
-from app.core.remembered import Remembered
 from app.core.runtime import Runtime
 from app.external_auth import drivers
 from app.external_auth.drivers.interface import (
@@ -29,7 +29,7 @@ class Surroundings:
     """The part of the runtime that drivers touch."""
 
     outgoing: Outgoing
-    remembered: Remembered
+    fetch_cache: FetchCache
     clock: Clock
 
 
@@ -75,7 +75,7 @@ IMPATIENT = Limits(seconds=0.6)
 def rt(clock: FakeClock) -> Runtime:
     """Allows loopback."""
     outgoing = Outgoing(allow_loopback=True)
-    return cast(Runtime, Surroundings(outgoing, Remembered(clock), clock))
+    return cast(Runtime, Surroundings(outgoing, FetchCache(clock), clock))
 
 
 @pytest.fixture

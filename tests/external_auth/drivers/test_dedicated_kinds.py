@@ -453,7 +453,7 @@ def test_a_tenant_wins_over_a_stored_issuer(rt, provider: FakeProvider):
     config = ProviderConfig(
         1, "main", ProviderKind.MICROSOFT, "c", issuer_url=provider.issuer, tenant="consumers"
     )
-    driver = microsoft.MicrosoftDriver(rt.outgoing, rt.remembered, rt.clock)
+    driver = microsoft.MicrosoftDriver(rt.outgoing, rt.fetch_cache, rt.clock)
     assert driver.issuer(config).url == "https://login.microsoftonline.com/consumers/v2.0"
 
 

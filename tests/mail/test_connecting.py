@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
-from app.core import reaching
+from app.core import connecting
 from app.core.mailer import Timeouts
 from app.mail import dispatcher
 from tests.mail.conftest import queue, use
@@ -58,7 +58,7 @@ def silent_dns(monkeypatch):
 
 def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, dead, alive):
     have(monkeypatch, dead, dead, dead, alive)
-    with reaching.connected("mail.example", 25, each=10, altogether=3) as connection:
+    with connecting.connect("mail.example", 25, each=10, altogether=3) as connection:
         assert connection.getpeername()[1] == alive
         assert connection.gettimeout() == 10
 
@@ -66,7 +66,7 @@ def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, 
 def test_an_address_has_no_more_than_its_own_time(monkeypatch, dead, alive):
     have(monkeypatch, dead, alive)
     began = time.monotonic()
-    reaching.connected("mail.example", 25, each=0.2, altogether=120).close()
+    connecting.connect("mail.example", 25, each=0.2, altogether=120).close()
     assert time.monotonic() - began < 30  # half of what its share would be
 
 
@@ -74,13 +74,13 @@ def test_all_addresses_together_have_one_end(monkeypatch, dead):
     have(monkeypatch, *[dead] * 20)
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        reaching.connected("mail.example", 25, each=10, altogether=1)
+        connecting.connect("mail.example", 25, each=10, altogether=1)
     assert time.monotonic() - began < 30  # of 200 without that end
 
 
 def test_a_dns_that_is_silent_is_not_waited_for(silent_dns):
     with pytest.raises(TimeoutError):
-        reaching.connected("mail.example", 25, each=10, altogether=0.2)
+        connecting.connect("mail.example", 25, each=10, altogether=0.2)
 
 
 def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
@@ -88,7 +88,7 @@ def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
         port = closed.getsockname()[1]
     have(monkeypatch, port)
     with pytest.raises(ConnectionRefusedError):
-        reaching.connected("mail.example", 25, each=10, altogether=10)
+        connecting.connect("mail.example", 25, each=10, altogether=10)
 
 
 def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monkeypatch, dead):
@@ -107,23 +107,23 @@ def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monke
 
 def test_a_machine_introduces_itself_by_its_full_name(monkeypatch):
     monkeypatch.setattr(socket, "getfqdn", lambda: "files.example")
-    assert reaching.own_name(1) == "files.example"
+    assert connecting.own_name(1) == "files.example"
 
 
 def test_without_a_full_name_it_is_an_address(monkeypatch):
     monkeypatch.setattr(socket, "getfqdn", lambda: "files")
     monkeypatch.setattr(socket, "gethostbyname", lambda _name: "192.0.2.7")
-    assert reaching.own_name(1) == "[192.0.2.7]"
+    assert connecting.own_name(1) == "[192.0.2.7]"
 
 
 def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
-    assert reaching.own_name(0.1) == "[127.0.0.1]"
+    assert connecting.own_name(0.1) == "[127.0.0.1]"
 
 
 def test_a_connection_that_comes_after_the_end_is_cut():
     ours, theirs = socket.socketpair()
     theirs.settimeout(10)
-    exchange = reaching.Exchange()
+    exchange = connecting.Exchange()
     exchange.cut()
     with ours, theirs, closing(exchange):
         exchange.follow(ours)
@@ -133,7 +133,7 @@ def test_a_connection_that_comes_after_the_end_is_cut():
 def test_what_was_let_go_of_lives_on_when_the_exchange_is_cut():
     ours, theirs = socket.socketpair()
     theirs.settimeout(10)
-    exchange = reaching.Exchange()
+    exchange = connecting.Exchange()
     with ours, theirs:
         exchange.follow(ours)
         exchange.close()

@@ -3,7 +3,7 @@
 from contextvars import ContextVar
 
 
-class Waits:
+class WaitTimes:
     """Seconds that one request has waited by now; what is done for it in the background is not."""
 
     __slots__ = ("database", "redis")
@@ -12,7 +12,7 @@ class Waits:
         self.database = self.redis = 0.0
 
 
-current: ContextVar[Waits | None] = ContextVar("waits", default=None)
+current: ContextVar[WaitTimes | None] = ContextVar("wait_times", default=None)
 
 
 def add_database(seconds: float) -> None:

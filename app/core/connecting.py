@@ -18,7 +18,7 @@ T = TypeVar("T")
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
-def connected(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
+def connect(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
     """Return a connection to the first address of a host that takes one.
 
     An address has `each` seconds at the most, and never more than its share of what is left: one
@@ -28,7 +28,7 @@ def connected(host: str, port: int, *, each: float, altogether: float) -> socket
     """
     ends_at = time.monotonic() + altogether
     found = within(altogether, lambda: look_up(host, port))
-    connection = reached(found, each=each, ends_at=ends_at)
+    connection = connect_to_first(found, each=each, ends_at=ends_at)
     connection.settimeout(each)
     return connection
 
@@ -41,10 +41,10 @@ def look_up(host: str, port: int) -> list[AddressInfo]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-def reached(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
+def connect_to_first(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
     """Return a connection to the first of these addresses that takes one.
 
-    `ends_at` is a moment of the monotonic clock; for `each` and the rest see `connected`.
+    `ends_at` is a moment of the monotonic clock; for `each` and the rest see `connect`.
     """
     failure = OSError("its name has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(found):
@@ -137,10 +137,10 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
 
     Raises: TimeoutError, and what `ask` raises.
     """
-    return asked(ask, thread="DNS question").result(timeout=seconds)
+    return ask_in_thread(ask, thread="DNS question").result(timeout=seconds)
 
 
-def asked(ask: Callable[[], T], *, thread: str) -> Future[T]:
+def ask_in_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:
     """Begin to ask such a question, in a thread of this name; return its answer to come."""
     answer: Future[T] = Future()
 

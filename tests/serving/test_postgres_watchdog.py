@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.core import patience
+from app.core import postgres_watchdog
 from tests.support import servers
 
 # Its times are shorter than the product's, so that the test is.
@@ -15,13 +15,13 @@ import sys
 from gevent import monkey
 monkey.patch_all()
 import gevent, psycopg2
-from app.core import patience
+from app.core import postgres_watchdog
 from app.core.clock import SystemClock
 
 patience.SILENCE_SECONDS, patience.ANSWER_SECONDS, patience.LOOK_SECONDS = 0.6, 0.6, 0.1
-waits = patience.Patience()
-waits.install()
-waits.watch(SystemClock())
+watchdog = postgres_watchdog.PostgresWatchdog()
+watchdog.install()
+watchdog.watch(SystemClock())
 connections = [psycopg2.connect(sys.argv[1]) for _ in range(3)]
 
 def ask(connection, statement="SELECT 1"):
@@ -44,7 +44,7 @@ for _ in range(300):
     gevent.sleep(0.05)
     try:
         fresh = psycopg2.connect(sys.argv[1])
-    except patience.Hangs:
+    except postgres_watchdog.PostgresHangs:
         continue
     break
 tell(ask(fresh))
@@ -82,7 +82,7 @@ def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
         finally:
             postgres.resume()
         # Two waits were ended, and nobody began a third.
-        assert told == "['OperationalError', 'OperationalError', 'Hangs']"
+        assert told == "['OperationalError', 'OperationalError', 'PostgresHangs']"
         go_on()
         assert next_line() == "1"
         go_on()
@@ -92,9 +92,9 @@ def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
 def test_one_answer_that_is_late_cuts_nobody_off(monkeypatch, clock, answers, cut):
     """The machine may have stood still just then."""
     line = Mock(**{"get_dsn_parameters.return_value": {}})
-    waits, ended, heard = patience.Patience(), [], iter([*answers, True])
-    monkeypatch.setattr(patience, "_answers", lambda way: next(heard))
-    monkeypatch.setattr(patience, "_cut", ended.append)
-    waits._since[line] = clock.monotonic() - 10
-    waits._look(clock)
+    watchdog, ended, heard = postgres_watchdog.PostgresWatchdog(), [], iter([*answers, True])
+    monkeypatch.setattr(postgres_watchdog, "_answers", lambda way: next(heard))
+    monkeypatch.setattr(postgres_watchdog, "_cut", ended.append)
+    watchdog._since[line] = clock.monotonic() - 10
+    watchdog._look(clock)
     assert len(ended) == cut

@@ -1,4 +1,4 @@
-"""Waiting for PostgreSQL under gevent, for as long as it lives.
+"""A watchdog over the waits for PostgreSQL, which take place on gevent's loop.
 
 A server that hangs keeps its connections, and libpq waits for an answer without end: every request
 would hang until the proxy gives up. A statement may take its time, though. So while one does, the
@@ -16,7 +16,7 @@ from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
 
 from app.core.clock import Clock
-from app.core.reaching import Handle
+from app.core.connecting import Handle
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,12 @@ CONNECT_SECONDS = 5.0
 LOOK_SECONDS = 0.5
 
 
-class Hangs(psycopg2.OperationalError):
+class PostgresHangs(psycopg2.OperationalError):
     """The server hangs; to ask it would only make one more wait."""
 
 
-class Patience:
-    """The waits of this process; `wait` is psycopg2's wait callback."""
+class PostgresWatchdog:
+    """Knows every wait of this process; `wait` is psycopg2's wait callback."""
 
     def __init__(self) -> None:
         self._since: dict[Any, float] = {}
@@ -58,7 +58,7 @@ class Patience:
         Raises: psycopg2.OperationalError.
         """
         if self._hangs and gevent.getcurrent() is not self._watcher:
-            raise Hangs("PostgreSQL hangs")
+            raise PostgresHangs("PostgreSQL hangs")
         if connection.status == extensions.STATUS_SETUP:
             with gevent.Timeout(CONNECT_SECONDS, psycopg2.OperationalError("no answer in time")):
                 return _wait(connection)

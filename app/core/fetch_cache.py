@@ -1,4 +1,4 @@
-"""What was fetched or worked out, kept for a while and never fetched twice at once."""
+"""A cache of what was fetched or worked out, in which nothing is fetched twice at once."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -30,7 +30,7 @@ class _Fetch(Generic[T]):
         self.error: Exception | None = None
 
 
-class Remembered:
+class FetchCache:
     """Values by key, each fetched when it is asked for and not yet, or no longer, known.
 
     However many ask for one key meanwhile, one of them fetches and the others wait for what it
