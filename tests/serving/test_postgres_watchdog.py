@@ -18,7 +18,8 @@ import gevent, psycopg2
 from app.core import postgres_watchdog
 from app.core.clock import SystemClock
 
-patience.SILENCE_SECONDS, patience.ANSWER_SECONDS, patience.LOOK_SECONDS = 0.6, 0.6, 0.1
+postgres_watchdog.SILENCE_SECONDS = postgres_watchdog.ANSWER_SECONDS = 0.6
+postgres_watchdog.LOOK_SECONDS = 0.1
 watchdog = postgres_watchdog.PostgresWatchdog()
 watchdog.install()
 watchdog.watch(SystemClock())
