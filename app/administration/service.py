@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.administration.errors import KeysFromEnvironment, NoAdministrator
 from app.audit import queries as audit_queries
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import upkeep as contact_verification_upkeep
 from app.core import locks
@@ -111,14 +111,13 @@ def rotate_keys(rt: Runtime) -> Rotation:
         # Of two rotations at once, each must see the other's key, or that key would be lost.
         locks.hold(session, locks.SETTINGS)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
-        audit.record(
-            rt,
-            session,
+        event = Event(
             Action.CONFIG_ACTION_EXECUTE,
             EntityType.SYSTEM_CONFIG,
             entity_name="secret_keys",
             details={"action": "rotate", "key_id": key.key_id},
         )
+        audit.record(rt, session, event)
     # Every worker has read the key file anew before it meets the new key in a stored value.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.runtime import Runtime
 from app.settings import keys
@@ -108,12 +108,7 @@ def archive(rt: Runtime, which: str) -> TeamInfo:
 def _record(
     rt: Runtime, session: Session, action: Action, team: TeamInfo, details: dict[str, Any]
 ) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.TEAM,
-        entity_id=team.id,
-        entity_name=team.name,
-        details=details,
+    event = Event(
+        action, EntityType.TEAM, entity_id=team.id, entity_name=team.name, details=details
     )
+    audit.record(rt, session, event)

@@ -1,11 +1,14 @@
 """The audit log's table and its vocabulary (spec 04 §7)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import BigInteger, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from app.core.client import Client
 from app.core.db import Base, Id, UTCDateTime
 
 
@@ -90,8 +93,25 @@ class EntityType(StrEnum):
     MAIL = "mail"
 
 
+@dataclass(frozen=True)
+class Event:
+    """What somebody did, as the log is to tell it.
+
+    `client` is None for the command line and the system itself, `user_id` 0 also for nobody known.
+    `details` must hold no secret.
+    """
+
+    action: Action
+    entity_type: EntityType
+    client: Client | None = None
+    user_id: int = 0
+    entity_id: int | None = None
+    entity_name: str | None = None
+    details: Mapping[str, object] | None = None
+
+
 class AuditEntry(Base):
-    """One recorded deed; `user_id` 0 stands for the system, the command line or nobody known."""
+    """One recorded event."""
 
     __tablename__ = "audit_log"
     __table_args__ = (

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.client import Client
 from app.core.db import Reader
@@ -143,9 +143,7 @@ def link(
     except IntegrityError:
         # The same subject of this provider in another namespace was linked this moment.
         raise LinkConflict from None
-    audit.record(
-        rt,
-        session,
+    event = Event(
         Action.USER_EXTERNAL_AUTH_LINK,
         EntityType.EXTERNAL_AUTH_IDENTITY,
         client=client,
@@ -153,6 +151,7 @@ def link(
         entity_name=provider.key,
         details=_details(proven),
     )
+    audit.record(rt, session, event)
 
 
 def complete(

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
@@ -43,9 +43,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
         queries.remove_link(session, account.id, link.id)
         if not can_sign_in(session, account.id):
             raise LastWayIn
-        audit.record(
-            rt,
-            session,
+        event = Event(
             Action.USER_EXTERNAL_AUTH_UNLINK,
             EntityType.EXTERNAL_AUTH_IDENTITY,
             client=client,
@@ -58,6 +56,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
                 "subject": link.subject,
             },
         )
+        audit.record(rt, session, event)
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

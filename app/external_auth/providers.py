@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.db import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
@@ -284,12 +284,11 @@ def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -
         "issuer_url": provider.issuer_url,
         **{name: getattr(provider, name) for name in provider_rules.FLAGS},
     }
-    audit.record(
-        rt,
-        session,
+    event = Event(
         action,
         EntityType.EXTERNAL_AUTH_PROVIDER,
         entity_id=provider.id,
         entity_name=provider.key,
         details=told,
     )
+    audit.record(rt, session, event)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.ids import typed_id
@@ -207,11 +207,7 @@ def _get(session: Session, invitation_id: int) -> StoredInvitation:
 
 
 def _record(rt: Runtime, session: Session, action: Action, invitation: StoredInvitation) -> None:
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.INVITATION,
-        entity_id=invitation.id,
-        entity_name=invitation.email,
+    event = Event(
+        action, EntityType.INVITATION, entity_id=invitation.id, entity_name=invitation.email
     )
+    audit.record(rt, session, event)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.login.waiting import WaitingLogin
@@ -22,22 +22,19 @@ class Answer:
     method: MfaMethod
     client: Client
 
-    def entry(
-        self, action: Action, *, entity_id: int | None = None, **details: Any
-    ) -> dict[str, Any]:
-        """Return what is recorded of it, for `audit.record` or `audit.entry`."""
-        told = {"method": self.method, "flow_id": self.waiting.flow_id, **details}
-        return {
-            "action": action,
-            "entity_type": EntityType.MFA_FACTOR,
-            "client": self.client,
-            "user_id": self.account.id,
-            "entity_id": entity_id,
-            "entity_name": self.method,
-            "details": told,
-        }
+    def event(self, action: Action, *, entity_id: int | None = None, **details: Any) -> Event:
+        """Return what the audit log tells of it."""
+        return Event(
+            action,
+            EntityType.MFA_FACTOR,
+            self.client,
+            user_id=self.account.id,
+            entity_id=entity_id,
+            entity_name=self.method,
+            details={"method": self.method, "flow_id": self.waiting.flow_id, **details},
+        )
 
     def record(self, action: Action, **details: Any) -> None:
         """Record something by itself."""
         with self.rt.transaction() as session:
-            audit.record(self.rt, session, **self.entry(action, **details))
+            audit.record(self.rt, session, self.event(action, **details))

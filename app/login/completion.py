@@ -7,12 +7,11 @@ forgotten with the login: whoever gets so far has proven both factors (decisions
 """
 
 from contextlib import suppress
-from typing import Any
 
 from redis.exceptions import RedisError
 
 from app.audit import service as audit
-from app.audit.models import Action
+from app.audit.models import Action, Event
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.tokens import TokenPair
 from app.login.answer import Answer
@@ -52,21 +51,21 @@ def sign_in(answer: Answer, proof: Proof, attempt: Attempt) -> LoginOutcome:
 def _open_session(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
     rt, account = answer.rt, answer.account
     is_limited = sessions.is_change_forced(rt, account)
-    entry = answer.entry(
+    event = answer.event(
         Action.USER_MFA_CHALLENGE_SUCCESS,
         entity_id=proof.factor.id if proof.factor else None,
         attempt_count=number - 1,
         password_change_required=is_limited,
     )
     if proof.recovery_code is not None:
-        pair = _open_with_recovery_code(answer, proof, entry, is_limited=is_limited)
+        pair = _open_with_recovery_code(answer, proof, event, is_limited=is_limited)
     else:
         pair = sessions.open_if_unchanged(
             rt,
             account,
             answer.waiting.client,
             is_limited=is_limited,
-            entry=audit.entry(rt, **entry),
+            event=event,
             use=mfa.login_use(rt, proof),
         )
     if pair is None:
@@ -75,7 +74,7 @@ def _open_session(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
 
 
 def _open_with_recovery_code(
-    answer: Answer, proof: Proof, entry: dict[str, Any], *, is_limited: bool
+    answer: Answer, proof: Proof, event: Event, *, is_limited: bool
 ) -> TokenPair | None:
     rt, account, client = answer.rt, answer.account, answer.waiting.client
     with rt.transaction() as session:
@@ -85,7 +84,7 @@ def _open_with_recovery_code(
         if not mfa.use_up(rt, session, account.id, proof):
             return None
         notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED.value)
-        audit.record(rt, session, **entry)
+        audit.record(rt, session, event)
         return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
 
 

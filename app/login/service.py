@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
@@ -86,7 +85,7 @@ class FirstFactor:
     entity_name: str
     password: RightPassword | None = None
     entity_id: int | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
     use: OneTimeUse | None = None
 
 
@@ -147,9 +146,9 @@ def complete_login(
     is_limited = sessions.is_change_forced(rt, account)
     details = {"mfa_required": False} if factor.kind.needs_second else {}
     details["password_change_required"] = is_limited
-    entry = audit.entry(rt, **_entry(account, factor, client, details))
+    event = _event(account, factor, client, details)
     pair = sessions.open_if_unchanged(
-        rt, account, client, is_limited=is_limited, entry=entry, use=factor.use
+        rt, account, client, is_limited=is_limited, event=event, use=factor.use
     )
     if pair is None:
         raise CredentialsFailed
@@ -179,19 +178,19 @@ def _wait_for_second(
         # Now, since no hash may wait in Redis for the second step.
         if right is not None and right.new_hash is not None:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
-        audit.record(rt, session, **_entry(account, factor, client, details))
+        audit.record(rt, session, _event(account, factor, client, details))
     return MfaRequired(flow_token, expires_in, methods)
 
 
-def _entry(
-    account: Account, factor: FirstFactor, client: Client, details: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "action": factor.action,
-        "entity_type": factor.entity_type,
-        "client": client,
-        "user_id": account.id,
-        "entity_id": factor.entity_id,
-        "entity_name": factor.entity_name,
-        "details": {**factor.details, **details},
-    }
+def _event(
+    account: Account, factor: FirstFactor, client: Client, details: Mapping[str, object]
+) -> Event:
+    return Event(
+        factor.action,
+        factor.entity_type,
+        client,
+        user_id=account.id,
+        entity_id=factor.entity_id,
+        entity_name=factor.entity_name,
+        details={**factor.details, **details},
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import Counter
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.letter import Letter
 from app.core.mailer import SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
@@ -114,7 +114,7 @@ def entry(
     if error is not None:
         action = Action.MAIL_DELIVERY_FAILED
         details["error"] = error
-    return audit.entry(rt, action, EntityType.MAIL, entity_name=recipient, details=details)
+    return audit.entry(rt, Event(action, EntityType.MAIL, entity_name=recipient, details=details))
 
 
 def count(status: MailStatus) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
@@ -124,9 +124,7 @@ def _record(
     client: Client,
     details: Mapping[str, object],
 ) -> None:
-    audit.record(
-        rt,
-        session,
+    event = Event(
         action,
         EntityType.MFA_FACTOR,
         client=client,
@@ -135,3 +133,4 @@ def _record(
         entity_name=factor.name,
         details=details,
     )
+    audit.record(rt, session, event)

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.flow_store import Flow, FlowState, FlowStore
@@ -177,9 +177,7 @@ def _enable(
     sealed = rt.secret_box.seal(secret, service.sealed_for(account.id))
     factor_id = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
     service.store_codes(rt, session, account.id, codes)
-    audit.record(
-        rt,
-        session,
+    event = Event(
         Action.USER_MFA_ENABLE,
         EntityType.MFA_FACTOR,
         client=client,
@@ -193,6 +191,7 @@ def _enable(
             "recovery_code_count": len(codes),
         },
     )
+    audit.record(rt, session, event)
     notices.tell(rt, session, account, Notice.FACTOR_ADDED.value)
     return Listed(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
 

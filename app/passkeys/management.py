@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
@@ -104,9 +104,7 @@ def _record(
         "backup_eligible": passkey.backup_eligible,
         "backed_up": passkey.backed_up,
     }
-    audit.record(
-        rt,
-        session,
+    event = Event(
         action,
         EntityType.PASSKEY,
         client=client,
@@ -115,3 +113,4 @@ def _record(
         entity_name=specific.get("next_name", passkey.name),
         details=details,
     )
+    audit.record(rt, session, event)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import random_bytes
@@ -171,9 +171,7 @@ def _add(
     )
     if passkey_id is None:
         raise CredentialTaken  # by somebody else, this moment
-    audit.record(
-        rt,
-        session,
+    event = Event(
         Action.USER_PASSKEY_REGISTER,
         EntityType.PASSKEY,
         client=client,
@@ -189,5 +187,6 @@ def _add(
             "last_used_at": None,
         },
     )
+    audit.record(rt, session, event)
     notices.tell(rt, session, account, Notice.ADDED.value)
     return queries.get_passkey(session, account.id, passkey_id)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
@@ -115,9 +115,8 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     Raises: SystemNotInitialized, UsernameExists, EmailExists, IdentifierExists.
     """
     username, address = columns["username"], columns["email"]
-    entry = audit.entry(
-        rt, Action.USER_REGISTER, EntityType.USER, client=client, entity_name=username
-    )
+    event = Event(Action.USER_REGISTER, EntityType.USER, client=client, entity_name=username)
+    entry = audit.entry(rt, event)
     # No lock on the set-up: an ordinary account never changes its state, and what leaves READY
     # right now might as well have left it right after.
     steps = [*users.holding_address(rt, address), queries.adding(columns)]

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, rotations
@@ -55,9 +55,7 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
             return False
         removed = queries.revoke_all(session, holder.user_id, now)
         endings.announce(rt, session, holder.user_id)
-        audit.record(
-            rt,
-            session,
+        event = Event(
             Action.USER_REFRESH_TOKEN_REUSE_DETECTED,
             EntityType.USER,
             client=client,
@@ -65,4 +63,5 @@ def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
             entity_id=holder.user_id,
             details={"session_id": holder.session_id, "removed": removed},
         )
+        audit.record(rt, session, event)
     return True

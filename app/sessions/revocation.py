@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import access_token, endings, queries, refresh_token
@@ -96,15 +96,8 @@ def _tell(
 ) -> None:
     """Tell every process, and the audit log, what has ended once it is committed."""
     endings.announce(rt, session, user_id)
-    audit.record(
-        rt,
-        session,
-        action,
-        EntityType.AUTH_SESSION,
-        client=client,
-        user_id=user_id,
-        details=details,
-    )
+    event = Event(action, EntityType.AUTH_SESSION, client=client, user_id=user_id, details=details)
+    audit.record(rt, session, event)
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:

@@ -1,12 +1,14 @@
 """Use cases of sessions: the access check, opening, rotating, listing."""
 
 import hmac
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.audit import service as audit
+from app.audit.models import Event
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest, random_uuid
@@ -79,10 +81,10 @@ def open_if_unchanged(
     client: Client,
     *,
     is_limited: bool,
-    entry: Mapping[str, Any] | None,
+    event: Event,
     use: OneTimeUse | None = None,
 ) -> TokenPair | None:
-    """Start a session for an account as it was read, and record `entry` with it.
+    """Start a session for an account as it was read, and record `event` with it.
 
     None if the account was disabled or its sessions were ended since: a login that was under way
     must not outlive that. None, too, if what `use` depends on does not hold any more. Costs the
@@ -90,6 +92,7 @@ def open_if_unchanged(
     Raises: DatabaseConnectionLost, when it may be open; DatabaseUnavailable, when it is not.
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
+    entry = audit.entry(rt, event)
     is_open = opening.add_if_unchanged(rt.database, account, columns, entry, use)
     return pair if is_open else None
 

@@ -1,7 +1,7 @@
 """What an operator, not the owner, does to sessions."""
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import bulk
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, revocation
@@ -24,13 +24,12 @@ def revoke(rt: Runtime, session_id: str) -> int:
             return 0
         users_queries.drop_pending_email(session, owner)
         endings.announce(rt, session, owner)
-        audit.record(
-            rt,
-            session,
+        event = Event(
             Action.USER_REVOKE_SESSION,
             EntityType.AUTH_SESSION,
             details={"session_id": session_id, "user_id": owner},
         )
+        audit.record(rt, session, event)
     return 1
 
 

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.pubsub import Channel, Listener
 from app.core.redis import SETTINGS_CHANNEL
@@ -172,11 +172,10 @@ def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: 
 
 def _record(rt: Runtime, session: Session, action: Action, name: str, text: str | None) -> None:
     is_secret = keys.ALL[name].is_sensitive
-    audit.record(
-        rt,
-        session,
+    event = Event(
         action,
         EntityType.SYSTEM_CONFIG,
         entity_name=name,
         details={"value": REDACTED if is_secret and text else text},
     )
+    audit.record(rt, session, event)

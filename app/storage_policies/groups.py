@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.runtime import Runtime
 from app.storage_policies import queries, service
@@ -31,14 +31,13 @@ def create_policy(rt: Runtime, name: str) -> StoragePolicy:
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         policy = service.add_policy(session, name, now)
-        audit.record(
-            rt,
-            session,
+        event = Event(
             Action.ADMIN_CREATE_STORAGE_POLICY,
             EntityType.STORAGE_POLICY,
             entity_id=policy.id,
             entity_name=policy.name,
         )
+        audit.record(rt, session, event)
         return policy
 
 
@@ -154,12 +153,11 @@ def _record(
     group: StoragePolicyGroup,
     details: Mapping[str, object],
 ) -> None:
-    audit.record(
-        rt,
-        session,
+    event = Event(
         action,
         EntityType.POLICY_GROUP,
         entity_id=group.id,
         entity_name=group.name,
         details=details,
     )
+    audit.record(rt, session, event)

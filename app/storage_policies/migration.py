@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -101,9 +101,7 @@ def _migrate(
         affected_users=queries.move_users(session, source.id, target.id, now),
         affected_teams=teams_queries.move_assignments(session, source.id, target.id, now),
     )
-    audit.record(
-        rt,
-        session,
+    event = Event(
         Action.ADMIN_MIGRATE_POLICY_GROUP_USERS,
         EntityType.POLICY_GROUP,
         client=client,
@@ -120,4 +118,5 @@ def _migrate(
             "migrated_assignments": done.migrated_assignments,
         },
     )
+    audit.record(rt, session, event)
     return done

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import locks
 from app.core.client import Client
 from app.core.db import Reader
@@ -66,18 +66,18 @@ def record(
     action: Action,
     account: Account,
     client: Client | None = None,
-    details: Mapping[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> None:
     """Note in the audit log what the owner of an account did to it, from `client`.
 
     `client` None: an operator did, on the command line.
     """
-    audit.record(rt, session, action, **_about(account, client), details=details)
+    audit.record(rt, session, _event(action, account, client, details))
 
 
 def entry(rt: Runtime, action: Action, account: Account, client: Client) -> dict[str, Any] | None:
     """Return `record` as the columns of an entry; None if it is not recorded."""
-    return audit.entry(rt, action, **_about(account, client))
+    return audit.entry(rt, _event(action, account, client))
 
 
 def create(session: Session, new: NewUser, now: datetime) -> Account:
@@ -232,14 +232,21 @@ def taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | Ide
     return IdentifierExists()
 
 
-def _about(account: Account, client: Client | None) -> dict[str, Any]:
-    return {
-        "entity_type": EntityType.USER,
-        "client": client,
-        "user_id": 0 if client is None else account.id,
-        "entity_id": account.id,
-        "entity_name": account.username,
-    }
+def _event(
+    action: Action,
+    account: Account,
+    client: Client | None,
+    details: Mapping[str, object] | None = None,
+) -> Event:
+    return Event(
+        action,
+        EntityType.USER,
+        client,
+        user_id=0 if client is None else account.id,
+        entity_id=account.id,
+        entity_name=account.username,
+        details=details,
+    )
 
 
 def _lock_of(address: str) -> str:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.contact_verification.models import ContactToken
 from app.core.client import Client
 from app.mail.models import OutboxMail
@@ -23,7 +23,9 @@ def write(rt, *tags, user_id=1, action=LOGIN):
     with rt.transaction() as session:
         for tag in tags:
             client = Client(user_agent=tag)
-            audit.record(rt, session, action, EntityType.USER, client=client, user_id=user_id)
+            audit.record(
+                rt, session, Event(action, EntityType.USER, client=client, user_id=user_id)
+            )
 
 
 def told(**certain):

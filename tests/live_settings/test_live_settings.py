@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType
+from app.audit.models import Action, EntityType, Event
 from app.core import live_settings
 from app.core.live_settings import LiveSettings
 from app.mail import service as mail
@@ -72,7 +72,7 @@ def test_a_transaction_reads_no_settings_but_before_it_begins(rt, clock, monkeyp
     clock.advance(seconds=1)
     with rt.transaction() as session:
         mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "ada@example.com", username="Ada")
-        audit.record(rt, session, Action.SYSTEM_SETUP, EntityType.USER)
+        audit.record(rt, session, Event(Action.SYSTEM_SETUP, EntityType.USER))
     assert loaded == [0]
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.mfa import management, queries, service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
@@ -135,7 +136,8 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
         assert not service.use_up(rt, session, user.id, proof)
     account = users_queries.find_by_id(rt.database, user.id)
     use = service.login_use(rt, proof)
-    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, entry=None, use=use)
+    event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
+    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)
     assert pair is None
 
 

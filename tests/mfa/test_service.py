@@ -3,6 +3,7 @@
 import pytest
 from passlib.context import CryptContext
 
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.secret_box import SecretBox
 from app.mfa import queries, service
@@ -30,7 +31,8 @@ def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
             return service.use_up(rt, session, user.id, proof)
     account = users_queries.find_by_id(rt.database, user.id)
     use = service.login_use(rt, proof)
-    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, entry=None, use=use)
+    event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
+    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)
     return pair is not None
 
 
