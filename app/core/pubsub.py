@@ -1,6 +1,8 @@
 """Listening on Redis channels for as long as a process lives."""
 
 import logging
+import select
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,6 +54,8 @@ class Listener:
         self._channels = {channel.name: channel for channel in channels}
         self._closed = threading.Event()
         self._is_lost = True
+        # The end of the one is to be read from the other.
+        self._wake_up, self._awake = socket.socketpair()
         self._name = " and ".join(self._channels)
         self._thread = threading.Thread(target=self._run, name=f"listen {self._name}", daemon=True)
 
@@ -62,11 +66,12 @@ class Listener:
     def close(self) -> None:
         """Stop listening; returns when the subscription is gone."""
         self._closed.set()
+        self._wake_up.close()
         if self._thread.is_alive():
             self._thread.join(timeout=2 * POLL_SECONDS)
 
     def _run(self) -> None:
-        with for_listening(self._redis) as redis:
+        with self._awake, for_listening(self._redis) as redis:
             while not self._closed.is_set():
                 try:
                     self._listen(redis)
@@ -89,10 +94,27 @@ class Listener:
     def _listen(self, redis: Redis) -> None:
         with redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(*self._channels)
+            has_more = False
             while not self._closed.is_set():
-                self._hand_on(_arrived(subscription))
+                if has_more or self._has_arrived(subscription):
+                    messages, has_more = _arrived(subscription)
+                    self._hand_on(messages)
+                else:
+                    subscription.check_health()
+                    has_more = subscription.connection.can_read(timeout=0)
                 if subscription.health_check_response_counter >= MOST_UNANSWERED:
                     raise RedisConnectionError("Redis hangs")
+
+    def _has_arrived(self, subscription: Any) -> bool:
+        """Wait a moment for something to read; False when nothing came, or when to stop."""
+        connection = subscription.connection._get_socket()
+        if connection is None:
+            return True  # to read connects again
+        look = select.poll()
+        look.register(connection, select.POLLIN)
+        look.register(self._awake, select.POLLIN)
+        ready = look.poll(POLL_SECONDS * 1000)
+        return any(descriptor == connection.fileno() for descriptor, _ in ready)
 
     def _hand_on(self, messages: list[dict[str, Any]]) -> None:
         for (kind, name), group in groupby(messages, key=lambda m: (m["type"], m["channel"])):
@@ -112,8 +134,8 @@ class Listener:
             log.exception("messages of %s were not dealt with", name)
 
 
-def _arrived(subscription: Any) -> list[dict[str, Any]]:
-    """Wait a moment for a message; return it with those that are here already."""
+def _arrived(subscription: Any) -> tuple[list[dict[str, Any]], bool]:
+    """Return a message with those that are here already, and whether there may be more of them."""
     messages: list[dict[str, Any]] = []
     characters = 0
     while len(messages) < MOST_MESSAGES and characters < MOST_CHARACTERS:
@@ -124,5 +146,5 @@ def _arrived(subscription: Any) -> list[dict[str, Any]]:
             messages.append(message)
             characters += len(message["data"]) if message["type"] == "message" else 0
         if not subscription.connection.can_read(timeout=0):
-            break
-    return messages
+            return messages, False
+    return messages, True

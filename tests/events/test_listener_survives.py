@@ -40,6 +40,8 @@ def test_a_failure_nobody_expects_is_a_gap(redis, wait_for, monkeypatch):
     texts, listener = listening(redis, lambda: gaps.append(None))
     listener.start()
     try:
+        wait_for(lambda: gaps)
+        redis.publish(NAME, "missed")
         wait_for(lambda: len(gaps) == 3)  # there, lost, there again
         redis.publish(NAME, "one")
         wait_for(lambda: texts == ["one"])
@@ -59,6 +61,8 @@ def test_a_failure_while_a_loss_is_told_changes_nothing(redis, wait_for, monkeyp
     texts, listener = listening(redis, note)
     listener.start()
     try:
+        wait_for(lambda: gaps)
+        redis.publish(NAME, "missed")
         wait_for(lambda: len(gaps) == 3)
         redis.publish(NAME, "one")
         wait_for(lambda: texts == ["one"])

@@ -5,6 +5,7 @@ import threading
 import pytest
 from redis import Redis
 
+from app.core import pubsub
 from app.core.clock import SystemClock
 from app.core.pubsub import Channel, Listener
 
@@ -56,6 +57,16 @@ def heard(redis, wait_for):
     for one in found.values():
         one.pause.set()
     listener.close()
+
+
+def test_a_stop_waits_for_no_message(redis, wait_for, monkeypatch):
+    monkeypatch.setattr(pubsub, "POLL_SECONDS", 3600.0)
+    one = Heard()
+    listener = Listener(redis, SystemClock(), [Channel(NAMES[0], one.take, one.note_gap)])
+    listener.start()
+    wait_for(lambda: one.gaps)
+    listener.close()
+    assert redis.pubsub_numsub(NAMES[0]) == [(NAMES[0], 0)]
 
 
 def test_the_first_subscription_is_the_end_of_a_gap(heard):
