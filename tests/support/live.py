@@ -131,11 +131,11 @@ class LiveService:
 
     def worker_at(self, port: int) -> int:
         """Return the process id of the worker at the other end of a local port."""
-        holder = self._holders().get(port)
+        holder = self.holders().get(port)
         assert holder is not None, f"no worker holds a connection with port {port}"
         return holder
 
-    def _holders(self) -> dict[int, int]:
+    def holders(self) -> dict[int, int]:
         """Return the workers by the ports at the other ends of their connections."""
         return {
             connection.raddr.port: pid
@@ -218,7 +218,7 @@ class LiveService:
 
         def are_shared() -> bool:
             """Tell whether they are; if not, connect one of the busiest worker's clients anew."""
-            holders = self._holders()
+            holders = self.holders()
             held = Counter(holders[client.port] for client in clients)
             if len(held) == self._worker_count and min(held.values()) >= number // 4:
                 return True
