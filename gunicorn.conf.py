@@ -23,6 +23,7 @@ from typing import Any
 from app.core import logs
 from app.core.config import Config, ConfigError
 from app.serving import metrics_folder, open_files, worker as serving_worker
+from app.serving.launch import PREPARES
 from app.serving.logs import RootLogger
 
 try:
@@ -67,6 +68,19 @@ logger_class = RootLogger
 # At DEBUG gunicorn would write every path, tokens of invitations included.
 loglevel = "info" if _config.log_level == "DEBUG" else _config.log_level.lower()
 proc_name = "gatehouse"
+
+
+def on_starting(server: Any) -> None:
+    """Migrate if bin/serve asks for it; a process of its own would have to import all this, too."""
+    if os.environ.pop(PREPARES, None) is None:
+        return
+    from app.administration.cli import run
+
+    application = server.app.wsgi()
+    exit_code = run(application, "prepare")
+    application.extensions["gatehouse"].close()
+    if exit_code:
+        sys.exit(exit_code)
 
 
 def when_ready(server: Any) -> None:

@@ -4,7 +4,7 @@ import logging
 
 import click
 from flask import Flask
-from flask.cli import with_appcontext
+from flask.cli import ScriptInfo, with_appcontext
 
 from app.administration import migrations
 from app.administration.audit_cli import group as audit
@@ -56,6 +56,15 @@ COMMANDS = (
     keys,
     audit,
 )
+
+
+def run(app: Flask, *arguments: str) -> int:
+    """Run a command in this process, as the `flask` command does; return its exit code."""
+    context = ScriptInfo(create_app=lambda: app, set_debug_flag=False)
+    try:
+        app.cli.main([*arguments], prog_name="flask", obj=context)
+    except SystemExit as end:
+        return int(end.code or 0)
 
 
 def install(app: Flask) -> None:

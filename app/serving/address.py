@@ -76,10 +76,12 @@ class Address:
         finally:
             connection.close()
 
-    def is_healthy(self) -> bool:
-        """Tell whether the service answers there."""
+    def is_healthy(self) -> bool | None:
+        """Tell whether the service answers there; None while nobody listens."""
         try:
             return self.request("GET", "/health")[0] == http.HTTPStatus.OK
+        except (ConnectionRefusedError, FileNotFoundError):
+            return None
         except (OSError, http.client.HTTPException):
             return False
 

@@ -1,4 +1,4 @@
-"""The launcher behind bin/serve: Valkey, migrations, gunicorn, and all of it ended together.
+"""The launcher behind bin/serve: Valkey, gunicorn, and all of it ended together.
 
 It stays small and imports neither Flask nor SQLAlchemy: the start is waiting for it.
 """
@@ -21,6 +21,8 @@ from app.serving.parent_death import before_exec
 from app.serving.supervisor import Child, GaveUp, Signals, keep_alive, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
+# Set for a gunicorn that is to do what `flask prepare` does, before it listens.
+PREPARES = "GATEHOUSE_PREPARES"
 HEALTH_SECONDS = 60.0
 HEALTH_PAUSE = 0.02
 # gunicorn's graceful_timeout and a little more.
@@ -49,6 +51,7 @@ class Run:
     lock: int
     signals: Signals = field(default_factory=Signals)
     children: list[Child] = field(default_factory=list)
+    is_prepared: bool = False
 
     def serve(self) -> None:
         """Start everything, keep it alive until a signal, stop it.
@@ -56,7 +59,7 @@ class Run:
         Raises: StartFailed, GaveUp, ValkeyUnavailable.
         """
         try:
-            for step in (self._start_valkey, self._prepare, self._start_gunicorn):
+            for step in (self._start_valkey, self._start_gunicorn):
                 if not self.signals.stops:
                     step()
             keep_alive(self.children, self.signals, complain)
@@ -74,19 +77,15 @@ class Run:
         process = self._add("the embedded Valkey", start, VALKEY_STOP_SECONDS)
         valkey.wait_until_ready(process, socket_path)
 
-    def _prepare(self) -> None:
-        code = self._python("-m", "flask", "--app", "wsgi", "prepare").wait()
-        if code:
-            raise StartFailed(f"`flask prepare` failed with exit code {code}")
-
     def _start_gunicorn(self) -> None:
         address = Address.of(self.config.bind)
-        start = partial(self._python, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app")
-        process = self._add("gunicorn", start, GUNICORN_STOP_SECONDS)
+        process = self._add("gunicorn", self._gunicorn, GUNICORN_STOP_SECONDS)
         deadline = time.monotonic() + HEALTH_SECONDS
-        while not self.signals.stops and not address.is_healthy():
+        while not self.signals.stops and not (health := address.is_healthy()):
             if process.poll() is not None:
                 raise StartFailed(f"gunicorn exited with code {process.returncode}")
+            if health is None:  # it still migrates, which takes what it takes
+                deadline = time.monotonic() + HEALTH_SECONDS
             if time.monotonic() > deadline:
                 raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
             self.signals.sleep(HEALTH_PAUSE)
@@ -100,12 +99,19 @@ class Run:
         self.children.append(child)
         return child.launch()
 
-    def _python(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Run Python in the project's folder, tied to this process."""
+    def _gunicorn(self) -> subprocess.Popen[bytes]:
+        """Run gunicorn, tied to this process; for the first time it prepares the database.
+
+        It has to come up again after a crash, though, also while PostgreSQL is away.
+        """
+        environ = {**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)}
+        if not self.is_prepared:
+            environ[PREPARES] = "1"
+        self.is_prepared = True
         return subprocess.Popen(
-            [sys.executable, *arguments],
+            [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"],
             cwd=ROOT,
-            env={**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)},
+            env=environ,
             stdin=subprocess.DEVNULL,
             pass_fds=(self.lock,),
             # Ctrl-C reaches this process only, which then stops the others in order.

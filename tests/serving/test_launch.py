@@ -102,10 +102,14 @@ def test_a_killed_valkey_is_started_again(service, eventually):
 def test_a_killed_gunicorn_is_started_again(service, eventually, all_gone):
     service.start()
     before, workers = service.gunicorn, service.workers
+    before_environ = before.environ()
     before.kill()
     all_gone([before, *workers])
     eventually(service.is_healthy, "an answer of the new gunicorn")
     assert service.gunicorn != before
+    # Its start must not depend on a database that may be away just then.
+    assert launch.PREPARES in before_environ
+    assert launch.PREPARES not in service.gunicorn.environ()
     assert service.stop() == 0
 
 
@@ -197,6 +201,15 @@ def test_a_second_run_on_the_instance_is_refused(service):
     assert f"another bin/serve is running on {service.instance}" in service.errors.read_text()
     assert first.poll() is None
     assert service.is_healthy()
+
+
+def test_a_database_that_cannot_be_prepared_stops_the_start(service):
+    nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
+    assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(PATIENCE) == 1
+    assert service.errors.read_text() == (
+        "Error: The database failed: Connection refused\n"
+        "bin/serve: gunicorn exited with code 1\n"
+    )
 
 
 def test_a_socket_without_a_folder_stops_the_start(service):
