@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
@@ -147,21 +148,24 @@ def text_list(
     return Key(name, default, "string_array", parse, render, options=options)
 
 
-def _entries(text: str) -> list[str]:
+def _entries(text: str) -> list[object]:
     entries = json.loads(text)  # JSONDecodeError is a ValueError
-    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        raise ValueError("must be a JSON list of texts")
-    return entries
+    if isinstance(entries, list):
+        return entries
+    raise ValueError("must be a JSON list of texts")
 
 
-def _accepted(entries: list[str], normalize: Callable[[str], str]) -> list[str]:
-    kept = []
-    for entry in entries:
-        try:
-            kept.append(normalize(entry.strip()))
-        except ValueError:
-            log.warning("a stored list entry is not valid and was skipped")
-    return kept
+def _accepted(entries: list[object], normalize: Callable[[str], str]) -> list[str]:
+    found = [_normalized(entry, normalize) for entry in entries]
+    return [entry for entry in found if entry is not None]
+
+
+def _normalized(entry: object, normalize: Callable[[str], str]) -> str | None:
+    with suppress(ValueError):
+        if isinstance(entry, str):
+            return normalize(entry.strip())
+    log.warning("a stored list entry is not valid and was skipped")
+    return None
 
 
 def _arranged(entries: list[str], *, in_order: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from prometheus_client import Counter, Gauge
 
 from app.core.db import DATABASE_AWAY
-from app.core.ids import typed_id
+from app.core.ids import parsed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
@@ -292,7 +292,7 @@ class Hub:
 
     def _sessions_ended(self, texts: Sequence[str]) -> None:
         """Look at the streams of those users again whose sessions ended somewhere."""
-        users = {user for text in texts if (user := typed_id(text)) is not None}
+        users = {user for text in texts if (user := parsed_id(text)) is not None}
         with self._lock:
             theirs = [stream for user in users for stream in self._by_user.get(user, ())]
         self._check(theirs)

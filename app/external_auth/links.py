@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.core.ids import typed_id
+from app.core.ids import parsed_id
 from app.core.runtime import Runtime
 from app.external_auth import providers, queries
 from app.external_auth.errors import LinkNotFound
@@ -34,7 +34,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
     Raises: LinkNotFound, LastWayIn; AccountDisabled, TokenInvalid when that happened meanwhile.
     """
     can_sign_in = ways.any_of(rt)
-    wanted = typed_id(link_id)
+    wanted = parsed_id(link_id)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         link = queries.find_link(session, account.id, wanted) if wanted is not None else None

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.core.ids import typed_id
+from app.core.ids import parsed_id
 from app.core.runtime import Runtime
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import FactorNotFound, MfaCodeInvalid, MfaRecoveryCodeUsed
@@ -45,7 +45,7 @@ def remove_factor(
     """
 
     def remove(session: Session, account: Account) -> None:
-        wanted = typed_id(factor_id)
+        wanted = parsed_id(factor_id)
         factor = queries.find_factor(session, account.id, wanted) if wanted is not None else None
         if factor is None:
             raise FactorNotFound

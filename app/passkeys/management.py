@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.core.ids import typed_id
+from app.core.ids import parsed_id
 from app.core.runtime import Runtime
 from app.login import ways
 from app.login.errors import LastWayIn
@@ -86,7 +86,7 @@ def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
 
 
 def _own(session: Session, account: Account, passkey_id: str) -> Listed:
-    return queries.get_passkey(session, account.id, typed_id(passkey_id))
+    return queries.get_passkey(session, account.id, parsed_id(passkey_id))
 
 
 def _record(

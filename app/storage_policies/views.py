@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from app.core.ids import typed_id
+from app.core.ids import parsed_id
 from app.storage_policies import migration, responses
 from app.storage_policies.errors import (
     GroupNotFound,
@@ -39,7 +39,7 @@ def migrate_assignments(principal: Principal, body: dict[str, Any], id: str) -> 
     done = migration.migrate_assignments(
         runtime(),
         # What is no id names no group either, which is found out after the body (04 §5.3).
-        typed_id(id) or NO_GROUP,
+        parsed_id(id) or NO_GROUP,
         body["target_group_id"],
         user_id=principal.user_id,
         client=client(),

@@ -134,7 +134,7 @@ def _first_complaint(error: ValidationError) -> str:
 
 
 def _json_object() -> dict[str, Any]:
-    if not request.is_json:
+    if request.mimetype != "application/json":
         raise BadRequest("invalid JSON request body: Content-Type must be application/json")
     # A chunked body is cut off at this limit without an error, so one byte more is read.
     request.max_content_length = JSON_BODY_LIMIT + 1

@@ -132,7 +132,8 @@ def test_a_body_that_is_no_object_is_a_bad_request(api, body):
 
 @pytest.mark.parametrize(
     "content_type",
-    [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"],
+    [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"]
+    + ["text/json", "application/problem+json", "application/jsonx"],
 )
 def test_a_body_of_another_type_is_a_bad_request(api, content_type):
     answer = api.post(

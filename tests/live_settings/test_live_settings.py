@@ -142,7 +142,9 @@ def test_a_missing_or_garbled_secure_switch_fails_safe(rt, api, user, clock):
 
 
 def test_entries_of_a_list_are_skipped_one_by_one(rt, clock):
-    stored = '["https://A.example", "nonsense", "https://b.example/path", "http://c.example:81/"]'
+    stored = (
+        '["https://A.example", "nonsense", "https://b.example/path", 5, "http://c.example:81/"]'
+    )
     store_behind_the_back(rt, "public_site_url", stored)
     clock.advance(seconds=1)
     assert rt.settings.get(keys.ALL["public_site_url"]) == (

@@ -207,8 +207,7 @@ def test_a_database_that_cannot_be_prepared_stops_the_start(service):
     nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
     assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(PATIENCE) == 1
     assert service.errors.read_text() == (
-        "Error: The database failed: Connection refused\n"
-        "bin/serve: gunicorn exited with code 1\n"
+        "Error: The database failed: Connection refused\nbin/serve: gunicorn exited with code 1\n"
     )
 
 
