@@ -54,7 +54,7 @@ def _entry(row: Any, account: Account | None) -> dict[str, Any]:
 
 
 def _user(account: Account) -> dict[str, Any]:
-    shown = profile(runtime(), account)
+    shown = profile(runtime(), account, is_own=False)
     return {"id": account.id, "username": account.username, "profile": shown}
 
 

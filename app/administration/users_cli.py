@@ -36,7 +36,7 @@ def list_users(limit: int | None) -> Shown:
         found = users_queries.list_accounts(connection, limit)
     rows = [[a.id, a.username, a.email, a.role, a.status] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
-    return Shown([user_info(rt, account) for account in found], text)
+    return Shown([user_info(rt, account, is_own=False) for account in found], text)
 
 
 @group.command("show")
@@ -45,7 +45,7 @@ def show(user: str) -> Shown:
     """Show one account."""
     rt = runtime()
     with rt.reading() as connection:
-        info = user_info(rt, users.named(connection, user))
+        info = user_info(rt, users.named(connection, user), is_own=False)
     shown = {name: value for name, value in info.items() if name != "profile"}
     return Shown(info, details(shown | {"display_name": info["profile"]["display_name"]}))
 
@@ -163,14 +163,14 @@ def delete(user: str) -> Shown:
 
 
 def _account(account: Account, what: str) -> Shown:
-    return Shown(user_info(runtime(), account), _sentence(account, what))
+    return Shown(user_info(runtime(), account, is_own=False), _sentence(account, what))
 
 
 def _provisioned(made: accounts.Provisioned, what: str) -> Shown:
     text = _sentence(made.account, what)
     if made.generated_password:
         text += f"; password: {made.generated_password}"
-    info = user_info(runtime(), made.account)
+    info = user_info(runtime(), made.account, is_own=False)
     return Shown({"user": info, "generated_password": made.generated_password}, text)
 
 

@@ -85,7 +85,7 @@ class VersionsUsedUp(ServerFault):
 
 
 class QuotaExceeded(InsufficientStorage):
-    """The account's quota has no room for the two files."""
+    """The account's quota has no room for the two files; the text says how much is missing."""
 
     code = ErrorCode.STORAGE_QUOTA_EXCEEDED
     message = "The storage quota is exceeded."

@@ -193,9 +193,9 @@ def _publish(
 
 
 def _require_room(account: Account, more_bytes: int) -> None:
-    needed = account.storage_used + more_bytes
-    if 0 < account.storage_quota < needed:
-        raise QuotaExceeded
+    quota, used = account.storage_quota, account.storage_used
+    if 0 < quota < used + more_bytes:
+        raise QuotaExceeded(f"quota {quota}, used {used}, need {more_bytes}")  # spec 04 §5.6
 
 
 def _sort_out(rt: Runtime, place: Place) -> None:

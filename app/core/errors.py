@@ -77,10 +77,15 @@ class PreconditionFailed(AppError):
 
 
 class RateLimited(AppError):
-    """Too many requests; `retry_after` says when to come back, in seconds."""
+    """Too many requests; `retry_after` says when to come back, in seconds, and so does the text."""
 
     code = ErrorCode.RATE_LIMITED
-    message = "Too many requests. Try again later."
+    message = "Too many requests."
+
+    def __init__(self, message: str | None = None, *, retry_after: int) -> None:
+        super().__init__(
+            f"{message or self.message} Try again in {retry_after} s.", retry_after=retry_after
+        )
 
 
 class Misconfigured(AppError):

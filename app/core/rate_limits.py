@@ -194,4 +194,4 @@ def refuse_for(wait_ms: int) -> None:
     """
     if wait_ms:
         seconds = max(1, math.ceil(wait_ms / 1000))
-        raise RateLimited(f"Too many requests. Try again in {seconds} s.", retry_after=seconds)
+        raise RateLimited(retry_after=seconds)

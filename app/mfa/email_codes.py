@@ -108,8 +108,7 @@ def issue(
     )
     if wait_ms:
         seconds = math.ceil(wait_ms / 1000)
-        message = f"A code was sent a moment ago. Try again in {seconds} s."
-        raise RateLimited(message, retry_after=seconds)
+        raise RateLimited("A code was sent a moment ago.", retry_after=seconds)
     return NewCode(code, life, sent)
 
 

@@ -76,14 +76,18 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
 
 
 def canonical_id(session_id: str) -> str:
-    """Return the id in the form the column holds.
+    """Return the id as the column holds it, in lower case.
 
     Raises: SessionNotFound, since nonsense names no session (E9).
     """
+    typed = session_id.lower()
     try:
-        return str(uuid.UUID(session_id))
+        # It also knows braces, a prefix, and digits without hyphens.
+        if str(uuid.UUID(typed)) == typed:
+            return typed
     except ValueError:
-        raise SessionNotFound from None
+        pass
+    raise SessionNotFound
 
 
 def _tell(

@@ -33,27 +33,29 @@ def quota(account: Account) -> dict[str, Any]:
     return {"storage_used": account.storage_used, "storage_quota": account.storage_quota}
 
 
-def profile(rt: Runtime, account: Account) -> dict[str, Any]:
-    """Return name and avatar as their owner sees them."""
+def profile(rt: Runtime, account: Account, *, is_own: bool = True) -> dict[str, Any]:
+    """Return name and avatar as their owner sees them, or else as an administrator does."""
     source = account.avatar_source or AvatarSource.NONE
     version = account.avatar_version or 0
-    urls = {f"url_{size}": _avatar_url(rt, account, source, size) for size in AVATAR_SIZES}
+    owner = "/auth/profile" if is_own else f"/admin/users/{account.id}"
+    urls = {f"url_{size}": _avatar_url(rt, account, owner, size) for size in AVATAR_SIZES}
     return {
         "display_name": account.display_name,
         "avatar": {"source": source, **urls, "version": version},
     }
 
 
-def user_info(rt: Runtime, account: Account) -> dict[str, Any]:
-    """Return the whole account object."""
-    return {**base(account), **quota(account), "profile": profile(rt, account)}
+def user_info(rt: Runtime, account: Account, *, is_own: bool = True) -> dict[str, Any]:
+    """Return the whole account object, for its owner or for an administrator."""
+    shown = profile(rt, account, is_own=is_own)
+    return {**base(account), **quota(account), "profile": shown}
 
 
-def _avatar_url(rt: Runtime, account: Account, source: str, size: int) -> str | None:
+def _avatar_url(rt: Runtime, account: Account, owner: str, size: int) -> str | None:
     """Return an address relative to the API's base for an upload, absolute for a gravatar."""
-    if source == AvatarSource.UPLOADED and account.avatar_key:
-        return f"/auth/profile/avatar/{size}?v={account.avatar_version}"
-    if source == AvatarSource.GRAVATAR:
+    if account.avatar_source == AvatarSource.UPLOADED and account.avatar_key:
+        return f"{owner}/avatar/{size}?v={account.avatar_version}"
+    if account.avatar_source == AvatarSource.GRAVATAR:
         # Gravatar's own name for an address; nothing is protected by this digest.
         name = hashlib.md5(account.email.encode(), usedforsecurity=False).hexdigest()
         base_url = rt.settings.get(keys.GRAVATAR_BASE_URL).strip().rstrip("/")

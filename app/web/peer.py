@@ -51,7 +51,7 @@ def line() -> Line | None:
 
 def client() -> Client:
     """Return the caller's address and user agent."""
-    return Client.of(client_address(), request.environ.get("HTTP_USER_AGENT"))
+    return Client.of(client_address(), _utf8(request.environ.get("HTTP_USER_AGENT", "")))
 
 
 def client_address() -> str | None:
@@ -179,3 +179,11 @@ def _unmapped(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return the address; an IPv4 one in IPv6 clothes, as on a dual-stack socket, as IPv4."""
     parsed = ipaddress.ip_address(address)
     return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
+def _utf8(header: str) -> str:
+    """Return a header as it was meant where it is UTF-8; WSGI hands its bytes on as Latin-1."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header

@@ -142,7 +142,7 @@ def _json_object() -> dict[str, Any]:
     if len(body) > JSON_BODY_LIMIT:
         raise TooLarge
     try:
-        value = _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        value = _decode(body.decode("utf-8-sig"))  # RFC 8259 §8.1
     except (ValueError, RecursionError):
         raise BadRequest("invalid JSON request body: not well-formed JSON") from None
     if not isinstance(value, dict):

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
 from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
+from tests.support.images import plain, upload
 
 USER_INFO = {
     "id",
@@ -149,6 +150,16 @@ def test_list_prints_an_array_of_accounts(line, admin, user):
     assert [entry["username"] for entry in listed] == ["boss", "root", user.username]
     assert all(set(entry) == USER_INFO for entry in listed)
     assert len(line.json("users", "list", "--limit", "2")) == 2
+
+
+def test_the_avatar_of_another_has_the_address_for_administrators(line, signed_in, user):
+    upload(signed_in, plain()).ok()
+    urls = {f"url_{size}": f"/admin/users/{user.id}/avatar/{size}?v=1" for size in (512, 1024)}
+    [doer] = [entry["user"] for entry in line.json("audit", "list", "--action", "user_login")]
+    [listed] = [entry for entry in line.json("users", "list") if entry["id"] == user.id]
+    for shown in (line.json("users", "show", user.username), listed, doer):
+        avatar = shown["profile"]["avatar"]
+        assert {name: avatar[name] for name in urls} == urls
 
 
 def test_list_prints_a_table(line, admin):

@@ -212,7 +212,9 @@ def test_the_quota_must_have_room_for_both_files(rt, signed_in, user, folder, pu
     change_user(rt, user, storage_used=1000, storage_quota=1000 + needed + room)
     upload(signed_in, plain(RED)).ok()
     change_user(rt, user, storage_quota=1000 + needed - 1)
-    upload(signed_in, plain(RED)).fails(507, "storage.quota_exceeded")
+    answer = upload(signed_in, plain(RED)).fails(507, "storage.quota_exceeded")
+    quota = 1000 + needed - 1
+    assert answer.json["msg"] == f"quota {quota}, used 1000, need {needed}"
     assert published() == [f"{user.id}/v2/1024.webp", f"{user.id}/v2/512.webp"]
     assert signed_in.me().ok()["profile"]["avatar"]["version"] == 2
     change_user(rt, user, storage_used=10**12, storage_quota=0)

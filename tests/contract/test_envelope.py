@@ -117,6 +117,7 @@ def test_text_is_sent_as_utf_8(rt, api, user):
         b'{"identifier": ' + b"[" * 100_000 + b"]" * 100_000 + b', "password": "b"}',
         b'{"identifier": ' + b"9" * 100_000 + b', "password": "b"}',
         b"\x00",
+        *(json.dumps(CREDENTIALS).encode(f"utf-{name}") for name in ("16", "16-le", "32-be")),
     ],
     ids=lambda body: repr(body[:16]),
 )
@@ -132,8 +133,17 @@ def test_a_body_that_is_no_object_is_a_bad_request(api, body):
 
 @pytest.mark.parametrize(
     "content_type",
-    [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"]
-    + ["text/json", "application/problem+json", "application/jsonx"],
+    [
+        None,
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "json",
+        "text/json",
+        "application/problem+json",
+        "application/jsonx",
+    ],
 )
 def test_a_body_of_another_type_is_a_bad_request(api, content_type):
     answer = api.post(

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from urllib.parse import quote
 
 import pytest
 
@@ -154,6 +155,27 @@ def test_an_administrator_has_no_more_rights_here(admin, laptop):
 )
 def test_a_malformed_id_is_not_found(laptop, malformed):
     laptop.delete(f"/auth/sessions/{malformed}").fails(404, "not_found")
+
+
+@pytest.mark.parametrize("spelling", ["{{{}}}", "urn:uuid:{}", " {}", "{}-"])
+def test_an_id_has_one_spelling(laptop, phone, spelling):
+    own = session_id(phone)
+    for spelled in (spelling.format(own), own.replace("-", "")):
+        laptop.delete(f"/auth/sessions/{quote(spelled)}").fails(404, "not_found")
+    phone.me().ok()
+
+
+def test_an_id_in_capitals_is_understood(laptop, phone):
+    laptop.delete(f"/auth/sessions/{session_id(phone).upper()}").ok()
+    phone.me().fails(401, "auth.token_invalid")
+
+
+def test_a_user_agent_is_read_as_utf_8_where_it_is(laptop, user):
+    for sent, listed in (("Gerät 世界".encode(), "Gerät 世界"), (b"Ger\xe4t", "Gerät")):
+        device = laptop.stranger()
+        device.login(user, headers={"User-Agent": sent.decode("latin-1")}).ok()
+        assert listed in [s["user_agent"] for s in sessions(device)]
+        device.post("/auth/logout").ok()
 
 
 def test_an_unknown_id_is_not_found(laptop):

@@ -470,4 +470,4 @@ def test_a_failed_test_tells_the_administrator_why(oidc: Client):
 
 
 def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
-    assert set(vars(rt)) == {"outgoing", "remembered", "clock"}
+    assert set(vars(rt)) == {"outgoing", "fetch_cache", "clock"}
