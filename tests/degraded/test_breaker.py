@@ -1,5 +1,8 @@
 """What remembers that Redis does not answer."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from redis.exceptions import ConnectionError as Lost
 
@@ -53,6 +56,33 @@ def test_one_caller_a_second_tries_while_it_is_away(broken, clock):
     clock.advance(seconds=RETRY_SECONDS)
     assert another_asks(broken) == "refused"
     assert broken.call(lambda _: "asked") == "asked"
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_who_comes_while_one_tries_shares_what_that_one_finds(
+    broken, clock, monkeypatch, wait_for, is_back
+):
+    monkeypatch.setattr("app.core.breaker.TRIAL_SECONDS", 60.0)
+    clock.advance(seconds=RETRY_SECONDS)
+    answered = threading.Event()
+
+    def answer_late(_):
+        answered.wait(60)
+        if not is_back:
+            raise Lost
+        return "asked"
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(broken.call, answer_late)
+        wait_for(lambda: not broken._trial.is_set())
+        others = [pool.submit(broken.call, lambda _: "asked") for _ in range(3)]
+        wait_for(lambda: len(broken._trial._cond._waiters) == 3)
+        answered.set()
+        outcomes = [other.result() if is_back else other.exception() for other in others]
+    if is_back:
+        assert [first.result(), *outcomes] == ["asked"] * 4
+    else:
+        assert [type(error) for error in outcomes] == [RedisAway] * 3
 
 
 def test_a_failure_of_long_ago_keeps_nobody_from_asking(broken, clock):
