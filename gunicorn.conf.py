@@ -71,7 +71,11 @@ proc_name = "gatehouse"
 
 
 def on_starting(server: Any) -> None:
-    """Migrate if bin/serve asks for it; a process of its own would have to import all this, too."""
+    """Migrate if bin/serve asks for it; a process of its own would have to import all this, too.
+
+    A stop may kill it meanwhile: a migration is one transaction.
+    """
+    server.cfg.env_orig.pop(PREPARES, None)  # what a master made by SIGUSR2 is given
     if os.environ.pop(PREPARES, None) is None:
         return
     from app.administration.cli import run

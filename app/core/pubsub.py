@@ -54,20 +54,20 @@ class Listener:
         self._channels = {channel.name: channel for channel in channels}
         self._closed = threading.Event()
         self._is_lost = True
-        # The end of the one is to be read from the other.
-        self._wake_up, self._awake = socket.socketpair()
         self._name = " and ".join(self._channels)
         self._thread = threading.Thread(target=self._run, name=f"listen {self._name}", daemon=True)
 
     def start(self) -> None:
         """Begin to listen in the background."""
+        # The end of the one is to be read from the other.
+        self._wake_up, self._awake = socket.socketpair()
         self._thread.start()
 
     def close(self) -> None:
         """Stop listening; returns when the subscription is gone."""
         self._closed.set()
-        self._wake_up.close()
         if self._thread.is_alive():
+            self._wake_up.close()
             self._thread.join(timeout=2 * POLL_SECONDS)
 
     def _run(self) -> None:
@@ -99,11 +99,11 @@ class Listener:
                 if has_more or self._has_arrived(subscription):
                     messages, has_more = _arrived(subscription)
                     self._hand_on(messages)
+                elif subscription.health_check_response_counter >= MOST_UNANSWERED:
+                    raise RedisConnectionError("Redis hangs")
                 else:
                     subscription.check_health()
                     has_more = subscription.connection.can_read(timeout=0)
-                if subscription.health_check_response_counter >= MOST_UNANSWERED:
-                    raise RedisConnectionError("Redis hangs")
 
     def _has_arrived(self, subscription: Any) -> bool:
         """Wait a moment for something to read; False when nothing came, or when to stop."""

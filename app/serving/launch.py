@@ -105,6 +105,7 @@ class Run:
         It has to come up again after a crash, though, also while PostgreSQL is away.
         """
         environ = {**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)}
+        environ.pop(PREPARES, None)
         if not self.is_prepared:
             environ[PREPARES] = "1"
         self.is_prepared = True
