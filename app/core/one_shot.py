@@ -28,7 +28,7 @@ def put(
     """Keep `data` until it is taken, or for `life`; Redis gets to see what `seal` makes of it."""
     expires_at = (rt.clock.now() + life).timestamp()
     kept = seal(json.dumps({**data, "expires_at": expires_at}))
-    rt.breaker.call(lambda redis: redis.set(key, kept, ex=life + SWEPT_AFTER))
+    rt.breaker.call(lambda redis: redis.setex(key, life + SWEPT_AFTER, kept))
 
 
 def take(rt: Runtime, key: str, *, unseal: Callable[[str], str] = str) -> dict[str, Any] | None:
