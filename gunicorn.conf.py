@@ -10,7 +10,7 @@ monkey.patch_all()
 # Streams that become ready by the thousand let requests in between every so many seconds.
 gevent.setswitchinterval(0.001)
 
-from app.core.postgres_watchdog import PostgresWatchdog
+from app.core.database.postgres_watchdog import PostgresWatchdog
 
 _postgres_watchdog = PostgresWatchdog()
 _postgres_watchdog.install()

@@ -14,17 +14,17 @@ from app.avatars import renderer
 from app.avatars import upkeep as avatars_upkeep
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
-from app.core import db, logs
+from app.core import logs
 from app.core import redis as redis_client
 from app.core.breaker import Breaker
 from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config, ConfigError
+from app.core.database.database import Database, extension
 from app.core.deferred_writes import DeferredWrites
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
-from app.core.mailer import Mailer
 from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
@@ -32,6 +32,7 @@ from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.core.smtp.mailer import Mailer
 from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
@@ -133,7 +134,7 @@ def create_app(
     hub = Hub(rt)
     events.install(app, hub)
     rt.endless.append(hub.wind_down)
-    Migrate(app, db.extension, directory=str(MIGRATIONS))
+    Migrate(app, extension, directory=str(MIGRATIONS))
     rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
     rt.closed_with_proof.extend([passkeys_queries.remove_all, external_queries.remove_links])
     rt.other_login_methods.append(provider_queries.is_any_enabled)
@@ -163,7 +164,7 @@ def _runtime(
     except OSError as error:
         raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
     mailer.context = app.app_context  # Flask-Mail announces every mail to the application
-    database = db.Database(app, config, clock)
+    database = Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
     impatient_breaker = Breaker(impatient, clock)

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from app.core.db import extension
+from app.core.database.database import extension
 
 # Any number will do; it only has to be the same in every process that migrates.
 MIGRATION_LOCK = 4_242_001

@@ -24,9 +24,9 @@ pytest.register_assert_rewrite(
 
 from app.core import redis as redis_client
 from app.core.config import Bucket
-from app.core.mailer import Mailer
 from app.core.outgoing import Outgoing
 from app.core.runtime import Runtime
+from app.core.smtp.mailer import Mailer
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime

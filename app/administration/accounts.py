@@ -18,7 +18,7 @@ from app.administration.errors import (
 from app.audit.models import Action
 from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
-from app.core import locks
+from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
 from app.mfa import flows as mfa_flows

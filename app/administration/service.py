@@ -12,8 +12,8 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import upkeep as contact_verification_upkeep
-from app.core import locks
-from app.core.db import Reader
+from app.core.database import locks
+from app.core.database.database import Reader
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
+from app.core.database import locks
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.storage_policies import queries as storage_queries

@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, bindparam, delete, insert, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.audit.models import AuditEntry
-from app.core import bulk
-from app.core.db import Base, Reader
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Reader
+from app.core.database.prepared import Prepared
+from app.core.db import Base
 
 _INSERT = insert(AuditEntry).inline()
 ENTRY_COLUMNS = (

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from app.audit import keys, queries
 from app.audit.models import Action, EntityType, Event
-from app.core import bulk
 from app.core.client import Client
-from app.core.db import DATABASE_AWAY
+from app.core.database import bulk
+from app.core.database.database import DATABASE_AWAY
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.orm import Session
 
-from app.core.db import chosen, per_database
+from app.core.database.prepared import chosen, per_database
 from app.users.models import AvatarSource, UserProfile
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.avatars import files, publishing, queries, staging
 from app.avatars.disk import on_disk
 from app.avatars.errors import StorageFailed
-from app.core.db import DATABASE_AWAY
+from app.core.database.database import DATABASE_AWAY
 from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
 

@@ -8,9 +8,10 @@ from sqlalchemy import ColumnElement, bindparam, delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
-from app.core import bulk
-from app.core.db import Database, Reader, UTCDateTime, per_database
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.prepared import Prepared, per_database
+from app.core.db import UTCDateTime
 from app.users.models import User
 
 

@@ -18,8 +18,8 @@ from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
 from app.core.client import Client
 from app.core.config import Bucket
+from app.core.database.prepared import run_within
 from app.core.errors import RateLimited
-from app.core.prepared import run_within
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template

@@ -19,8 +19,8 @@ from app.contact_verification.errors import (
 )
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import IS_STORED, StoredToken
-from app.core.db import Reader
-from app.core.prepared import Prepared, Step
+from app.core.database.database import Reader
+from app.core.database.prepared import Prepared, Step
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
 from app.mail import queries as mail_queries

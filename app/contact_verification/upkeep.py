@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from app.contact_verification import queries
-from app.core import bulk
+from app.core.database import bulk
 from app.core.runtime import Runtime
 
 # So long a late click is told that the link has expired, instead of that it is unknown.

@@ -12,18 +12,18 @@ from app.core.breaker import Breaker
 from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
-from app.core.db import Database
+from app.core.database.database import Database
 from app.core.deferred_writes import DeferredWrites
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
-from app.core.mailer import Mailer
 from app.core.native_pool import NativePool
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
+from app.core.smtp.mailer import Mailer
 
 # Given the runtime, before a transaction: what tells, inside it, whether an account can sign in by
 # this way as things stand then.

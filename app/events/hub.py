@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter, Gauge
 
-from app.core.db import DATABASE_AWAY
+from app.core.database.database import DATABASE_AWAY
 from app.core.ids import parsed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL

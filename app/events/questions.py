@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from app.core.clock import Clock
 from app.core.connecting import ask_in_thread
-from app.core.db import DATABASE_AWAY
+from app.core.database.database import DATABASE_AWAY
 from app.core.errors import DatabaseUnavailable
 
 T = TypeVar("T")

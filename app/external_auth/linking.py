@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
 from app.core.client import Client
-from app.core.db import Reader
+from app.core.database import locks
+from app.core.database.database import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import provider_queries, queries

@@ -15,7 +15,7 @@ from app.contact_verification.errors import (
 )
 from app.core.client import Client
 from app.core.config import Bucket
-from app.core.db import Reader
+from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import linking, pending, provisioning, queries

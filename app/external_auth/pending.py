@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.db import Reader
+from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import provider_queries, queries

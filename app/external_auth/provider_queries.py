@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import bindparam, delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Database, Reader
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.prepared import Prepared
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.models import PROVIDER_COLUMNS, ExternalAuthProvider, Provider
 

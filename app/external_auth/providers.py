@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
-from app.core.db import Reader
+from app.core.database import locks
+from app.core.database.database import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable

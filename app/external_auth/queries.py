@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Database, Reader
-from app.core.lookups import Lookup
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.lookups import Lookup
 from app.external_auth.models import (
     ExternalAuthIdentity,
     ExternalAuthProvider,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from app.core import bulk
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured

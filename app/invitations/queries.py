@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Reader
+from app.core.database import bulk
+from app.core.database.database import Reader
 from app.invitations.models import Invitation, InvitationStatus
 
 

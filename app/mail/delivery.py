@@ -12,10 +12,11 @@ from prometheus_client import Counter
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.letter import Letter
-from app.core.mailer import SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
-from app.core.smtp_errors import Undeliverable
+from app.core.smtp.connection import SmtpConnection
+from app.core.smtp.errors import Undeliverable
+from app.core.smtp.letter import Letter
+from app.core.smtp.mailer import SmtpServer
 from app.core.texts import one_line
 from app.mail.models import MailStatus
 from app.mail.rendering import Rendered, render

@@ -13,9 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from app.core.db import DATABASE_AWAY
+from app.core.database.database import DATABASE_AWAY
 from app.core.runtime import Runtime
-from app.core.smtp_errors import Undeliverable
+from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
 from app.mail.delivery import Carrier, ReadyMail

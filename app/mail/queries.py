@@ -20,9 +20,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
-from app.core import bulk
-from app.core.db import Database, Reader
-from app.core.prepared import Prepared, constant
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.prepared import Prepared, constant
 from app.mail.models import MailStatus, OutboxMail
 
 # Statements that run once per mail spare themselves the way through the ORM.

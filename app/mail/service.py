@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
-from app.core.after_commit import after_commit
-from app.core.mailer import SmtpConnection
-from app.core.prepared import Prepared, Step, run_within
+from app.core.database.after_commit import after_commit
+from app.core.database.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
-from app.core.smtp_errors import Undeliverable
+from app.core.smtp.connection import SmtpConnection
+from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
 from app.mail.delivery import Carrier, ReadyMail

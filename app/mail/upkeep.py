@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from app.core import bulk
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.mail import payload, queries
 from app.mail.models import MailStatus

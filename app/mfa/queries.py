@@ -17,10 +17,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.core import bulk
-from app.core.db import Database
-from app.core.lookups import Lookup
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database
+from app.core.database.lookups import Lookup
+from app.core.database.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse

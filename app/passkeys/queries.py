@@ -19,10 +19,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Database, UTCDateTime, chosen, per_database
-from app.core.lookups import Lookup
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database
+from app.core.database.lookups import Lookup
+from app.core.database.prepared import Prepared, chosen, per_database
+from app.core.db import UTCDateTime
 from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import opening

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam
 
 from app.audit import queries as audit_queries
 from app.contact_verification import queries as tokens_queries
-from app.core.prepared import Step, constant
+from app.core.database.prepared import Step, constant
 from app.users.models import Account, Status, User
 
 # Whose password may be reset (decision E3), as long as the account is as it was when it was found.

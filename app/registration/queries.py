@@ -7,8 +7,8 @@ from sqlalchemy import bindparam, insert, select
 
 from app.audit import queries as audit_queries
 from app.contact_verification import queries as tokens_queries
-from app.core.db import Database
-from app.core.prepared import Prepared, Step, constant
+from app.core.database.database import Database
+from app.core.database.prepared import Prepared, Step, constant
 from app.storage_policies.queries import DEFAULT_GROUP
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
 from app.users.queries import IS_EMAIL_TAKEN, IS_USERNAME_TAKEN

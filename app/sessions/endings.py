@@ -6,7 +6,7 @@ so a message that is lost, or made up, does no harm.
 
 from sqlalchemy.orm import Session
 
-from app.core.after_commit import after_commit
+from app.core.database.after_commit import after_commit
 from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 

@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, exists, insert, select
 
 from app.audit import queries as audit_queries
-from app.core.db import Base, Database
-from app.core.prepared import Prepared, Row
+from app.core.database.database import Database
+from app.core.database.prepared import Prepared, Row
+from app.core.db import Base
 from app.sessions.models import LoginSession
 from app.users.models import Account, User
 

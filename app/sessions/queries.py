@@ -18,12 +18,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.core import bulk
 from app.core.client import Client
-from app.core.db import Database, Reader, UTCDateTime
-from app.core.lookups import Lookup
-from app.core.many_keys import among
-from app.core.prepared import Prepared, constant
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.lookups import Lookup
+from app.core.database.many_keys import among
+from app.core.database.prepared import Prepared, constant
+from app.core.db import UTCDateTime
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile

@@ -2,7 +2,7 @@
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import bulk
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, revocation
 from app.sessions.errors import SessionNotFound

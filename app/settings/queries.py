@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from app.core.db import Reader
+from app.core.database.database import Reader
 from app.settings.models import SystemConfig
 
 

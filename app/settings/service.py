@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
+from app.core.database import locks
 from app.core.pubsub import Channel, Listener
 from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime

@@ -2,8 +2,8 @@
 
 from sqlalchemy import exists, select
 
-from app.core.db import Database, Reader
-from app.core.prepared import Prepared, constant
+from app.core.database.database import Database, Reader
+from app.core.database.prepared import Prepared, constant
 from app.setup.state import Facts
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group

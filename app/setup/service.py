@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
-from app.core import locks
 from app.core.client import Client
-from app.core.db import Reader
+from app.core.database import locks
+from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries

@@ -6,8 +6,8 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
 from app.core.client import Client
+from app.core.database import locks
 from app.core.runtime import Runtime
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (

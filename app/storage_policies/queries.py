@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Reader
-from app.core.prepared import constant
+from app.core.database import bulk
+from app.core.database.database import Reader
+from app.core.database.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
 

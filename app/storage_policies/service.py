@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from app.core import locks
+from app.core.database import locks
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.storage_policies import queries

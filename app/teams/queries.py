@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Database, Reader
-from app.core.many_keys import among
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.many_keys import among
+from app.core.database.prepared import Prepared
 from app.teams.models import Team, TeamMember, TeamRole
 
 _MEMBERS_AMONG = Prepared(

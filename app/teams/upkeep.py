@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from app.core import bulk
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.teams import queries

@@ -16,10 +16,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.core import bulk
-from app.core.db import Database, Reader
-from app.core.lookups import Lookup
-from app.core.prepared import Prepared
+from app.core.database import bulk
+from app.core.database.database import Database, Reader
+from app.core.database.lookups import Lookup
+from app.core.database.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
 from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
 

@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import locks
 from app.core.client import Client
-from app.core.db import Reader
+from app.core.database import locks
+from app.core.database.database import Reader
+from app.core.database.prepared import Step
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
-from app.core.prepared import Step
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.users import identifiers, queries

@@ -174,7 +174,7 @@ def test_keys_rotate_and_waiting_mails_can_still_be_sent(line, rt, api, user, ma
 
 
 def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
-    monkeypatch.setattr("app.core.bulk.BATCH_ROWS", 2)
+    monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
     for _ in range(5):
         api.login(user).ok()
     clock.advance(days=91)

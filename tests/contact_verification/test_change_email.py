@@ -11,7 +11,7 @@ from app.contact_verification import service
 from app.contact_verification.errors import NoPendingChange
 from app.contact_verification.models import ContactToken
 from app.core.client import Client
-from app.core.db import Database
+from app.core.database.database import Database
 from app.core.rate_limits import RateLimits
 from app.sessions import service as sessions
 from app.sessions import upkeep

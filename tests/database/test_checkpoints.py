@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from app.core import checkpoints
-from app.core.checkpoints import Checkpoints
-from app.core.db import Database
-from app.core.prepared import Prepared
+from app.core.database import checkpoints
+from app.core.database.checkpoints import Checkpoints
+from app.core.database.database import Database
+from app.core.database.prepared import Prepared
 from app.users.models import User
 
 PAGE_BYTES = 4096

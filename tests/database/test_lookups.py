@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.core.lookups import BatchedReads
+from app.core.database.lookups import BatchedReads
 from app.core.tokens import random_uuid
 from app.sessions import access_token, queries
 from tests.support.api import ApiClient
@@ -96,7 +96,7 @@ def test_one_that_gives_up_waiting_holds_nobody_up():
                 raise TimeoutError
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("app.core.lookups.threading.Event", GivesUp)
+            patch.setattr("app.core.database.lookups.threading.Event", GivesUp)
             with pytest.raises(TimeoutError):
                 reads.rows(2)
         assert pool.submit(reads.rows, 3).result(10) == [(3, "row")]

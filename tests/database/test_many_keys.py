@@ -3,8 +3,9 @@
 import pytest
 from sqlalchemy import select
 
-from app.core.many_keys import among
-from app.core.prepared import Prepared, compiled_for
+from app.core.database.many_keys import among
+from app.core.database.prepared import Prepared
+from app.core.database.runner import compiled_for
 from app.core.tokens import random_uuid
 from app.factory import create_app
 from app.sessions import queries

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.core.locks import NamedLock
+from app.core.database.locks import NamedLock
 from app.factory import create_app
 from tests.database.test_prepared import ADD, READ, RENAME, names
 from tests.support import servers

@@ -4,9 +4,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from app.core.database.locks import NamedLock
+from app.core.database.prepared import Prepared, constant, run_within
+from app.core.database.runner import Compiled
 from app.core.errors import DatabaseUnavailable
-from app.core.locks import NamedLock
-from app.core.prepared import Compiled, Prepared, constant, run_within
 from tests.support.factories import count
 
 ADD = Prepared(

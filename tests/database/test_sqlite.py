@@ -7,7 +7,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from app.core.sqlite_writing import PATIENCE_SECONDS
+from app.core.database.sqlite_writing import PATIENCE_SECONDS
 from app.users import queries
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from app.core.db import Base
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
-from app.core.mailer import Mailer, Timeouts
+from app.core.smtp.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
 from app.login import completion
 from app.mfa import email_codes

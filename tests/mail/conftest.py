@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from app.core.mailer import Mailer
+from app.core.smtp.mailer import Mailer
 from app.mail import service
 from app.mail.models import OutboxMail
 from app.mail.templates import Template

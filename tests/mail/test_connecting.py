@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from app.core import connecting
-from app.core.mailer import Timeouts
+from app.core.smtp.mailer import Timeouts
 from app.mail import dispatcher
 from tests.mail.conftest import queue, use
 from tests.mail.test_smtp import refusal

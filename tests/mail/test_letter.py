@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.letter import Letter
+from app.core.smtp.letter import Letter
 from app.core.texts import one_line
 from tests.support.mailbox import html_of, parsed, text_of
 from tests.support.strategies import CHARACTERS

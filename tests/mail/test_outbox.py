@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
-from app.core.db import DATABASE_AWAY
-from app.core.mailer import Mailer
-from app.core.prepared import Compiled
+from app.core.database.database import DATABASE_AWAY
+from app.core.database.runner import Compiled
+from app.core.smtp.mailer import Mailer
 from app.mail import dispatcher, queries, service, upkeep
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail

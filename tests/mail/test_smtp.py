@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.core import mailer
-from app.core.mailer import Mailer, Timeouts
+from app.core.smtp import connection
+from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
 from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import configure
@@ -73,7 +73,7 @@ def test_a_server_that_hangs_up_after_each_mail_still_gets_all(rt):
 
 
 def test_a_connection_is_not_used_for_more_mails_than_servers_take(rt, smtp, monkeypatch):
-    monkeypatch.setattr(mailer, "MOST_MAILS_PER_CONNECTION", 2)
+    monkeypatch.setattr(connection, "MOST_MAILS_PER_CONNECTION", 2)
     for _ in range(5):
         queue(rt)
     dispatcher.drain(rt)
@@ -101,7 +101,7 @@ def test_starttls_with_a_valid_certificate(rt, authority):
 
 def test_implicit_tls_on_its_port(rt, authority, monkeypatch):
     with Sink(implicit_tls=authority.server()) as sink:
-        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)  # 465 may be taken
+        monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)  # 465 may be taken
         use(rt, sink.port, tls=True)
         assert attempt(rt).status == "sent"
         assert [mail.is_encrypted for mail in sink.received] == [True]
@@ -128,7 +128,7 @@ def test_an_invalid_certificate_is_refused_before_anything_is_sent(
     options = {"implicit_tls" if implicit else "tls": context}
     with Sink(**options, passwords={"files": "secret-1"}) as sink:
         if implicit:
-            monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)
+            monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)
         use(rt, sink.port, tls=True, username="files", password="secret-1")
         assert "certificate is not valid" in refusal(rt)
         assert (sink.received, sink.logins) == ([], [])
@@ -143,7 +143,7 @@ def test_without_starttls_nothing_is_sent(rt):
 
 def test_a_plain_server_on_the_port_of_implicit_tls_is_refused(rt, monkeypatch):
     with Sink() as sink:
-        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", sink.port)
+        monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)
         use(rt, sink.port, tls=True)
         assert "TLS failed" in refusal(rt)
         assert sink.received == []
@@ -325,8 +325,8 @@ def end_time(monkeypatch):
         passed += Timeouts().attempt
 
     later = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
-    monkeypatch.setattr(mailer, "time", later)
-    monkeypatch.setattr(mailer, "WATCH_STEPS", 1000)
+    monkeypatch.setattr(connection, "time", later)
+    monkeypatch.setattr(connection, "WATCH_STEPS", 1000)
     return end_time
 
 
@@ -394,7 +394,7 @@ def test_a_server_that_drips_under_tls_is_cut_off(rt, authority, end_time):
 
 def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, end_time, monkeypatch):
     with Scripted(lambda _client: end_time(), hangs=True) as server:
-        monkeypatch.setattr(mailer, "IMPLICIT_TLS_PORT", server.port)
+        monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", server.port)
         use(rt, server.port, tls=True)
         assert refusal(rt) == TOOK_TOO_LONG
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.core import postgres_watchdog
+from app.core.database import postgres_watchdog
 from tests.support import servers
 
 # Its times are shorter than the product's, so that the test is.
@@ -15,7 +15,7 @@ import sys
 from gevent import monkey
 monkey.patch_all()
 import gevent, psycopg2
-from app.core import postgres_watchdog
+from app.core.database import postgres_watchdog
 from app.core.clock import SystemClock
 
 postgres_watchdog.SILENCE_SECONDS = postgres_watchdog.ANSWER_SECONDS = 0.6

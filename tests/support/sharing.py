@@ -19,7 +19,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 from werkzeug.routing import Map, Rule, RuleFactory
 
-from app.core.driver_pool import was_hung_up
+from app.core.database.driver_pool import was_hung_up
 from app.factory import SyncFlask
 
 # More than the service has statements, so that none is compiled twice.

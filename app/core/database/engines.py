@@ -10,7 +10,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from app.core import wait_times
 from app.core.config import Config
-from app.core.driver_pool import was_hung_up
+from app.core.database.driver_pool import was_hung_up
 
 T = TypeVar("T")
 

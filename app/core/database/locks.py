@@ -9,8 +9,9 @@ import hashlib
 from sqlalchemy import BigInteger, String, bindparam, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from app.core.db import Base, Database
-from app.core.prepared import Prepared, Step, run_within
+from app.core.database.database import Database
+from app.core.database.prepared import Prepared, Step, run_within
+from app.core.db import Base
 
 SETUP = "setup"
 # Every change of settings, of providers and of secret keys, whose rules look at one another.

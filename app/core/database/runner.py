@@ -1,87 +1,26 @@
-"""Statements that run on nearly every request, without what SQLAlchemy does for each execution.
-
-They are still written with SQLAlchemy's expressions. Each is compiled once per database and run on
-the driver's cursor; PostgreSQL also plans it once per connection (PREPARE), which costs it more
-than running it.
-"""
+"""Running prepared statements: on the driver's own cursor, several as one transaction."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Dialect,
-    Insert,
-    Integer,
-    Select,
-    String,
-    Update,
-    literal_column,
-)
+from sqlalchemy import Dialect
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import TypeEngine
 
 from app.core import wait_times
-from app.core.driver_pool import DriverPool
+from app.core.database.driver_pool import DriverPool
+from app.core.database.prepared import AnyStatement, Prepared, Row
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
-Row = tuple[Any, ...]
-AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
 Processor = Callable[[Any], Any]
 
 # SQLSTATEs of a statement that this connection does not know, or knows already: a pooler between
 # us and PostgreSQL hands out another one of its connections for each message.
 UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """One statement, and the names of its bindparams in the order their values are given.
-
-    A value that is always the same is a `constant`. Where the databases need different statements,
-    `statement` has one by the name of each.
-    """
-
-    statement: AnyStatement | Mapping[str, AnyStatement]
-    parameters: tuple[str, ...]
-
-    def on(self, dialect: Dialect) -> AnyStatement:
-        """Return the statement of one database."""
-        if isinstance(self.statement, Mapping):
-            return self.statement[dialect.name]
-        return self.statement
-
-    def step(self, **values: Any) -> "Step":
-        """Return it with its values by name, to be run with others; it may leave some out."""
-        return self, tuple(values[name] for name in self.parameters)
-
-
-Step = tuple[Prepared, Row]
-
-
-def constant(value: str | int) -> ColumnElement[Any]:
-    """Return a value that stands in the statement's text, where a plan may depend on it."""
-    if isinstance(value, int):
-        return literal_column(str(value), Integer)
-    quoted = value.replace("'", "''")
-    return literal_column(f"'{quoted}'", String)
-
-
-def run_within(session: Session, *steps: Step) -> int:
-    """Run statements in a larger transaction; return how many rows the last one changed."""
-    connection, count = session.connection(), 0
-    for prepared, values in steps:
-        named = dict(zip(prepared.parameters, values, strict=True))
-        result = connection.execute(prepared.on(connection.dialect), named)
-        count = result.rowcount
-        result.close()
-    return count
 
 
 class Compiled:

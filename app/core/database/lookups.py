@@ -15,7 +15,7 @@ from sqlalchemy import ARRAY, Select, any_, bindparam
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core import wait_times
-from app.core.prepared import Prepared, Row
+from app.core.database.prepared import Prepared, Row
 
 T = TypeVar("T")
 Key = str | int

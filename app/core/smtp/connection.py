@@ -13,92 +13,22 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import flask_mail
 
 from app.core import connecting
 from app.core.connecting import Exchange
-from app.core.letter import Letter
-from app.core.smtp_errors import Undeliverable, undeliverable
+from app.core.smtp.errors import Undeliverable, undeliverable
+from app.core.smtp.letter import Letter
+from app.core.smtp.mailer import Mailer, SmtpServer
 
 IMPLICIT_TLS_PORT = 465
 FAREWELL_SECONDS = 1.0
 # Some servers refuse what comes after the hundredth.
 MOST_MAILS_PER_CONNECTION = 100
 WATCH_STEPS = 20  # how often a running attempt is looked at
-
-
-@dataclass(frozen=True)
-class SmtpServer:
-    """Where mail is handed in; an empty `username` means without AUTH."""
-
-    host: str
-    port: int
-    username: str = ""
-    password: str = field(default="", repr=False)
-    uses_tls: bool = True
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """How long to wait for one answer of a server, and for the whole of one attempt, in seconds."""
-
-    answer: float = 10.0
-    attempt: float = 45.0
-
-
-class Mailer(flask_mail.Mail):
-    """Flask-Mail with verified TLS and with an end to every wait.
-
-    `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
-    mail into the outbox. `context` is entered around every sending: Flask-Mail announces each mail
-    to the application, so that one's context must be there.
-    """
-
-    def __init__(
-        self, *, tls: ssl.SSLContext | None = None, timeouts: Timeouts | None = None
-    ) -> None:
-        super().__init__()
-        self.timeouts = timeouts or Timeouts()
-        self.due = threading.Event()
-        self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._tls = tls
-        self._out: set[object] = set()
-        self._own_name: str | None = None
-
-    @property
-    def is_content_out(self) -> bool:
-        """Tell whether a server has a mail's content and has not said yet whether it takes it.
-
-        A stop had better wait then.
-        """
-        return bool(self._out)
-
-    @contextmanager
-    def content_is_out(self, conversation: object) -> Iterator[None]:
-        """Have `is_content_out` tell of this conversation meanwhile."""
-        self._out.add(conversation)
-        try:
-            yield
-        finally:
-            self._out.discard(conversation)
-
-    @property
-    def own_name(self) -> str:
-        """Return what this machine calls itself; found once, as smtplib would for every mail."""
-        if self._own_name is None:
-            self._own_name = connecting.own_name(self.timeouts.answer)
-        return self._own_name
-
-    @property
-    def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate; made once, since reading them all is slow."""
-        if self._tls is None:
-            self._tls = connecting.verifying_tls()
-        return self._tls
 
 
 class SmtpConnection:

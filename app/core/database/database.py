@@ -1,0 +1,230 @@
+"""The three ways to reach the database.
+
+`transaction()` writes, `reading()` reads without opening a transaction, `rows()` and its like run
+prepared statements. On SQLite writers queue here instead of in C: its own busy wait would stop the
+whole event loop of a gevent worker.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool, QueuePool
+
+from app.core.clock import Clock
+from app.core.config import Config
+from app.core.database import engines, sqlite_writing
+from app.core.database.checkpoints import MOST_PAGES, Checkpoints
+from app.core.database.driver_pool import DriverPool
+from app.core.database.lookups import BatchedReads, Key, Lookup
+from app.core.database.prepared import Prepared, Row, Step
+from app.core.database.runner import Compiled, Runner, compiled_for
+from app.core.db import Base
+from app.core.errors import DatabaseUnavailable
+from app.core.native_pool import NativePool
+
+T = TypeVar("T")
+
+# What runs a SELECT, in a transaction of its caller's or in none.
+Reader = Connection | Session
+
+# What its ways raise while the database does not answer.
+DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
+
+extension = SQLAlchemy(model_class=Base)
+
+
+class Database:
+    """Hands out sessions of one application's database."""
+
+    def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
+        app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engines.options(config)
+        extension.init_app(app)
+        # Its session per request, which this would close, is used by nobody.
+        app.teardown_appcontext_funcs.clear()
+        with app.app_context():
+            self.engine: Engine = extension.engine
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self._clock = clock
+        self._batched: dict[Lookup, BatchedReads] = {}
+        self._count_statement: Callable[[], None] = lambda: None
+        self.reader = engines.autocommit(config, poolclass=QueuePool)
+        self._apart = engines.autocommit(config, poolclass=QueuePool, pool_size=1)
+        self._direct = engines.autocommit(config, poolclass=NullPool)
+        patience = engines.POOL_PATIENCE_SECONDS
+        self._drivers = DriverPool(self._direct, config.database_pool, patience)
+        self._runner = Runner(self._direct.dialect, self._drivers)
+        for engine in (self.engine, self.reader, self._apart):
+            engines.note_waits(engine)
+        self._write_turn: AbstractContextManager[Any] = nullcontext()
+        self._checkpoints: Checkpoints | None = None
+        if self.is_sqlite:
+            self._write_turn = sqlite_writing.WriteTurn(self._note_commit)
+            for engine in (self.engine, self.reader, self._apart, self._direct):
+                event.listen(engine, "connect", self._prepare_sqlite)
+            event.listen(self.engine, "begin", self._begin_sqlite)
+        else:
+            for engine in (self.engine, self.reader, self._apart):
+                event.listen(engine, "checkout", engines.refuse_hung_up)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Yield a session whose changes are committed at the end, or all undone on an error."""
+        with (
+            self._write_turn,
+            Session(self.engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection on which every statement sees the newest committed state."""
+        with self.reader.connect() as connection:
+            yield connection
+
+    def rows(self, prepared: Prepared, *values: Any) -> list[Row]:
+        """Run a prepared SELECT and return every row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        self._count_statement()
+        try:
+            return self._runner.rows(compiled_for(prepared, self._direct.dialect), values)
+        except sqlite3.OperationalError as error:
+            raise DatabaseUnavailable from error
+
+    def row(self, prepared: Prepared, *values: Any) -> Row | None:
+        """Like `rows`, for a SELECT by a unique key; None without a row."""
+        rows = self.rows(prepared, *values)
+        return rows[0] if rows else None
+
+    def lookup(self, lookup: Lookup, key: Key) -> Row | None:
+        """Return the row of a unique key; None without a row.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        rows = self.lookup_all(lookup, key)
+        return rows[0] if rows else None
+
+    def lookup_all(self, lookup: Lookup, key: Key) -> list[Row]:
+        """Return the rows of a key, in no order.
+
+        Raises: DatabaseUnavailable when the connection is lost.
+        """
+        if self.is_sqlite:
+            return self.rows(lookup.one, key)
+        reads = self._batched.get(lookup)
+        if reads is None:
+            reads = self._batched.setdefault(lookup, self._batched_reads(lookup))
+        return reads.rows(key)
+
+    def change_together(self, *steps: Step) -> int:
+        """Run prepared statements as one transaction; return how many rows the last one changed.
+
+        On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
+        what depends on an earlier one says so in its own condition.
+        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
+        """
+        return self._change(self._runner.changed, steps)
+
+    def change_then_read(self, *steps: Step) -> list[Row]:
+        """Like `change_together`; return the rows of the last one."""
+        return self._change(self._runner.returned, steps)
+
+    def _change(
+        self, run: Callable[[Sequence[tuple[Compiled, Row]]], T], steps: Sequence[Step]
+    ) -> T:
+        self._count_statement()
+        compiled = [
+            (compiled_for(prepared, self._direct.dialect), values) for prepared, values in steps
+        ]
+        if not self.is_sqlite:
+            return run(compiled)
+        with self._write_turn:
+            return sqlite_writing.patiently(self._clock, lambda: run(compiled))
+
+    def _batched_reads(self, lookup: Lookup) -> BatchedReads:
+        def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
+            found: dict[Key, list[Row]] = {}
+            for row in self.rows(lookup.many, list(keys)):
+                found.setdefault(row[-1], []).append(row[:-1])
+            return found
+
+        return BatchedReads(lambda key: self.rows(lookup.one, key), read_many)
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[Connection]:
+        """Like `reading`, on a connection outside the pool.
+
+        For what may run while the caller holds a pooled connection: with every one of them held,
+        a second one would never come.
+        """
+        with self._apart.connect() as connection:
+            yield connection
+
+    def on_statement(self, count: Callable[[], None]) -> None:
+        """Have every statement counted."""
+        self._count_statement = count
+        for engine in (self.engine, self.reader, self._apart):
+            event.listen(engine, "after_cursor_execute", lambda *_: count())
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+        self.reader.dispose()
+        self._apart.dispose()
+        self._drivers.close()
+
+    def checkpoint_beside(self, disk: NativePool) -> Callable[[], None]:
+        """Keep SQLite's checkpoints out of the commits of connections made from now on.
+
+        Return how to end that.
+        """
+        if not self.is_sqlite:
+            return lambda: None
+        file = self.engine.url.database
+        self._checkpoints = Checkpoints(str(file), disk)
+        self._checkpoints.start()
+        return self._checkpoints.stop
+
+    def forget_inherited_connections(self) -> None:
+        """Drop, after a fork, connections that belong to the parent process."""
+        self.engine.dispose(close=False)
+        self.reader.dispose(close=False)
+        self._apart.dispose(close=False)
+        self._drivers.forget()
+
+    def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
+        beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
+        sqlite_writing.prepare(connection, *beside)
+
+    def _note_commit(self) -> None:
+        if self._checkpoints:
+            self._checkpoints.count_commit()
+
+    def _begin_sqlite(self, connection: Connection) -> None:
+        """Take the write lock at once, waiting cooperatively while another process has it.
+
+        A transaction that started reading and took the lock later would fail instead of wait.
+        """
+
+        def begin() -> None:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except OperationalError as error:
+                code = getattr(error.orig, "sqlite_errorcode", None)
+                if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
+                    # A cursor that was left open holds an old state, and waiting would never help:
+                    # the next try is made on a new connection.
+                    connection.invalidate(error)
+                raise
+
+        sqlite_writing.patiently(self._clock, begin)

@@ -1,0 +1,84 @@
+"""Statements that run on nearly every request, without what SQLAlchemy does for each execution.
+
+They are still written with SQLAlchemy's expressions. Each is compiled once per database and run on
+the driver's cursor (`runner.py`); PostgreSQL also plans it once per connection (PREPARE), which
+costs it more than running it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    Insert,
+    Integer,
+    Select,
+    String,
+    Update,
+    literal_column,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One statement, and the names of its bindparams in the order their values are given.
+
+    A value that is always the same is a `constant`. Where the databases need different statements,
+    `statement` has one by the name of each.
+    """
+
+    statement: AnyStatement | Mapping[str, AnyStatement]
+    parameters: tuple[str, ...]
+
+    def on(self, dialect: Dialect) -> AnyStatement:
+        """Return the statement of one database."""
+        if isinstance(self.statement, Mapping):
+            return self.statement[dialect.name]
+        return self.statement
+
+    def step(self, **values: Any) -> "Step":
+        """Return it with its values by name, to be run with others; it may leave some out."""
+        return self, tuple(values[name] for name in self.parameters)
+
+
+Step = tuple[Prepared, Row]
+
+
+def constant(value: str | int) -> ColumnElement[Any]:
+    """Return a value that stands in the statement's text, where a plan may depend on it."""
+    if isinstance(value, int):
+        return literal_column(str(value), Integer)
+    quoted = value.replace("'", "''")
+    return literal_column(f"'{quoted}'", String)
+
+
+def run_within(session: Session, *steps: Step) -> int:
+    """Run statements in a larger transaction; return how many rows the last one changed."""
+    connection, count = session.connection(), 0
+    for prepared, values in steps:
+        named = dict(zip(prepared.parameters, values, strict=True))
+        result = connection.execute(prepared.on(connection.dialect), named)
+        count = result.rowcount
+        result.close()
+    return count
+
+
+def per_database(build: Callable[[Any], T]) -> dict[str, T]:
+    """Return a statement by the name of its database, for `Prepared` and `chosen`.
+
+    `build` is given the INSERT of that database, which alone knows ON CONFLICT.
+    """
+    return {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
+
+
+def chosen(session: Session, statements: Mapping[str, T]) -> T:
+    """Return the statement of this session's database."""
+    return statements[session.get_bind().dialect.name]

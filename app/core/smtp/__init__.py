@@ -1,0 +1,1 @@
+"""Mail by SMTP: connections, letters, and what a server may answer."""
