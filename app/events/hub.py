@@ -33,7 +33,7 @@ from app.events.seats import Seats
 from app.events.streams import Stream
 from app.sessions import service as sessions
 from app.teams import queries as teams_queries
-from app.web.peer import Line
+from app.web.client_connection import ClientConnection
 
 T = TypeVar("T")
 
@@ -123,16 +123,20 @@ class Hub:
         for stream in self._everybody():
             self._end(stream)
 
-    def open(self, user_id: int, session_id: str, line: Line | None) -> Stream | None:
+    def open(
+        self, user_id: int, session_id: str, connection: ClientConnection | None
+    ) -> Stream | None:
         """Return a new stream of a session that was just found good; None while none are taken.
 
-        `line` is the client's connection, None where it cannot be watched.
+        `connection` is None where the client's cannot be watched.
         Raises: WorkerFull, TooManyStreams.
         """
         if not self._is_open:
             return None
         self._reserve(user_id)
-        stream = Stream(user_id, session_id, line=line, lock=self._lock, leave=self._leave)
+        stream = Stream(
+            user_id, session_id, connection=connection, lock=self._lock, leave=self._leave
+        )
         with self._lock:
             self._by_user.setdefault(user_id, []).append(stream)
             # The slot just passed: its next turn is a whole round away.
@@ -143,8 +147,8 @@ class Hub:
             has_closed = not self._is_open
         if has_closed:
             self._end(stream)
-        if line is not None:
-            line.watch(stream.client_left)
+        if connection is not None:
+            connection.watch(stream.client_left)
         return stream
 
     def _reserve(self, user_id: int) -> None:
@@ -171,8 +175,8 @@ class Hub:
             if not others:
                 del self._by_user[stream.user_id]
             self._count -= 1
-        if stream.line is not None:
-            stream.line.unwatch()
+        if stream.connection is not None:
+            stream.connection.unwatch()
         STREAMS.dec()
         self._seats.give_back(stream.user_id)
 
@@ -350,8 +354,8 @@ class Hub:
         """Hang up on those whose stream ended while they did not read what it sent."""
         overdue, self._overdue, self._ending = self._overdue, self._ending, []
         for stream in overdue:
-            if stream.line is not None and stream in self._wheel[stream.slot]:
-                stream.line.cut()
+            if stream.connection is not None and stream in self._wheel[stream.slot]:
+                stream.connection.cut()
 
     def _everybody(self) -> list[Stream]:
         with self._lock:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from app.events.messages import KEEP_ALIVE
-from app.web.peer import Line
+from app.web.client_connection import ClientConnection
 
 # About a thousand events. Every frame is shared by all streams that wait to send it.
 MOST_QUEUED_BYTES = 256 * 1024
@@ -28,7 +28,7 @@ class Stream:
         "_queued_bytes",
         "_rest",
         "_wake",
-        "line",
+        "connection",
         "session_id",
         "slot",
         "user_id",
@@ -39,13 +39,13 @@ class Stream:
         user_id: int,
         session_id: str,
         *,
-        line: Line | None,
+        connection: ClientConnection | None,
         lock: threading.Lock,
         leave: Callable[["Stream"], None],
     ) -> None:
         self.user_id = user_id
         self.session_id = session_id
-        self.line = line
+        self.connection = connection
         self.slot = 0
         self._lock = lock
         self._leave = leave
@@ -95,14 +95,14 @@ class Stream:
     def client_left(self) -> None:
         """End it, and whatever is just being sent: nobody reads that any more."""
         self.end()
-        if self.line is not None:
-            self.line.cut()
+        if self.connection is not None:
+            self.connection.cut()
 
     def _is_sent(self, frames: bytes) -> bool:
         """Send frames right away if the request sleeps, so that nothing else is being sent."""
-        if not self._is_waiting or self.line is None:
+        if not self._is_waiting or self.connection is None:
             return False
-        rest = self.line.send_now(frames)
+        rest = self.connection.send_now(frames)
         if rest:
             self._rest = rest
             self._wake_up()
@@ -132,9 +132,9 @@ class Stream:
             self._wake.acquire()
 
     def _send_rest(self) -> None:
-        if self._rest and self.line is not None:
+        if self._rest and self.connection is not None:
             rest, self._rest = self._rest, b""
-            self.line.send_rest(rest)
+            self.connection.send_rest(rest)
 
     def close(self) -> None:
         """Leave the hub; WSGI calls this whatever became of the answer."""

@@ -6,8 +6,8 @@ from flask.typing import ResponseReturnValue
 from app.core.errors import DatabaseUnavailable
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import Hub
+from app.web import client_connection
 from app.web.operation import answers_raw
-from app.web.peer import line
 from app.web.principal import Principal, login_required
 
 PREFIX = "/api/v1/auth/events"
@@ -46,7 +46,7 @@ def storage(principal: Principal) -> ResponseReturnValue:
     if request.method == "HEAD":
         return Response(headers=HEADERS, content_type=MEDIA_TYPE)
     hub: Hub = current_app.extensions[HUB]
-    stream = hub.open(principal.user_id, principal.session_id, line())
+    stream = hub.open(principal.user_id, principal.session_id, client_connection.connection())
     if stream is None:
         return Response(status=204, headers={"Cache-Control": "no-cache"})
     # Passed through as it is: a wrapper would keep request and answer as long as the stream.

@@ -11,6 +11,7 @@ from gunicorn.http.errors import ParseException
 
 from app.core.turns import take_turns
 from app.serving.connection import Connection
+from app.web.client_connection import WorkerBody
 
 # Slow bodies hold connections (OWASP, Denial of Service Cheat Sheet): it wants a lowest rate and a
 # longest time. nginx's client_body_timeout alone, 60 s between two reads, lets a byte a minute in.
@@ -23,7 +24,7 @@ SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
 
 
-class TimedBody:
+class TimedBody(WorkerBody):
     """A request's body, which must have arrived in full within BODY_SECONDS; a file earns more.
 
     A client that sends a byte now and then would otherwise hold its connection for ever. The
@@ -31,18 +32,28 @@ class TimedBody:
     """
 
     def __init__(self, body: Any, connection: Connection) -> None:
-        self.line = connection
+        self._connection = connection
         self._body = body
         self._began = time.monotonic()
         self._ends_at = self._latest_end = self._began + BODY_SECONDS
         self._has_ended = False
         # Chunks may be of one byte, and to take many of them apart is all computing.
         self._is_chunked = isinstance(getattr(body, "reader", None), ChunkedReader)
-        self.is_first_of_connection = connection.reads == 1
+        self._is_first = connection.reads == 1
+
+    @property
+    def connection(self) -> Connection:
+        """The connection the request came over."""
+        return self._connection
+
+    @property
+    def is_first_of_connection(self) -> bool:
+        """Whether no other request came over it before."""
+        return self._is_first
 
     def waited_seconds(self) -> float:
         """Return how long the request has been here at least; a busy worker takes it late."""
-        return self.line.silent_seconds()
+        return self._connection.silent_seconds()
 
     def expect_file(self) -> None:
         """From now on let FILE_BYTES_PER_SECOND bytes that arrive earn another second.

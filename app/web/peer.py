@@ -4,49 +4,21 @@ Invariant: a forwarding header counts only when the direct peer is a trusted pro
 """
 
 import ipaddress
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Protocol
 
 from flask import request
 
 from app.core.client import Client
 from app.core.config import Network
+from app.web import client_connection
 from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
 LONGEST_REQUEST_AGE_SECONDS = 60.0
 LOOKS = 5
 STOOD_STILL = timedelta(milliseconds=1)
-
-
-class Line(Protocol):
-    """The client's connection, for an answer that lasts; see `app/serving/connection.py`."""
-
-    def watch(self, left: Callable[[], None]) -> None:
-        """Call `left` once when the client hangs up, though nobody reads from it."""
-
-    def unwatch(self) -> None:
-        """Watch no longer."""
-
-    def cut(self) -> None:
-        """Hang up, so that what is just being sent fails."""
-
-    def send_now(self, data: bytes) -> bytes | None:
-        """Send a further part of the answer, while nobody else does, without waiting.
-
-        Return what did not fit and goes to `send_rest`; None when nothing could be sent.
-        """
-
-    def send_rest(self, rest: bytes) -> None:
-        """Send what `send_now` left, waiting for the client to read."""
-
-
-def line() -> Line | None:
-    """Return the connection this request came over; None where the server does not show it."""
-    found: Line | None = getattr(request.environ["wsgi.input"], "line", None)
-    return found
 
 
 def client() -> Client:
@@ -113,10 +85,9 @@ def _received_at() -> datetime:
     to have come earlier, and a replay to be an honest race.
     """
     clock = runtime().clock
-    waited = getattr(request.environ["wsgi.input"], "waited_seconds", lambda: 0.0)
     for _ in range(LOOKS):
         now = clock.now()
-        seconds = waited()
+        seconds = client_connection.waited_seconds()
         if clock.now() - now < STOOD_STILL:
             break
     return now - timedelta(seconds=seconds)
@@ -124,8 +95,7 @@ def _received_at() -> datetime:
 
 def opened_connection() -> bool:
     """Tell whether this is the first request of a connection that no proxy keeps for others."""
-    body = request.environ["wsgi.input"]
-    return not is_proxied() and getattr(body, "is_first_of_connection", False)
+    return not is_proxied() and client_connection.is_first_request()
 
 
 def _forwarded(header: str, directive: str) -> str | None:

@@ -12,6 +12,7 @@ from marshmallow import Schema, ValidationError
 
 from app.core.errors import BadRequest, TooLarge
 from app.core.multipart import BodyUnreadable, MultipartBody
+from app.web import client_connection
 from app.web.operation import View, operation_of
 from app.web.runtime import runtime
 
@@ -72,7 +73,7 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
-            _tell_worker("expect_nothing")
+            client_connection.expect_nothing()
             with suppress(BodyUnreadable):
                 while body.read():
                     runtime().clock.sleep(0)
@@ -86,7 +87,7 @@ def _multipart_body() -> MultipartBody:
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
     # The worker's own time limit is for bodies of anybody, which are collected in memory.
-    _tell_worker("expect_file")
+    client_connection.expect_file()
     stream, missing = request.stream, request.content_length
     # Others are served between reads. Chunks may be of one byte, of which the server takes apart
     # no more than half a million in a second.
@@ -107,11 +108,6 @@ def _multipart_body() -> MultipartBody:
         return chunk
 
     return MultipartBody(boundary, read)
-
-
-def _tell_worker(what: str) -> None:
-    """Tell our own worker what to expect of this body (`app/serving/body.py`)."""
-    getattr(request.environ["wsgi.input"], what, lambda: None)()
 
 
 def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:

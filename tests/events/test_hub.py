@@ -40,7 +40,7 @@ from tests.support.factories import change_user, configure, make_user
 PATH = "/auth/events/storage"
 
 
-class FakeLine:
+class FakeConnection:
     """A client's connection; only `watch` of the real one needs gevent."""
 
     def __init__(self, room=0):
@@ -84,11 +84,11 @@ def watch(rt, hub):
     """Open a stream on a new session of a user."""
     opened = []
 
-    def make(user, line=None, on=hub):
+    def make(user, connection=None, on=hub):
         with rt.transaction() as session:
             pair = sessions.open_session(rt, session, user.id, Client(), is_limited=False)
         session_id = sessions.authenticate(rt, pair.access_token).session_id
-        stream = on.open(user.id, session_id, line)
+        stream = on.open(user.id, session_id, connection)
         opened.append(stream)
         assert next(stream) == KEEP_ALIVE
         return stream
@@ -438,12 +438,12 @@ def test_nothing_is_lost_or_sent_twice_however_much_the_client_takes(
     rt, hub, watch, user, wait_for, room
 ):
     """The hub sends what fits while the request sleeps, and wakes it for the rest."""
-    line = FakeLine(room)
-    stream = watch(user, line=line)
+    connection = FakeConnection(room)
+    stream = watch(user, connection=connection)
 
     def serve():
         for data in stream:
-            line.sent += data
+            connection.sent += data
 
     request = threading.Thread(target=serve, daemon=True)
     request.start()
@@ -456,7 +456,7 @@ def test_nothing_is_lost_or_sent_twice_however_much_the_client_takes(
     wait_for(lambda: stream._is_waiting)
     stream.end()
     request.join(10)
-    *frames, end = line.sent.split(b"\n\n")
+    *frames, end = connection.sent.split(b"\n\n")
     assert [json.loads(f.removeprefix(b"data: "))["file_ids"] for f in frames[:-1]] == [
         [number] for number in range(20)
     ]
@@ -464,17 +464,17 @@ def test_nothing_is_lost_or_sent_twice_however_much_the_client_takes(
 
 
 def test_what_comes_while_the_request_sends_waits_its_turn(rt, hub, watch, user):
-    line = FakeLine(room=10**6)
-    stream = watch(user, line=line)
+    connection = FakeConnection(room=10**6)
+    stream = watch(user, connection=connection)
     hub.deliver([about(1, to(user), rt), about(2, to(user), rt)])
-    assert line.sent == b""
+    assert connection.sent == b""
     assert queued(stream) == [1, 2]
 
 
 def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user):
-    stuck, prompt = FakeLine(), FakeLine()
-    watch(user, line=stuck)
-    other = watch(user, line=prompt)
+    stuck, prompt = FakeConnection(), FakeConnection()
+    watch(user, connection=stuck)
+    other = watch(user, connection=prompt)
     revoke(rt, user)
     hub._sessions_ended([str(user.id)])
     other.close()
@@ -487,18 +487,18 @@ def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user):
 
 
 def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user):
-    line = FakeLine()
-    stream = watch(user, line=line)
+    connection = FakeConnection()
+    stream = watch(user, connection=connection)
     assert hub._count == 1
-    line.left()
+    connection.left()
     assert has_ended(stream)
-    assert line.is_cut
+    assert connection.is_cut
     stream.close()
     stream.close()
     assert hub._count == 0
     assert hub._by_user == {}
     assert not any(hub._wheel)
-    assert not line.is_watched
+    assert not connection.is_watched
 
 
 # --- the database is away ------------------------------------------------------------------------

@@ -5,13 +5,18 @@ from datetime import timedelta
 import pytest
 
 from app.web import peer
+from app.web.client_connection import WorkerBody
 from app.web.runtime import runtime
 
 SINCE = timedelta(milliseconds=2)
 
 
-class Input:
+class Body(WorkerBody):
     """What the worker tells of a request that came in a moment ago, after standing still."""
+
+    connection = None
+    is_first_of_connection = False
+    expect_file = expect_nothing = None
 
     def __init__(self, clock, stops):
         self._clock = clock
@@ -30,6 +35,6 @@ def test_a_process_that_stands_still_makes_no_request_older(app, clock, stops):
         assert runtime().clock is clock
         came_at = clock.now() - SINCE
         environ = peer.request.environ
-        environ["wsgi.input"] = Input(clock, stops)
+        environ["wsgi.input"] = Body(clock, stops)
         environ[peer.TAKEN_AT] = clock.now()
         assert peer.arrived_at() == came_at
