@@ -17,7 +17,7 @@ from app.core.client import Client
 from app.core.config import Config
 from app.core.runtime import Runtime
 from app.factory import create_app
-from app.login.waiting import FirstFactorKind, open_login
+from app.login.mfa_login import FirstFactorKind, open_login
 from app.mfa import recovery_codes, totp
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.mfa.service import sealed_for

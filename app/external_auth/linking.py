@@ -22,8 +22,8 @@ from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Provider
 from app.login import service as login
+from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
-from app.login.waiting import FirstFactorKind
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import PendingActivation

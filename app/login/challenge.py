@@ -13,17 +13,17 @@ from app.core.errors import AppError
 from app.core.rate_limits import refuse_for
 from app.core.runtime import Runtime
 from app.login import completion, ways
-from app.login.answer import Answer
-from app.login.service import LoginOutcome
-from app.login.waiting import (
+from app.login.mfa_login import (
     MOST_ATTEMPTS,
     FirstFactorKind,
-    WaitingLogin,
+    MfaLogin,
     attempt_login,
     give_back,
     require_unchanged,
     unchanged_account,
 )
+from app.login.second_step import SecondStep, record
+from app.login.service import LoginOutcome
 from app.mfa import email_codes, flows, totp
 from app.mfa import queries as mfa_queries
 from app.mfa import service as mfa
@@ -54,36 +54,36 @@ def verify(
     """
     attempt = attempt_login(rt, flow_token, client)
     try:
-        answer, judge = _judge_of(rt, attempt.login, method, code, client)
+        step, judge = _judge_of(rt, attempt.login, method, code, client)
         refuse_for(attempt.wait_ms)
     except BaseException:
         if attempt.number:
             give_back(rt, attempt, client)
         raise
     try:
-        return completion.sign_in(answer, judge(), attempt)
+        return completion.sign_in(rt, step, judge(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
-        raise _wrong(answer, attempt.number, error) from None
+        raise _wrong(rt, step, attempt.number, error) from None
 
 
 def _judge_of(
-    rt: Runtime, waiting: WaitingLogin, method: MfaMethod, code: str, client: Client
-) -> tuple[Answer, Callable[[], Proof]]:
+    rt: Runtime, login: MfaLogin, method: MfaMethod, code: str, client: Client
+) -> tuple[SecondStep, Callable[[], Proof]]:
     """Return what judges the code; refuse first what is no guess and spends no attempt.
 
     Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid,
     MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
-    if waiting.first_factor is FirstFactorKind.PASSWORD:
+    if login.first_factor is FirstFactorKind.PASSWORD:
         ways.require_password_login(rt)
     if method is MfaMethod.TOTP:
-        account, factor = mfa_queries.find_account_with_totp(rt.database, waiting.user_id)
-        answer = Answer(rt, waiting, require_unchanged(waiting, account), method, client)
-        return answer, _judge_of_totp(rt, factor, code)
-    answer = Answer(rt, waiting, unchanged_account(rt, waiting), method, client)
+        account, factor = mfa_queries.find_account_with_totp(rt.database, login.user_id)
+        step = SecondStep(login, require_unchanged(login, account), method, client)
+        return step, _judge_of_totp(rt, factor, code)
+    step = SecondStep(login, unchanged_account(rt, login), method, client)
     if method is MfaMethod.EMAIL_CODE:
-        return answer, _judge_of_email_code(answer, code)
-    return answer, partial(mfa.check_recovery_code, rt, waiting.user_id, code)
+        return step, _judge_of_email_code(rt, step, code)
+    return step, partial(mfa.check_recovery_code, rt, login.user_id, code)
 
 
 def _judge_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
@@ -95,8 +95,8 @@ def _judge_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], 
     return partial(mfa.check_totp, rt, factor, digits)
 
 
-def _judge_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
-    rt, account, flow = answer.rt, answer.account, answer.waiting.flow
+def _judge_of_email_code(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
+    account, flow = step.account, step.login.flow
     digits = email_codes.normalised(code)
     if digits is None:
         return _malformed
@@ -105,7 +105,7 @@ def _judge_of_email_code(answer: Answer, code: str) -> Callable[[], Proof]:
     try:
         sent = email_codes.find(rt, account, flow)
     except MfaEmailCodeExpired as error:
-        _record_failure(answer, flow.attempts, error)
+        _record_failure(rt, step, flow.attempts, error)
         raise
     except MfaEmailCodeRequired:
         if flows.logins(rt).is_consumed(flow):
@@ -123,23 +123,22 @@ def _malformed() -> Proof:
     raise MfaCodeInvalid
 
 
-def _wrong(answer: Answer, number: int, error: AppError) -> AppError:
+def _wrong(rt: Runtime, step: SecondStep, number: int, error: AppError) -> AppError:
     """Note a wrong code and return what to answer; the last one ends the login.
 
     While another request completes this login, its right code is a used one to everybody else:
     they did not mistype it, they came too late.
     """
-    logins, flow = flows.logins(answer.rt), answer.waiting.flow
+    logins, flow = flows.logins(rt), step.login.flow
     if logins.is_consumed(flow):
         return MfaFlowInvalid()
     if number >= MOST_ATTEMPTS:
         logins.exhaust(flow)
         error = MfaAttemptsExceeded()
-    _record_failure(answer, number, error)
+    _record_failure(rt, step, number, error)
     return error
 
 
-def _record_failure(answer: Answer, attempts: int, error: AppError) -> None:
-    answer.record(
-        Action.USER_MFA_CHALLENGE_FAILED, attempt_count=attempts, failure_reason=error.code
-    )
+def _record_failure(rt: Runtime, step: SecondStep, attempts: int, error: AppError) -> None:
+    action = Action.USER_MFA_CHALLENGE_FAILED
+    record(rt, step, action, attempt_count=attempts, failure_reason=error.code)

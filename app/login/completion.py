@@ -13,10 +13,11 @@ from redis.exceptions import RedisError
 from app.audit import service as audit
 from app.audit.models import Action, Event
 from app.core.errors import AppError, DatabaseConnectionLost
+from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
-from app.login.answer import Answer
+from app.login.mfa_login import Attempt, unchanged_account
+from app.login.second_step import SecondStep
 from app.login.service import LoginOutcome
-from app.login.waiting import Attempt, unchanged_account
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
@@ -27,56 +28,56 @@ from app.users import notices
 from app.users import queries as users_queries
 
 
-def sign_in(answer: Answer, proof: Proof, attempt: Attempt) -> LoginOutcome:
+def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> LoginOutcome:
     """Use login and code up and open the session; all of it or nothing.
 
     Raises: MfaFlowInvalid; AccountDisabled, PendingActivation when that happened meanwhile;
     MfaCodeInvalid, MfaRecoveryCodeUsed when another request used the same code a moment ago.
     """
-    rt, flow = answer.rt, answer.waiting.flow
-    networks = {answer.client.network, answer.waiting.client.network}
+    login, flow = step.login, step.login.flow
+    networks = {step.client.network, login.client.network}
     counters = (rt.failed_secrets.slots(network).key(flow.counted_as) for network in networks)
     if not flows.logins(rt).consume(flow, attempt.name, *counters):
         raise MfaFlowInvalid
     try:
-        outcome = _open_session(answer, proof, attempt.number)
+        outcome = _open_session(rt, step, proof, attempt.number)
     except BaseException as error:
-        _reopen_if_safe(answer, proof, attempt, error)
+        _reopen_if_safe(rt, step, proof, attempt, error)
         raise
     if proof.is_by_email:
-        _forget_email_code(answer)
+        _forget_email_code(rt, step)
     return outcome
 
 
-def _open_session(answer: Answer, proof: Proof, number: int) -> LoginOutcome:
-    rt, account = answer.rt, answer.account
+def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> LoginOutcome:
+    account = step.account
     is_limited = sessions.is_change_forced(rt, account)
-    event = answer.event(
+    event = step.event(
         Action.USER_MFA_CHALLENGE_SUCCESS,
         entity_id=proof.factor.id if proof.factor else None,
         attempt_count=number - 1,
         password_change_required=is_limited,
     )
     if proof.recovery_code is not None:
-        pair = _open_with_recovery_code(answer, proof, event, is_limited=is_limited)
+        pair = _open_with_recovery_code(rt, step, proof, event, is_limited=is_limited)
     else:
         pair = sessions.open_if_unchanged(
             rt,
             account,
-            answer.waiting.client,
+            step.login.client,
             is_limited=is_limited,
             event=event,
             use=mfa.login_use(rt, proof),
         )
     if pair is None:
-        raise _refusal(answer, proof)
+        raise _refusal(rt, step, proof)
     return LoginOutcome(pair, is_limited)
 
 
 def _open_with_recovery_code(
-    answer: Answer, proof: Proof, event: Event, *, is_limited: bool
+    rt: Runtime, step: SecondStep, proof: Proof, event: Event, *, is_limited: bool
 ) -> TokenPair | None:
-    rt, account, client = answer.rt, answer.account, answer.waiting.client
+    account, client = step.account, step.login.client
     with rt.transaction() as session:
         now_is = users_queries.lock_version(session, account.id)
         if now_is != (account.status, account.session_version):
@@ -88,30 +89,32 @@ def _open_with_recovery_code(
         return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
 
 
-def _refusal(answer: Answer, proof: Proof) -> AppError:
+def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
     """Return why no session was opened: the account changed, or the code was used, just now.
 
     Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
     """
-    unchanged_account(answer.rt, answer.waiting)
+    unchanged_account(rt, step.login)
     if proof.recovery_code is not None:
         return MfaRecoveryCodeUsed()
     return MfaCodeInvalid() if proof.factor is not None else MfaFlowInvalid()
 
 
-def _reopen_if_safe(answer: Answer, proof: Proof, attempt: Attempt, error: BaseException) -> None:
+def _reopen_if_safe(
+    rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt, error: BaseException
+) -> None:
     """Let the login be tried again, unless it may have opened a session with a code by e-mail.
 
     No row of ours says that such a code was used: it is worth what its login is.
     """
     is_certain = isinstance(error, AppError) and not isinstance(error, DatabaseConnectionLost)
     if proof.is_by_email and not is_certain:
-        _forget_email_code(answer)
+        _forget_email_code(rt, step)
         return
     with suppress(RedisError):  # the login stays used up then, which is safe
-        flows.logins(answer.rt).reopen(answer.waiting.flow, attempt.name)
+        flows.logins(rt).reopen(step.login.flow, attempt.name)
 
 
-def _forget_email_code(answer: Answer) -> None:
+def _forget_email_code(rt: Runtime, step: SecondStep) -> None:
     with suppress(RedisError):  # a code is worth nothing without its login
-        email_codes.use_up(answer.rt, answer.account, answer.waiting.flow)
+        email_codes.use_up(rt, step.account, step.login.flow)

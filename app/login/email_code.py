@@ -9,8 +9,8 @@ from redis.exceptions import RedisError
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.login.answer import Answer
-from app.login.waiting import find_login, unchanged_account
+from app.login.mfa_login import find_login, unchanged_account
+from app.login.second_step import SecondStep, record
 from app.mail import service as mail
 from app.mail.errors import MailNotConfigured
 from app.mail.templates import Template
@@ -41,13 +41,13 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
         raise MfaFlowInvalid
     if not rt.settings.get(keys.EMAIL_CODE_LOGIN_ENABLED) or not mail.is_smtp_configured(rt):
         raise MailNotConfigured
-    waiting = find_login(rt, flow_token)
-    account = unchanged_account(rt, waiting)
+    login = find_login(rt, flow_token)
+    account = unchanged_account(rt, login)
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
     life = timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS))
     cooldown = timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_COOLDOWN_SECONDS))
-    new = email_codes.issue(rt, account, waiting.flow, life=life, cooldown=cooldown)
+    new = email_codes.issue(rt, account, login.flow, life=life, cooldown=cooldown)
     expires_in = max(1, int(new.life.total_seconds()))
     told = {"username": account.username, "expires_in": mail.exact_life(expires_in)}
     try:
@@ -57,7 +57,9 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
             email_codes.drop(rt, new.sent)
         raise
     sent = EmailCodeSent(expires_in, int(cooldown.total_seconds()))
-    Answer(rt, waiting, account, MfaMethod.EMAIL_CODE, client).record(
+    record(
+        rt,
+        SecondStep(login, account, MfaMethod.EMAIL_CODE, client),
         Action.USER_MFA_EMAIL_CODE_SEND,
         expires_in=sent.expires_in,
         resend_after=sent.resend_after,

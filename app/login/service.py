@@ -11,7 +11,7 @@ from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
 from app.login import ways
 from app.login.errors import CredentialsFailed
-from app.login.waiting import FirstFactorKind, open_login
+from app.login.mfa_login import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions

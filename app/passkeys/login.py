@@ -13,8 +13,8 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.login.errors import CredentialsFailed
+from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
-from app.login.waiting import FirstFactorKind
 from app.passkeys import ceremony, credentials, flows, options, queries, relying_party
 from app.passkeys.ceremony import KnownCredential
 from app.passkeys.credentials import Assertion

@@ -11,8 +11,8 @@ from app.core.config import Argon2Cost, FailureLimit
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.passwords import Passwords
 from app.login import challenge, completion
+from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
-from app.login.waiting import FirstFactorKind
 from app.mfa import queries as mfa_queries
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession

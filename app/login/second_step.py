@@ -1,4 +1,4 @@
-"""One answer to what a waiting login asks, and what the audit log tells of it."""
+"""The second step of a login, and what the audit log tells of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,17 +7,16 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.login.waiting import WaitingLogin
+from app.login.mfa_login import MfaLogin
 from app.mfa.models import MfaMethod
 from app.users.models import Account
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Who answers which login by which method."""
+class SecondStep:
+    """Who goes on with which login by which method; `client` may differ from the first step's."""
 
-    rt: Runtime
-    waiting: WaitingLogin
+    login: MfaLogin
     account: Account
     method: MfaMethod
     client: Client
@@ -31,10 +30,11 @@ class Answer:
             user_id=self.account.id,
             entity_id=entity_id,
             entity_name=self.method,
-            details={"method": self.method, "flow_id": self.waiting.flow_id, **details},
+            details={"method": self.method, "flow_id": self.login.flow_id, **details},
         )
 
-    def record(self, action: Action, **details: Any) -> None:
-        """Record something by itself."""
-        with self.rt.transaction() as session:
-            audit.record(self.rt, session, self.event(action, **details))
+
+def record(rt: Runtime, step: SecondStep, action: Action, **details: Any) -> None:
+    """Record something of a step by itself."""
+    with rt.transaction() as session:
+        audit.record(rt, session, step.event(action, **details))

@@ -37,7 +37,7 @@ class FirstFactorKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class WaitingLogin:
+class MfaLogin:
     """What the first step has proven, and where it came from.
 
     `flow_id` names it in the audit log, which no token may get into. `account` is the account's
@@ -61,7 +61,7 @@ class Attempt:
     for a slot.
     """
 
-    login: WaitingLogin
+    login: MfaLogin
     name: str
     number: int
     wait_ms: int
@@ -90,7 +90,7 @@ def open_login(
     return token, seconds
 
 
-def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
+def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
     """Return the login of a token.
 
     Raises: MfaFlowInvalid, also for one whose last attempt another request has taken: that one
@@ -98,7 +98,7 @@ def find_login(rt: Runtime, flow_token: str) -> WaitingLogin:
     """
     token = flow_token.strip()
     flow = flows.logins(rt).find(token) if token else None
-    return _waiting(flow, has_attempt=flow is not None and flow.attempts < MOST_ATTEMPTS)
+    return _login_of(flow, has_attempt=flow is not None and flow.attempts < MOST_ATTEMPTS)
 
 
 def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
@@ -113,7 +113,7 @@ def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
     if taken is None:
         raise MfaFlowInvalid
     has_attempt = taken.number > 0 or taken.wait_ms > 0
-    login = _waiting(taken.flow, has_attempt=has_attempt)
+    login = _login_of(taken.flow, has_attempt=has_attempt)
     return Attempt(login, name, taken.number, taken.wait_ms)
 
 
@@ -124,32 +124,32 @@ def give_back(rt: Runtime, attempt: Attempt, client: Client) -> None:
         flows.logins(rt).give_back(attempt.login.flow, attempt.name, slots)
 
 
-def require_unchanged(waiting: WaitingLogin, account: Account | None) -> Account:
+def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
     """Return the account, if nothing that happened since the first step ends this login.
 
     Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
-    if account is None or account.created_at.isoformat() != waiting.account:
+    if account is None or account.created_at.isoformat() != login.account:
         raise MfaFlowInvalid
     users.require_open(account)
-    if account.session_version != waiting.session_version:
+    if account.session_version != login.session_version:
         raise MfaFlowInvalid
     return account
 
 
-def unchanged_account(rt: Runtime, waiting: WaitingLogin) -> Account:
+def unchanged_account(rt: Runtime, login: MfaLogin) -> Account:
     """Read the account of a login; raises what `require_unchanged` does."""
-    return require_unchanged(waiting, users_queries.find_by_id(rt.database, waiting.user_id))
+    return require_unchanged(login, users_queries.find_by_id(rt.database, login.user_id))
 
 
-def _waiting(flow: Flow | None, *, has_attempt: bool) -> WaitingLogin:
+def _login_of(flow: Flow | None, *, has_attempt: bool) -> MfaLogin:
     if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
         raise MfaFlowInvalid
     if flow.state is FlowState.EXPIRED:
         raise MfaFlowExpired
     if not has_attempt:
         raise MfaFlowInvalid
-    return WaitingLogin(
+    return MfaLogin(
         flow=flow,
         flow_id=flow.data["flow_id"],
         user_id=flow.data["user_id"],
