@@ -75,7 +75,6 @@ def on_starting(server: Any) -> None:
 
     A stop may kill it meanwhile: a migration is one transaction.
     """
-    server.cfg.env_orig.pop(PREPARES, None)  # what a master made by SIGUSR2 is given
     if os.environ.pop(PREPARES, None) is None:
         return
     from app.administration.cli import run

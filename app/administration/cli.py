@@ -59,12 +59,21 @@ COMMANDS = (
 
 
 def run(app: Flask, *arguments: str) -> int:
-    """Run a command in this process, as the `flask` command does; return its exit code."""
+    """Run a command in this process, as the `flask` command does; return its exit code.
+
+    A bug of ours is logged instead of raised: gunicorn would show the text of some alone.
+    """
     context = ScriptInfo(create_app=lambda: app, set_debug_flag=False)
     try:
         app.cli.main([*arguments], prog_name="flask", obj=context)
     except SystemExit as end:
-        return int(end.code or 0)
+        if isinstance(end.code, str):
+            click.echo(end.code, err=True)
+            return 1
+        return end.code or 0
+    except Exception:
+        log.exception("flask %s failed", " ".join(arguments))
+    return 1
 
 
 def install(app: Flask) -> None:

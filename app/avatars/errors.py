@@ -85,10 +85,17 @@ class VersionsUsedUp(ServerFault):
 
 
 class QuotaExceeded(InsufficientStorage):
-    """The account's quota has no room for the two files; the text says how much is missing."""
+    """The account's quota has no room for the two files; all sizes are in bytes (spec 04 §5.6)."""
 
     code = ErrorCode.STORAGE_QUOTA_EXCEEDED
-    message = "The storage quota is exceeded."
+
+    def __init__(self, *, quota: int, used: int, need: int) -> None:
+        super().__init__(f"quota {quota}, used {used}, need {need}")
+
+    @classmethod
+    def example(cls) -> str:
+        """Return a message as callers get it, for the API description."""
+        return cls(quota=1_000_000, used=950_000, need=80_000).public_message
 
 
 class NothingUploaded(BadRequest):

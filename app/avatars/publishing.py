@@ -195,7 +195,7 @@ def _publish(
 def _require_room(account: Account, more_bytes: int) -> None:
     quota, used = account.storage_quota, account.storage_used
     if 0 < quota < used + more_bytes:
-        raise QuotaExceeded(f"quota {quota}, used {used}, need {more_bytes}")  # spec 04 §5.6
+        raise QuotaExceeded(quota=quota, used=used, need=more_bytes)
 
 
 def _sort_out(rt: Runtime, place: Place) -> None:

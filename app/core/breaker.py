@@ -30,17 +30,18 @@ class RedisAway(RedisError):
 class Breaker:
     """Asks Redis, and remembers that it does not answer: not every request waits to find out.
 
-    While it is away one caller a second tries. Whoever comes meanwhile waits a moment for what that
-    one finds, so that a Redis which is back refuses nobody; the others are told at once. Clients
-    that wait for different times need one each: a Redis that is late for some may be in time for
-    the others.
+    While it is away one caller a second tries, and the others are told at once. But whoever comes
+    in the first moment of a trial waits for what that one finds: a Redis that is back would else
+    refuse all but one of those who come together. Clients that wait for different times need one
+    each: a Redis that is late for some may be in time for the others.
     """
 
     def __init__(self, redis: Redis, clock: Clock) -> None:
         self._redis = redis
         self._clock = clock
         self._is_broken = False
-        self._failed_at = self._next_try_at = -math.inf
+        self._answers = 0
+        self._failed_at = self._next_try_at = self._waits_until = -math.inf
         self._trial = threading.Event()  # set when whoever tried last knows the answer
         self._trial.set()
 
@@ -52,19 +53,21 @@ class Breaker:
     def call(self, ask: Callable[[Redis], T]) -> T:
         """Return what Redis answers.
 
-        Raises: RedisError, after at most one time-out.
+        Raises: RedisError, after at most TRIAL_SECONDS and one time-out.
         """
         trial = self._begin() if self._is_broken else None
+        answers = self._answers
         try:
             answer = ask(self._redis)
         except RedisError:
-            self._is_broken = True
-            self._failed_at = self._clock.monotonic()
-            self._next_try_at = self._failed_at + RETRY_SECONDS
-            log.warning("Redis does not answer")
+            if (
+                self._answers == answers
+            ):  # else somebody asked later than this one, and was answered
+                self._note_failure()
             raise
         else:
             self._is_broken = False
+            self._answers += 1
             return answer
         finally:
             if trial is not None:
@@ -80,8 +83,15 @@ class Breaker:
             return None
         if now >= self._next_try_at:
             self._next_try_at = now + RETRY_SECONDS
+            self._waits_until = now + TRIAL_SECONDS
             self._trial = threading.Event()
             return self._trial
-        if not self._trial.wait(TRIAL_SECONDS) or self._is_broken:
+        if not self._trial.wait(max(0.0, self._waits_until - now)) or self._is_broken:
             raise RedisAway
         return None
+
+    def _note_failure(self) -> None:
+        self._is_broken = True
+        self._failed_at = self._clock.monotonic()
+        self._next_try_at = self._failed_at + RETRY_SECONDS
+        log.warning("Redis does not answer")

@@ -19,6 +19,11 @@ class AppError(Exception):
         self.retry_after = retry_after
         super().__init__(self.public_message)
 
+    @classmethod
+    def example(cls) -> str:
+        """Return a message as callers get it, for the API description."""
+        return cls.message
+
 
 class BadRequest(AppError):
     """The request cannot be understood or breaks a rule."""
@@ -58,7 +63,6 @@ class Conflict(AppError):
 class Gone(AppError):
     """It was there and has expired."""
 
-    code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
     message = "This has expired."
 
 
@@ -86,6 +90,11 @@ class RateLimited(AppError):
         super().__init__(
             f"{message or self.message} Try again in {retry_after} s.", retry_after=retry_after
         )
+
+    @classmethod
+    def example(cls) -> str:
+        """Return a message as callers get it, for the API description."""
+        return cls(retry_after=30).public_message
 
 
 class Misconfigured(AppError):

@@ -64,7 +64,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; returns when the subscription is gone."""
+        """Stop listening; returns when the subscription is gone, or Redis too slow to end it."""
         self._closed.set()
         if self._thread.is_alive():
             self._wake_up.close()
@@ -98,12 +98,14 @@ class Listener:
             while not self._closed.is_set():
                 if has_more or self._has_arrived(subscription):
                     messages, has_more = _arrived(subscription)
+                    if any(message["type"] == "subscribe" for message in messages):
+                        # redis-py would go on counting what the connection before was asked.
+                        subscription.health_check_response_counter = 0
                     self._hand_on(messages)
                 elif subscription.health_check_response_counter >= MOST_UNANSWERED:
                     raise RedisConnectionError("Redis hangs")
                 else:
                     subscription.check_health()
-                    has_more = subscription.connection.can_read(timeout=0)
 
     def _has_arrived(self, subscription: Any) -> bool:
         """Wait a moment for something to read; False when nothing came, or when to stop."""

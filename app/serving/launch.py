@@ -80,14 +80,18 @@ class Run:
     def _start_gunicorn(self) -> None:
         address = Address.of(self.config.bind)
         process = self._add("gunicorn", self._gunicorn, GUNICORN_STOP_SECONDS)
-        deadline = time.monotonic() + HEALTH_SECONDS
+        deadline = reminder = time.monotonic() + HEALTH_SECONDS
         while not self.signals.stops and not (health := address.is_healthy()):
+            now = time.monotonic()
             if process.poll() is not None:
                 raise StartFailed(f"gunicorn exited with code {process.returncode}")
-            if health is None:  # it still migrates, which takes what it takes
-                deadline = time.monotonic() + HEALTH_SECONDS
-            if time.monotonic() > deadline:
+            if health is None:  # nobody listens yet: a migration takes what it takes
+                deadline = now + HEALTH_SECONDS
+            if now > deadline:
                 raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
+            if now > reminder:
+                say("gunicorn does not listen yet; a large database is migrated for a while")
+                reminder = now + HEALTH_SECONDS
             self.signals.sleep(HEALTH_PAUSE)
         if not self.signals.stops:
             say(welcome(address))

@@ -180,10 +180,12 @@ def _refusal(error: Exception) -> AppError:
 
 def _database_refusal(error: SQLAlchemyError) -> AppError:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    description = f"{type(cause).__name__}: {cause}"
+    description, told = f"{type(cause).__name__}: {cause}", _first_line(cause)
     if any(sign in description for sign in UNPREPARED):
-        return DatabaseUnavailable("The database is not up to date: run `flask prepare` first.")
-    return DatabaseUnavailable(f"The database failed: {_first_line(cause)}")
+        return DatabaseUnavailable(
+            f"The database is not up to date ({told}): run `flask prepare` first."
+        )
+    return DatabaseUnavailable(f"The database failed: {told}")
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -1,10 +1,14 @@
 """`flask prepare` beside and after another version."""
 
+import logging
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
 
+from app.administration import migrations
+from app.administration.cli import run
 from app.storage_policies.models import StoragePolicy
 from tests.support.factories import at_revision, count
 
@@ -32,6 +36,31 @@ def test_so_is_what_a_newer_one_migrates_meanwhile(line, rt, wait_for):
             wait_for(lambda: is_awaited(rt))
             newer.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
         assert prepared.result(timeout=10) == {"prepared": False}
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("error", [NotImplementedError, RecursionError, ValueError])
+def test_a_bug_in_a_migration_is_told_with_its_traceback(app, monkeypatch, caplog, error):
+    """Of a RuntimeError in its hooks gunicorn shows the text alone, and this one has none."""
+
+    def fail(_rt):
+        raise error
+
+    monkeypatch.setattr(migrations, "upgrade", fail)
+    caplog.set_level(logging.ERROR)
+    assert run(app, "prepare") == 1
+    assert "in fail" in caplog.text
+    assert error.__name__ in caplog.text
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("code", "exit_code", "told"), [("why", 1, "why\n"), (3, 3, ""), (None, 0, "")]
+)
+def test_a_migration_may_end_the_process(app, monkeypatch, capsys, code, exit_code, told):
+    monkeypatch.setattr(migrations, "upgrade", lambda _rt: sys.exit(code))
+    assert run(app, "prepare") == exit_code
+    assert capsys.readouterr().err == told
 
 
 def revision(connection):

@@ -85,6 +85,37 @@ def test_who_comes_while_one_tries_shares_what_that_one_finds(
         assert [type(error) for error in outcomes] == [RedisAway] * 3
 
 
+def test_a_question_that_is_older_than_an_answer_says_nothing(broken, clock):
+    """It was sent before Redis was back, and its time is up only now."""
+    clock.advance(seconds=RETRY_SECONDS)
+
+    def ask_in_vain(_):
+        assert broken.call(lambda _: "asked") == "asked"
+        raise Lost
+
+    broken.call(lambda _: "asked")
+    with pytest.raises(Lost):
+        broken.call(ask_in_vain)
+    assert not broken.is_broken
+
+
+def test_who_comes_late_in_a_trial_is_refused_at_once(broken, clock, monkeypatch, wait_for):
+    monkeypatch.setattr("app.core.breaker.TRIAL_SECONDS", 10.0)
+    monkeypatch.setattr("app.core.breaker.RETRY_SECONDS", 100.0)
+    clock.advance(seconds=RETRY_SECONDS)
+    answered = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(broken.call, lambda _: answered.wait(60))
+        wait_for(lambda: not broken._trial.is_set())
+        clock.advance(seconds=10)
+        late = pool.submit(broken.call, lambda _: "asked")
+        try:
+            assert isinstance(late.exception(timeout=5), RedisAway)
+        finally:
+            answered.set()
+        assert first.result()
+
+
 def test_a_failure_of_long_ago_keeps_nobody_from_asking(broken, clock):
     clock.advance(seconds=BELIEVED_SECONDS)
     assert another_asks(broken) == "asked"

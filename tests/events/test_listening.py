@@ -8,6 +8,7 @@ from redis import Redis
 from app.core import pubsub
 from app.core.clock import SystemClock
 from app.core.pubsub import Channel, Listener
+from app.core.redis import connect
 
 NAMES = ("test:one", "test:two")
 
@@ -60,7 +61,7 @@ def heard(redis, wait_for):
 
 
 def test_a_stop_waits_for_no_message(redis, wait_for, monkeypatch):
-    monkeypatch.setattr(pubsub, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(pubsub, "POLL_SECONDS", 30.0)
     one = Heard()
     listener = Listener(redis, SystemClock(), [Channel(NAMES[0], one.take, one.note_gap)])
     listener.start()
@@ -132,6 +133,33 @@ def test_a_connection_that_breaks_is_a_gap_on_every_channel(redis, heard, wait_f
     wait_for(lambda: one.gaps > 1 and two.gaps > 1)
     wait_for(lambda: redis.publish(NAMES[0], "again") and one.texts)
     assert set(one.texts) == {"again"}
+
+
+def test_questions_to_a_lost_connection_do_not_count_against_the_next(
+    redis, redis_url, wait_for, monkeypatch
+):
+    """The service's own client repairs a connection within the same subscription."""
+    made = []
+    subscribe = Redis.pubsub
+
+    def remember(client):
+        made.append(subscribe(client))
+        return made[-1]
+
+    monkeypatch.setattr(Redis, "pubsub", remember)
+    one = Heard()
+    channels = [Channel(NAMES[0], one.take, one.note_gap)]
+    listener = Listener(connect(redis_url), SystemClock(), channels)
+    listener.start()
+    try:
+        wait_for(lambda: one.gaps == 1)
+        made[0].health_check_response_counter = pubsub.MOST_UNANSWERED - 1
+        redis.client_kill_filter(_type="pubsub")
+        wait_for(lambda: made[0].health_check_response_counter == 0)
+        assert len(made) == 1
+        assert one.gaps == 2
+    finally:
+        listener.close()
 
 
 def test_an_idle_subscription_is_asked_and_kept(redis, heard, wait_for):

@@ -140,5 +140,5 @@ def _shared(status: HTTPStatus, errors: Errors) -> Answer | None:
 
 
 def _example(error: type[AppError]) -> Answer:
-    value = {"code": error.code.value, "msg": error.message, "data": None, "error": None}
+    value = {"code": error.code.value, "msg": error.example(), "data": None, "error": None}
     return {"summary": f"{error.code.value}: {headline(error)}", "value": value}
