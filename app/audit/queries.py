@@ -1,6 +1,6 @@
 """Statements on the audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.audit.models import AuditEntry
 from app.core.database import bulk
 from app.core.database.database import Reader
-from app.core.database.prepared import Prepared
+from app.core.database.prepared import Prepared, Step
 from app.core.db import Base
 
 _INSERT = insert(AuditEntry).inline()
@@ -63,6 +63,19 @@ def add_if(
         source = source.with_for_update(of=locks)
     statement = insert(AuditEntry).from_select(ENTRY_COLUMNS, source)
     return Prepared(statement, (*given, *parameters))
+
+
+def entry_steps(
+    statement: Prepared, entry: Mapping[str, Any] | None, **parameters: Any
+) -> list[Step]:
+    """Return the step that adds an entry by a statement of `add_if`; none for None.
+
+    `parameters` are those of its condition.
+    """
+    if entry is None:
+        return []
+    taken = {name: value for name, value in entry.items() if name in statement.parameters}
+    return [statement.step(**taken, **parameters)]
 
 
 def add(session: Session, **columns: Any) -> None:

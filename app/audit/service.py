@@ -27,7 +27,7 @@ def record(rt: Runtime, session: Session, event: Event) -> None:
 
 
 def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
-    """Return the columns of an event's entry, for `queries.add_if`; None if it is not recorded."""
+    """Return the columns of an event's entry, for `entry_steps`; None if it is not recorded."""
     recorded = rt.settings.get(keys.RECORDED_ACTIONS)
     if not rt.settings.get(keys.ENABLED) or event.action not in recorded:
         return None

@@ -189,7 +189,7 @@ def _pending_address(account: Account) -> str:
 def _issue(rt: Runtime, principal: Principal, address: str) -> tokens.Issue:
     purpose, username = Purpose.CONTACT_CHANGE, principal.account.username
     put, holder_id = queries.PUT_FOR_HOLDER, principal.user_id
-    return tokens.issue(rt, purpose, address, username, put, holder_id=holder_id)
+    return tokens.new_issue(rt, purpose, address, username, put, holder_id=holder_id)
 
 
 def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:

@@ -4,7 +4,7 @@ Invariant: whoever changes a token holds its account's row, which is locked firs
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -72,21 +72,20 @@ class Issue:
     """A new token that is about to be stored and mailed.
 
     `store` does nothing while the account's last token for this purpose, sent to the same address,
-    is younger than the cooldown; `send` and `recording` do nothing where `store` did not.
+    is younger than the cooldown; `send` and `entry_steps` do nothing where `store` did not.
     """
 
     store: Step
     send: Step
     token_digest: str
 
-    def recording(self, entry: dict[str, Any] | None) -> list[Step]:
+    def entry_steps(self, entry: Mapping[str, Any] | None) -> list[Step]:
         """Return the step that adds an audit entry; none for None, which is not recorded."""
-        if entry is None:
-            return []
-        return [_RECORD_IF_STORED.step(**entry, token_digest=self.token_digest)]
+        own = {"token_digest": self.token_digest}
+        return audit_queries.entry_steps(_RECORD_IF_STORED, entry, **own)
 
 
-def issue(
+def new_issue(
     rt: Runtime,
     purpose: Purpose,
     address: str,
@@ -110,12 +109,12 @@ def issue(
         **whom,
     )
     template = TEMPLATES[purpose]
-    send = mail.queueing(rt, _MAIL_IF_STORED, template, address, values, token_digest=name)
+    send = mail.queue_step(rt, _MAIL_IF_STORED, template, address, values, token_digest=name)
     return Issue(store, send, name)
 
 
 def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
-    """Return after how many seconds `issue` would replace the last token; 0 when it would now.
+    """Return after how many seconds `new_issue` would replace the last token; 0 when it would now.
 
     To be asked before anything is locked: whoever has to wait then keeps nobody waiting.
     """

@@ -231,11 +231,11 @@ def settle_finished(
 
     `entry` is None where nothing is recorded. False when the mail is no longer this attempt's.
     """
-    steps = [_FINISH.step(new_status=status, error=error, now=now, **attempt._asdict())]
-    if entry is not None:
-        # First, since only as long as the lease is there it tells whose mail this is.
-        steps.insert(0, _RECORD.step(**entry, **attempt._asdict()))
-    return database.change_together(*steps) == 1
+    finish = _FINISH.step(new_status=status, error=error, now=now, **attempt._asdict())
+    # First, since only as long as the lease is there it tells whose mail this is.
+    mine = {"mail_id": attempt.mail_id, "old_lease": attempt.old_lease}
+    recorded = audit_queries.entry_steps(_RECORD, entry, **mine)
+    return database.change_together(*recorded, finish) == 1
 
 
 def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due: datetime) -> bool:

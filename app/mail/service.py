@@ -42,7 +42,7 @@ __all__ = [
     "list_newest",
     "preview",
     "queue",
-    "queueing",
+    "queue_step",
     "reach_server",
     "send_now",
     "send_test",
@@ -92,11 +92,11 @@ def queue(rt: Runtime, session: Session, template: Template, recipient: str, **v
 
     `values` are the template's stored values but for `site_name`, which is added.
     """
-    run_within(session, queueing(rt, queries.ADD, template, recipient, values))
+    run_within(session, queue_step(rt, queries.ADD, template, recipient, values))
     wake_after_commit(rt, session)
 
 
-def queueing(
+def queue_step(
     rt: Runtime,
     statement: Prepared,
     template: Template,

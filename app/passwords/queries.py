@@ -21,8 +21,7 @@ PUT_FOR_OPEN = tokens_queries.put_for(_IS_OPEN, "holder_id")
 _RECORD_IF_OPEN = audit_queries.add_if(_IS_OPEN, "holder_id", "address")
 
 
-def recording(account: Account, entry: Mapping[str, Any] | None) -> list[Step]:
+def entry_steps(account: Account, entry: Mapping[str, Any] | None) -> list[Step]:
     """Return the step that adds an entry about an account if it is still open; none for None."""
-    if entry is None:
-        return []
-    return [_RECORD_IF_OPEN.step(**entry, holder_id=account.id, address=account.email)]
+    whom = {"holder_id": account.id, "address": account.email}
+    return audit_queries.entry_steps(_RECORD_IF_OPEN, entry, **whom)

@@ -68,13 +68,15 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     if account is None or not _is_open(account):
         return
     entry = users.entry(rt, Action.USER_REQUEST_PASSWORD_RESET, account, client)
-    told = queries.recording(account, entry)
+    told = queries.entry_steps(account, entry)
     if tokens.seconds_to_wait(rt, account.id, Purpose.PASSWORD_RESET, address):
         if told:
             rt.database.change_together(*told)
         return
     put, username = queries.PUT_FOR_OPEN, account.username
-    issue = tokens.issue(rt, Purpose.PASSWORD_RESET, address, username, put, holder_id=account.id)
+    issue = tokens.new_issue(
+        rt, Purpose.PASSWORD_RESET, address, username, put, holder_id=account.id
+    )
     if rt.database.change_together(issue.store, *told, issue.send):
         mail.wake(rt)
 

@@ -59,17 +59,18 @@ _READ = Prepared(
 )
 
 
-def adding(columns: Mapping[str, Any]) -> Step:
-    """Return the step that inserts an account into the default group.
+def add_step(columns: Mapping[str, Any]) -> Step:
+    """Return the step that inserts an account, as `users.columns` makes it, into the default group.
 
     It does nothing where somebody has the username or the address, or where there is no such group.
     """
-    return _ADD_IF_FREE.step(**columns)
+    taken = {name: value for name, value in columns.items() if name != "policy_group_id"}
+    return _ADD_IF_FREE.step(**taken)
 
 
-def recording(columns: Mapping[str, Any], entry: Mapping[str, Any] | None) -> list[Step]:
+def entry_steps(columns: Mapping[str, Any], entry: Mapping[str, Any] | None) -> list[Step]:
     """Return the step that adds the entry of an account that was added; none for None."""
-    return [] if entry is None else [_RECORD.step(**entry, **own(columns))]
+    return audit_queries.entry_steps(_RECORD, entry, **own(columns))
 
 
 def add(database: Database, steps: Sequence[Step], columns: Mapping[str, Any]) -> Account | None:

@@ -75,9 +75,9 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     if tokens.seconds_to_wait(rt, account.id, purpose, address):
         return
     put = queries.PUT_FOR_WAITING
-    issue = tokens.issue(rt, purpose, address, account.username, put, holder_id=account.id)
+    issue = tokens.new_issue(rt, purpose, address, account.username, put, holder_id=account.id)
     entry = users.entry(rt, Action.USER_RESEND_REGISTRATION, account, client)
-    if rt.database.change_together(issue.store, *issue.recording(entry), issue.send):
+    if rt.database.change_together(issue.store, *issue.entry_steps(entry), issue.send):
         mail.wake(rt)
 
 
@@ -119,12 +119,12 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     entry = audit.entry(rt, event)
     # No lock on the set-up: an ordinary account never changes its state, and what leaves READY
     # right now might as well have left it right after.
-    steps = [*users.holding_address(rt, address), queries.adding(columns)]
+    steps = [*users.hold_address_steps(rt, address), queries.add_step(columns)]
     if columns["activated_at"] is None:
         put, own = queries.PUT_FOR_NEW, queries.own(columns)
-        issue = tokens.issue(rt, Purpose.REGISTER_ACTIVATION, address, username, put, **own)
+        issue = tokens.new_issue(rt, Purpose.REGISTER_ACTIVATION, address, username, put, **own)
         steps += [issue.store, issue.send]
-    steps += queries.recording(columns, entry)
+    steps += queries.entry_steps(columns, entry)
     try:
         account = queries.add(rt.database, steps, columns)
     except IntegrityError:

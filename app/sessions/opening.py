@@ -98,7 +98,5 @@ def add_if_unchanged(
     seen = account.status, account.session_version, account.created_at
     steps = [(use.opening, (*values, *seen, *use.values))]
     steps += [(change, (*own, columns["id"])) for change, own in use.changes]
-    if entry is not None:
-        recorded = tuple(entry[name] for name in audit_queries.ENTRY_COLUMNS)
-        steps.append((_RECORD_IF_ADDED, (*recorded, columns["id"])))
+    steps += audit_queries.entry_steps(_RECORD_IF_ADDED, entry, session_id=columns["id"])
     return database.change_together(*steps) == 1

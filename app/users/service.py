@@ -123,9 +123,9 @@ def hold_address(session: Session, address: str) -> None:
     locks.hold_text(session, _lock_of(address))
 
 
-def holding_address(rt: Runtime, address: str) -> list[Step]:
+def hold_address_steps(rt: Runtime, address: str) -> list[Step]:
     """Return `hold_address` as a step; none where the database needs none."""
-    return locks.holding_text(rt.database, _lock_of(address))
+    return locks.hold_text_steps(rt.database, _lock_of(address))
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:

@@ -45,7 +45,7 @@ def hold_text(session: Session, text: str) -> None:
         run_within(session, _holding(text))
 
 
-def holding_text(database: Database, text: str) -> list[Step]:
+def hold_text_steps(database: Database, text: str) -> list[Step]:
     """Return `hold_text` as a step, none where the whole transaction is a lock already."""
     return [] if database.is_sqlite else [_holding(text)]
 

@@ -45,7 +45,12 @@ class Prepared:
         return self.statement
 
     def step(self, **values: Any) -> "Step":
-        """Return it with its values by name, to be run with others; it may leave some out."""
+        """Return it with the value of each parameter, to be run with others.
+
+        Raises: TypeError, KeyError for other values than it takes: none may get lost.
+        """
+        if len(values) > len(self.parameters):
+            raise TypeError(f"not taken: {values.keys() - set(self.parameters)}")
         return self, tuple(values[name] for name in self.parameters)
 
 
