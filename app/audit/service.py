@@ -64,6 +64,4 @@ def delete_outdated(rt: Runtime) -> int:
     if days <= 0:
         return 0
     before = rt.clock.now() - timedelta(days=days)
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_older(session, before, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_older, before)

@@ -13,6 +13,4 @@ KEPT = timedelta(days=7)
 def delete_expired(rt: Runtime) -> int:
     """Delete tokens that expired a week ago; return how many."""
     before = rt.clock.now() - KEPT
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_expired(session, before, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_expired, before)

@@ -4,7 +4,6 @@ Invariant: a ciphertext opens only in the row it was written for, because the ro
 with it (decision A27; spec 02 §1.9).
 """
 
-import base64
 import hashlib
 import hmac
 import os
@@ -12,6 +11,7 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from app.core import base64url
 from app.core.keyring import Keyring, SecretKey
 
 VERSION = "v1"
@@ -34,7 +34,7 @@ class SecretBox:
         nonce = os.urandom(NONCE_BYTES)
         cipher = AESGCM(self._keyring.derived(key, "secret-box"))
         sealed = cipher.encrypt(nonce, secret.encode(), row.encode())
-        return ":".join((VERSION, key.key_id, _text(nonce), _text(sealed)))
+        return ":".join((VERSION, key.key_id, base64url.encoded(nonce), base64url.encoded(sealed)))
 
     def open(self, sealed: str, row: str) -> str:
         """Decrypt what `seal` made for the same row.
@@ -49,7 +49,8 @@ class SecretBox:
             raise SecretUnreadable(row)
         cipher = AESGCM(self._keyring.derived(key, "secret-box"))
         try:
-            return cipher.decrypt(_bytes(nonce), _bytes(body), row.encode()).decode()
+            content = base64url.decoded(nonce), base64url.decoded(body)
+            return cipher.decrypt(*content, row.encode()).decode()
         except (InvalidTag, ValueError) as error:
             raise SecretUnreadable(row) from error
 
@@ -96,11 +97,3 @@ class SecretBox:
     def _hmac(self, key: SecretKey, text: str, purpose: str) -> str:
         derived = self._keyring.derived(key, purpose)
         return hmac.new(derived, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-
-
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _bytes(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

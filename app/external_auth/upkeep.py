@@ -19,9 +19,7 @@ KEPT = timedelta(days=7)
 def delete_expired(rt: Runtime) -> int:
     """Delete identities that stopped waiting for an account a week ago; return how many."""
     before = rt.clock.now() - KEPT
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_expired(session, before, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_expired, before)
 
 
 def reseal(rt: Runtime, session: Session) -> int:

@@ -37,9 +37,7 @@ def outbox(rt: Runtime, connection: Connection) -> Outbox:
 def delete_finished(rt: Runtime) -> int:
     """Delete mails that were sent or given up a week ago; return how many."""
     before = rt.clock.now() - KEPT
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_finished(session, before, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_finished, before)
 
 
 def reseal(rt: Runtime, session: Session) -> int:

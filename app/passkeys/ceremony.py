@@ -18,7 +18,8 @@ from fido2.attestation.tpm import TpmAttestation
 from fido2.attestation.u2f import FidoU2FAttestation
 from fido2.webauthn import AuthenticatorData
 
-from app.passkeys import base64url, public_keys
+from app.core import base64url
+from app.passkeys import public_keys
 from app.passkeys.credentials import Assertion, Attestation, ClientData
 from app.passkeys.errors import PasskeyRefused
 from app.passkeys.models import LONGEST_CREDENTIAL_ID_BYTES

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from fido2 import cbor
 from fido2.webauthn import AuthenticatorData
 
-from app.passkeys import base64url
+from app.core import base64url
 from app.passkeys.errors import CredentialMalformed
 
 T = TypeVar("T")

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core import base64url
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import random_bytes
 from app.passkeys import (
-    base64url,
     ceremony,
     credentials,
     flows,

@@ -36,6 +36,4 @@ def revoke(rt: Runtime, session_id: str) -> int:
 def delete_expired(rt: Runtime) -> int:
     """Delete sessions whose tokens have all expired; return how many."""
     now = rt.clock.now()
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_expired(session, now, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_expired, now)

@@ -12,6 +12,4 @@ def delete_archived(rt: Runtime) -> int:
     """Delete teams archived longer than `team_archive_retention_days` ago; return how many."""
     days = rt.settings.get(keys.TEAM_ARCHIVE_RETENTION_DAYS)
     before = rt.clock.now() - timedelta(days=days)
-    return bulk.delete_in_batches(
-        rt, lambda session, most: queries.delete_archived(session, before, most)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_archived, before)

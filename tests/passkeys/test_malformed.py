@@ -6,7 +6,8 @@ import tracemalloc
 import pytest
 from fido2 import cbor
 
-from app.passkeys import base64url, credentials
+from app.core import base64url
+from app.passkeys import credentials
 from app.passkeys.errors import CredentialMalformed
 from tests.support.passkeys import (
     Authenticator,

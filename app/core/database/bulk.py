@@ -1,6 +1,7 @@
 """Changing many rows: how many they were, and deleting them a batch at a time."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from sqlalchemy import Delete, Update
 from sqlalchemy.orm import Session
@@ -17,15 +18,17 @@ def count_changed(session: Session, statement: Update | Delete) -> int:
     return count
 
 
-def delete_in_batches(rt: Runtime, delete_some: Callable[[Session, int], int]) -> int:
-    """Repeat `delete_some(session, most)` until nothing is left; return how many rows went.
+def delete_in_batches(
+    rt: Runtime, delete_some: Callable[[Session, datetime, int], int], before: datetime
+) -> int:
+    """Repeat `delete_some(session, before, most)` until nothing is left; return how many rows went.
 
     Each batch is a transaction of its own, so that nobody waits long for the table.
     """
     deleted = 0
     while True:
         with rt.transaction() as session:
-            batch = delete_some(session, BATCH_ROWS)
+            batch = delete_some(session, before, BATCH_ROWS)
         deleted += batch
         if not batch:
             return deleted

@@ -1,4 +1,4 @@
-"""Binary values as WebAuthn's JSON has them: base64url without padding (RFC 4648 §5)."""
+"""Binary values as text: base64url without padding (RFC 4648 §5)."""
 
 import base64
 import re
