@@ -133,12 +133,12 @@ def create_app(
     administration.install(app)
     hub = Hub(rt)
     events.install(app, hub)
-    rt.endless.append(hub.wind_down)
+    rt.on_stop.append(hub.wind_down)
     Migrate(app, extension, directory=str(MIGRATIONS))
     rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
-    rt.closed_with_proof.extend([passkeys_queries.remove_all, external_queries.remove_links])
-    rt.other_login_methods.append(provider_queries.is_any_enabled)
-    rt.background.extend(
+    rt.dropped_by_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
+    rt.extra_login_methods.append(provider_queries.is_any_enabled)
+    rt.on_start.extend(
         [
             lambda: settings.listen(rt),
             lambda: housekeeping.start(rt),

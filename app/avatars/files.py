@@ -52,7 +52,12 @@ def user_id_of(text: str) -> int | None:
 
 def path(root: Path, user_id: int, name: str, size: int) -> Path:
     """Return where one file is."""
-    return root / f"{key(user_id, name)}/{size}.webp"
+    return root / file_key(user_id, name, size)
+
+
+def file_key(user_id: int, name: str, size: int) -> str:
+    """Return the path of one file below the folder of the avatars."""
+    return f"{key(user_id, name)}/{size}.webp"
 
 
 def are_there(root: Path, user_id: int, name: str) -> bool:

@@ -45,7 +45,7 @@ class Picture:
     @property
     def key(self) -> str:
         """Its path below the folder of the avatars."""
-        return f"{files.key(self.user_id, self.name)}/{self.size}.webp"
+        return files.file_key(self.user_id, self.name, self.size)
 
 
 def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:

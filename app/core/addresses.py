@@ -46,17 +46,24 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def parse(text: str) -> Address:
-    """Return the address; one that is IPv4 in the clothes of IPv6 is returned as IPv4.
+    """Return the address; one that leads to an IPv4 one is returned as that.
+
+    Raises: ValueError.
+    """
+    address = unmapped(text)
+    if isinstance(address, ipaddress.IPv6Address) and address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def unmapped(text: str) -> Address:
+    """Return the address; an IPv4 one in IPv6 clothes, as on a dual-stack socket, as IPv4.
 
     Raises: ValueError.
     """
     address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address.ipv4_mapped is not None:
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
@@ -65,3 +72,13 @@ def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _INTERNAL_4)
     return address in _GLOBAL_6 and not any(address in network for network in _INTERNAL_6)
+
+
+def is_loopback_name(host: str) -> bool:
+    """Tell whether the host, as written, can be nothing but this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return parse(host).is_loopback
+    except ValueError:
+        return False

@@ -4,6 +4,8 @@ import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from app.core.addresses import unmapped
+
 LONGEST_ADDRESS = 45
 LONGEST_USER_AGENT = 512
 REMEMBERED_ADDRESSES = 1024
@@ -37,13 +39,11 @@ class Client:
 def _network(address: str) -> str:
     """Parse an address once for all the limits of a request, and for those of the next."""
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = unmapped(address)
     except ValueError:
         return "unknown"
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
 
 

@@ -176,7 +176,7 @@ class Outgoing:
             raise Refused("the URL has no host, or has a user name or a fragment")
         if parts.scheme == "https":
             return parts.scheme, host, port or 443
-        if parts.scheme == "http" and self.allow_loopback and is_loopback_name(host):
+        if parts.scheme == "http" and self.allow_loopback and addresses.is_loopback_name(host):
             return parts.scheme, host, port or 80
         raise Refused(f"{host}: the URL must be https")
 
@@ -315,7 +315,7 @@ class Attempt(Exchange):
             address = addresses.parse(text)
         except ValueError:
             return False
-        if self._outgoing.allow_loopback and is_loopback_name(self.host):
+        if self._outgoing.allow_loopback and addresses.is_loopback_name(self.host):
             return address.is_loopback
         return addresses.is_public(address)
 
@@ -350,16 +350,6 @@ class _HttpPool(urllib3.HTTPConnectionPool):
 
 class _HttpsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls: ClassVar[type[HTTPSConnection]] = _Https  # type: ignore[misc]
-
-
-def is_loopback_name(host: str) -> bool:
-    """Tell whether the host, as written, can be nothing but this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return addresses.parse(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _innermost(error: Exception) -> Exception:

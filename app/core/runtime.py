@@ -62,11 +62,11 @@ class Runtime:
     renders: NativePool
     outgoing: Outgoing
     fetch_cache: FetchCache
-    other_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
+    extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
-    closed_with_proof: list[Callable[[Session, int], int]] = field(default_factory=list)
-    background: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
-    endless: list[Callable[[], None]] = field(default_factory=list)
+    dropped_by_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
+    on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 
     def transaction(self) -> AbstractContextManager[Session]:
@@ -83,11 +83,11 @@ class Runtime:
         self.database.forget_inherited_connections()
         self._closers.append(self.database.checkpoint_beside(self.disk))
         self.settings.forget()
-        self._closers.extend(start() for start in self.background)
+        self._closers.extend(start() for start in self.on_start)
 
     def wind_down(self) -> None:
         """End what would last as long as the process; called when its stop begins."""
-        for end in self.endless:
+        for end in self.on_stop:
             end()
 
     def close(self) -> None:

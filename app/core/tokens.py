@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 
 TOKEN_BYTES = 32
+PASSWORD_LENGTH = 24
 # Characters that are easily taken for one another (0/O, 1/l/I) are left out.
 _LOWER = "abcdefghijkmnpqrstuvwxyz"
 _UPPER = "ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -58,11 +59,11 @@ def random_fraction() -> float:
     return secrets.randbits(53) / (1 << 53)
 
 
-def generated_password(length: int = 24) -> str:
+def generated_password() -> str:
     """Return a password with every character class, for an administrator to hand over."""
     alphabet = _LOWER + _UPPER + _DIGITS + _SYMBOLS
     required = [secrets.choice(group) for group in (_LOWER, _UPPER, _DIGITS, _SYMBOLS)]
-    rest = [secrets.choice(alphabet) for _ in range(length - len(required))]
+    rest = [secrets.choice(alphabet) for _ in range(PASSWORD_LENGTH - len(required))]
     characters = required + rest
     secrets.SystemRandom().shuffle(characters)
     return "".join(characters)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.core.outgoing import is_loopback_name
+from app.core.addresses import is_loopback_name
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.drivers.microsoft import ALIASES, DEFAULT_TENANT, is_tenant
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid

@@ -7,7 +7,6 @@ from typing import Any
 
 from flask import Response
 
-from app.contact_verification.responses import LOGIN_PAGE, to_page
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError
 from app.core.runtime import Runtime
@@ -22,6 +21,7 @@ from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies
 from app.web.errors import note_failure, status_of
+from app.web.redirects import LOGIN_PAGE, to_page
 from app.web.schema import timestamp
 
 # A page of the frontend.

@@ -36,6 +36,7 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import EmailExists
 from app.users.models import Account
+from app.web import site
 
 # The frontend's page; the token is the rest of its path.
 PAGE = "/invite/"
@@ -122,7 +123,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     users.require_allowed_address(rt, address)
     seconds = ttl_seconds or rt.settings.get(keys.INVITATION_TTL_SECONDS)
     token = random_token()
-    url = mail.site_link(rt, f"{PAGE}{token}")
+    url = site.link(rt, f"{PAGE}{token}")
     now = rt.clock.now()
     with rt.transaction() as session:
         users.reserve_address(session, address)

@@ -2,7 +2,7 @@
 
 Each area that has a way hands in what tells whether an account can use it (`Runtime.ways_in`), and
 what removes those that were opened before anybody had shown that the account's address is theirs
-(`Runtime.closed_with_proof`).
+(`Runtime.dropped_by_reset`).
 """
 
 from collections.abc import Callable

@@ -80,19 +80,14 @@ def start(rt: Runtime) -> Callable[[], None]:
     return stop
 
 
-def drain(
-    rt: Runtime,
-    *,
-    due: datetime | None = None,
-    is_stopped: Callable[[], bool] = lambda: False,
-) -> Drained:
+def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
     """Send every mail that is due, or was at the moment `due`.
 
     Ends early when the server itself fails, which is the same for all of them: one mail has then
     spent an attempt to find out, not each.
     """
     with closing(Sender(rt)) as sender:
-        return _drain(rt, sender, due, is_stopped)
+        return _drain(rt, sender, due, lambda: False)
 
 
 def _drain(

@@ -78,14 +78,8 @@ def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dic
     """Return the values of a template's variables: what was stored, a token as its link."""
     values, link = dict(stored), DESCRIPTIONS[template].link
     if link and "token" in values:
-        values[link.variable] = site_link(rt, link.path + values.pop("token"))
+        values[link.variable] = site.link(rt, link.path + values.pop("token"))
     return values
-
-
-def site_link(rt: Runtime, path: str) -> str:
-    """Return an address of the site for a mail; only the path while the site's is not known."""
-    origins = rt.settings.get(site.PUBLIC_SITE_URL)
-    return f"{origins[0]}{path}" if origins else path
 
 
 def fill(wording: Wording, values: Mapping[str, str], secrets: Iterable[str] = ()) -> Rendered:

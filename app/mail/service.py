@@ -25,7 +25,6 @@ from app.mail.rendering import (
     Wording,
     built_in,
     fill,
-    site_link,
     unknown_placeholders,
     variables,
     wording,
@@ -33,6 +32,7 @@ from app.mail.rendering import (
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings import service as settings
+from app.web import site
 
 __all__ = [
     "exact_life",
@@ -46,7 +46,6 @@ __all__ = [
     "reach_server",
     "send_now",
     "send_test",
-    "site_link",
     "wake",
     "wake_after_commit",
 ]
@@ -201,7 +200,7 @@ def preview(rt: Runtime, template: Template) -> Preview:
     samples = {
         **SAMPLES,
         "site_name": _site_name(rt),
-        "invitation_url": site_link(rt, "/invite/SAMPLE-TOKEN"),
+        "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
     }
     if template is Template.USER_INVITATION:
         samples["expires_in"] = life_in_words(rt.settings.get(keys.INVITATION_TTL_SECONDS))

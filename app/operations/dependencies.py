@@ -24,19 +24,19 @@ class Dependencies(Collector):
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
-        self._up = GaugeMetricFamily(
-            "dependency_up", "1 when it answered just now, else 0.", labels=["dependency"]
-        )
-        self._seconds = GaugeMetricFamily(
-            "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
-        )
 
     def collect(self) -> Iterable[Metric]:
         """Ask database and Redis; what does not answer has no response time."""
-        outbox = self._asked("database", self._outbox, SQLAlchemyError)
-        self._asked("redis", self._rt.impatient_redis.ping, RedisError)
-        yield self._up
-        yield self._seconds
+        up = GaugeMetricFamily(
+            "dependency_up", "1 when it answered just now, else 0.", labels=["dependency"]
+        )
+        seconds = GaugeMetricFamily(
+            "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
+        )
+        outbox = self._asked("database", self._outbox, SQLAlchemyError, up, seconds)
+        self._asked("redis", self._rt.impatient_redis.ping, RedisError, up, seconds)
+        yield up
+        yield seconds
         if outbox is not None:
             yield from _outbox_metrics(outbox)
 
@@ -44,15 +44,22 @@ class Dependencies(Collector):
         with self._rt.reading() as connection:
             return mail.outbox(self._rt, connection)
 
-    def _asked(self, name: str, ask: Callable[[], T], failure: type[Exception]) -> T | None:
+    def _asked(
+        self,
+        name: str,
+        ask: Callable[[], T],
+        failure: type[Exception],
+        up: GaugeMetricFamily,
+        seconds: GaugeMetricFamily,
+    ) -> T | None:
         began = self._rt.clock.monotonic()
         try:
             answer = ask()
         except failure:
-            self._up.add_metric([name], 0)
+            up.add_metric([name], 0)
             return None
-        self._up.add_metric([name], 1)
-        self._seconds.add_metric([name], self._rt.clock.monotonic() - began)
+        up.add_metric([name], 1)
+        seconds.add_metric([name], self._rt.clock.monotonic() - began)
         return answer
 
 

@@ -118,7 +118,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         )
         removed = 0
         if account.email_verified_at is None:
-            removed = sum(close(session, account.id) for close in rt.closed_with_proof)
+            removed = sum(close(session, account.id) for close in rt.dropped_by_reset)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE

@@ -62,6 +62,30 @@ def revoke(
     return is_current
 
 
+def revoke_any(rt: Runtime, session_id: str) -> int:
+    """End anybody's session; return 0 if it had ended before.
+
+    Raises: SessionNotFound.
+    """
+    session_id = canonical_id(session_id)
+    with rt.transaction() as session:
+        owner = queries.find_owner(session, session_id)
+        if owner is None:
+            raise SessionNotFound
+        users_queries.lock_version(session, owner)
+        if not queries.revoke(session, session_id, rt.clock.now()):
+            return 0
+        users_queries.drop_pending_email(session, owner)
+        endings.announce(rt, session, owner)
+        event = Event(
+            Action.USER_REVOKE_SESSION,
+            EntityType.AUTH_SESSION,
+            details={"session_id": session_id, "user_id": owner},
+        )
+        audit.record(rt, session, event)
+    return 1
+
+
 def log_out(rt: Runtime, presented: str | None, token: str | None, client: Client) -> None:
     """End the session of a live refresh token, else of an access token, expired or not (E6)."""
     now = rt.clock.now()

@@ -131,7 +131,7 @@ def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
         return False
-    return not any(check(session) for check in rt.other_login_methods)
+    return not any(check(session) for check in rt.extra_login_methods)
 
 
 def _in_force(key: Key[T], texts: Mapping[str, str]) -> T:

@@ -79,7 +79,6 @@ def answers_raw(
     media_type: str,
     data: Payload | None = None,
     *,
-    status: int = 200,
     is_conditional: bool = False,
     may_be_empty: bool = False,
     errors: tuple[type[AppError], ...] = (),
@@ -91,7 +90,7 @@ def answers_raw(
 
     def note(view: V) -> V:
         operation = operation_of(view)
-        operation.media_type, operation.data, operation.status = media_type, data, status
+        operation.media_type, operation.data = media_type, data
         operation.is_enveloped, operation.is_conditional = False, is_conditional
         operation.may_be_empty = may_be_empty
         operation.may_fail_with(*errors)

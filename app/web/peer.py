@@ -3,13 +3,13 @@
 Invariant: a forwarding header counts only when the direct peer is a trusted proxy (decision A10).
 """
 
-import ipaddress
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from flask import request
 
+from app.core.addresses import unmapped
 from app.core.client import Client
 from app.core.config import Network
 from app.web import client_connection
@@ -132,23 +132,17 @@ def _address(hop: str) -> str | None:
     elif hop.count(":") == 1:
         bare = hop.partition(":")[0]
     try:
-        return str(_unmapped(bare))
+        return str(unmapped(bare))
     except ValueError:
         return None
 
 
 def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
     try:
-        parsed = _unmapped(address)
+        parsed = unmapped(address)
     except ValueError:
         return False
     return any(parsed in network for network in networks)
-
-
-def _unmapped(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the address; an IPv4 one in IPv6 clothes, as on a dual-stack socket, as IPv4."""
-    parsed = ipaddress.ip_address(address)
-    return getattr(parsed, "ipv4_mapped", None) or parsed
 
 
 def _utf8(header: str) -> str:

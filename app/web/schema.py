@@ -79,9 +79,9 @@ def like(example: str | int) -> dict[str, Any]:
     return {"examples": [example]}
 
 
-def whole_number(*, required: bool = True) -> WholeNumber:
-    """Return a field for an int64."""
-    return WholeNumber(required=required)
+def whole_number() -> WholeNumber:
+    """Return a required field for an int64."""
+    return WholeNumber(required=True)
 
 
 def timestamp(moment: datetime | None) -> str | None:

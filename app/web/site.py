@@ -5,6 +5,7 @@ import re
 from urllib.parse import urlsplit
 
 from app.core import setting_kinds
+from app.core.runtime import Runtime
 
 LONGEST_SITE_ORIGIN = 512
 
@@ -74,3 +75,9 @@ def storable_origin(origin: str) -> str:
 PUBLIC_SITE_URL = setting_kinds.text_list("public_site_url", site_origin, in_order=True)
 STRICT_REQUEST_SOURCE = setting_kinds.boolean("auth_strict_request_source", default=False)
 COOKIE_SECURE = setting_kinds.boolean("auth_cookie_secure", default=True)
+
+
+def link(rt: Runtime, path: str) -> str:
+    """Return the address of a path of the site; only the path while the site's is not known."""
+    origins = rt.settings.get(PUBLIC_SITE_URL)
+    return f"{origins[0]}{path}" if origins else path

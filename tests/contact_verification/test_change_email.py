@@ -13,8 +13,8 @@ from app.contact_verification.models import ContactToken
 from app.core.client import Client
 from app.core.database.database import Database
 from app.core.rate_limits import RateLimits
+from app.sessions import revocation
 from app.sessions import service as sessions
-from app.sessions import upkeep
 from app.users.models import Status, User
 from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
@@ -379,7 +379,10 @@ def signed_in_client(app, user):
 
 MEANWHILE = {
     "all sessions revoked": (lambda rt, user, _: accounts.revoke_sessions(rt, user), TokenInvalid),
-    "own session revoked": (lambda rt, _, session_id: upkeep.revoke(rt, session_id), TokenInvalid),
+    "own session revoked": (
+        lambda rt, _, session_id: revocation.revoke_any(rt, session_id),
+        TokenInvalid,
+    ),
     "password set": (lambda rt, user, _: accounts.set_password(rt, user, "x" * 8), TokenInvalid),
     "deleted": (lambda rt, user, _: accounts.delete(rt, user), TokenInvalid),
     "disabled": (
@@ -502,7 +505,7 @@ def loses_this_session(rt, session, user):
 
 def loses_this_session_to_an_operator(rt, session, user):
     [stolen] = session.get("/auth/sessions").ok()
-    upkeep.revoke(rt, stolen["id"])
+    revocation.revoke_any(rt, stolen["id"])
 
 
 def loses_its_sessions(rt, session, user):

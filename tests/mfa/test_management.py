@@ -9,8 +9,8 @@ from app.core import redis as redis_client
 from app.core.client import Client
 from app.mfa import flows, management
 from app.mfa.models import MfaFactor, MfaRecoveryCode
+from app.sessions import revocation
 from app.sessions import service as sessions
-from app.sessions import upkeep
 from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
@@ -304,7 +304,10 @@ def test_no_code_at_all_is_no_guess(signed_in, enabled):
 # --- what happens meanwhile --------------------------------------------------------------------
 
 MEANWHILE = {
-    "session ended": (lambda rt, user, session_id: upkeep.revoke(rt, session_id), TokenInvalid),
+    "session ended": (
+        lambda rt, user, session_id: revocation.revoke_any(rt, session_id),
+        TokenInvalid,
+    ),
     "account disabled": (
         lambda rt, user, _: change_user(rt, user, status="disabled"),
         AccountDisabled,

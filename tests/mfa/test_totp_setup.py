@@ -13,8 +13,8 @@ from app.core.errors import DatabaseUnavailable
 from app.core.flow_store import FlowState
 from app.mfa import flows, queries, recovery_codes, totp_setup
 from app.mfa.models import MfaFactor, MfaRecoveryCode
+from app.sessions import revocation
 from app.sessions import service as sessions
-from app.sessions import upkeep
 from app.users.errors import PendingActivation
 from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
@@ -276,7 +276,7 @@ def test_another_site_can_neither_start_nor_finish(signed_in):
 
 MEANWHILE = {
     "session ended": (
-        lambda rt, user, session_id: upkeep.revoke(rt, session_id),
+        lambda rt, user, session_id: revocation.revoke_any(rt, session_id),
         TokenInvalid,
         lambda rt, user: None,
     ),

@@ -10,8 +10,8 @@ from app.core.client import Client
 from app.passkeys import queries, registration
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
+from app.sessions import revocation
 from app.sessions import service as sessions
-from app.sessions import upkeep
 from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import (
@@ -474,7 +474,10 @@ def finish_with(rt, principal, data, credential):
 
 
 MEANWHILE = {
-    "session ended": (lambda rt, user, session_id: upkeep.revoke(rt, session_id), TokenInvalid),
+    "session ended": (
+        lambda rt, user, session_id: revocation.revoke_any(rt, session_id),
+        TokenInvalid,
+    ),
     "account disabled": (
         lambda rt, user, _: change_user(rt, user, status="disabled"),
         AccountDisabled,

@@ -9,8 +9,8 @@ from app.administration import accounts
 from app.core.client import Client
 from app.login.errors import CredentialsFailed
 from app.passwords import service
+from app.sessions import revocation
 from app.sessions import service as sessions
-from app.sessions import upkeep
 from app.users import queries as users_queries
 from app.users.models import Status
 from app.web.principal import TokenInvalid
@@ -234,7 +234,7 @@ MEANWHILE = {
         rt, name, required=True
     ),
     "account disabled": lambda rt, name, _: accounts.set_status(rt, name, Status.DISABLED),
-    "own session revoked": lambda rt, _, session_id: upkeep.revoke(rt, session_id),
+    "own session revoked": lambda rt, _, session_id: revocation.revoke_any(rt, session_id),
     "password set": lambda rt, name, _: accounts.set_password(rt, name, SET_BY_OPERATOR),
 }
 WITHOUT_HASHING = [event for event in MEANWHILE if event != "password set"]

@@ -1,0 +1,22 @@
+"""Sending a browser on to a page of the frontend."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from flask import Response
+
+from app.core.runtime import Runtime
+from app.web import site
+
+LOGIN_PAGE = "/login"
+
+
+def to_page(rt: Runtime, path: str, told: Mapping[str, str]) -> Response:
+    """Redirect to a path of the site, with what it is told as its query."""
+    if told:
+        path = f"{path}?{urlencode(told, quote_via=quote, safe='')}"
+    response = Response(status=302)
+    response.headers["Location"] = site.link(rt, path)
+    # The page must not learn the token that stands in this request's address.
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
