@@ -120,7 +120,9 @@ def create_app(
     # A redirect to the tidy address would repeat whatever Host the caller named.
     app.url_map.merge_slashes = False
     app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
-    outgoing = outgoing or Outgoing(allow_loopback=config.allow_loopback_http)
+    outgoing = outgoing or Outgoing(
+        allow_loopback=config.allow_loopback_http, internal=config.provider_networks
+    )
     rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), outgoing)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)

@@ -41,6 +41,11 @@ _INTERNAL_6 = tuple(
         "3fff::/20",
     )
 )
+# Whoever may ask these is given a cloud's credentials. They also lie within ordinary networks.
+_METADATA = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
+)
 # RFC 6052: an IPv4 address in an IPv6-only network, reached through a translator.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -72,6 +77,12 @@ def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _INTERNAL_4)
     return address in _GLOBAL_6 and not any(address in network for network in _INTERNAL_6)
+
+
+def is_never_asked(address: Address) -> bool:
+    """Tell whether this is no server in anybody's network, but this machine, or metadata."""
+    is_here = address.is_loopback or address.is_unspecified
+    return is_here or address.is_link_local or address.is_multicast or address in _METADATA
 
 
 def is_loopback_name(host: str) -> bool:

@@ -81,6 +81,7 @@ class Config:
     mail_dir: Path = Path("instance/mail")
     external_auth_legacy_callback: bool = False
     allow_loopback_http: bool = False
+    provider_networks: tuple[Network, ...] = ()
     secret_keys: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
@@ -123,6 +124,7 @@ class Config:
             external_auth_legacy_callback=reader.switch(
                 "EXTERNAL_AUTH_LEGACY_CALLBACK", default=cls.external_auth_legacy_callback
             ),
+            provider_networks=reader.networks("PROVIDER_NETWORKS"),
             allow_loopback_http=reader.switch(
                 "ALLOW_LOOPBACK_HTTP", default=cls.allow_loopback_http
             ),

@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +29,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 import app
 from app.core import addresses, connecting
+from app.core.config import Network
 from app.core.connecting import AddressInfo, Exchange
 
 log = logging.getLogger(__name__)
@@ -70,20 +71,22 @@ class Limits:
 class Outgoing:
     """Sends requests within limits to whom it may.
 
-    `allow_loopback` is the development switch: servers on this machine, by plain HTTP as well, if
-    the address itself says so. `tls` replaces the certificates this machine trusts, `resolve` the
-    system's resolver.
+    `internal` are networks of the operator's own that may be asked, too. `allow_loopback` is the
+    development switch: servers on this machine, by plain HTTP as well, if the address itself says
+    so. `tls` replaces the certificates this machine trusts, `resolve` the system's resolver.
     """
 
     def __init__(
         self,
         *,
+        internal: Collection[Network] = (),
         allow_loopback: bool = False,
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
         resolve: Resolve = connecting.look_up,
     ) -> None:
         self.limits = limits or Limits()
+        self.internal = internal
         self.allow_loopback = allow_loopback
         # Once for all conversations, since reading all authorities is slow.
         self._tls = cache(lambda: tls or connecting.verifying_tls())
@@ -306,7 +309,11 @@ class Attempt(Exchange):
         found = self._outgoing.resolve(self.host, self._port, self._seconds_left())
         for *_, address in found:
             if not self._is_allowed(str(address[0])):
-                log.warning("%s stands for %s, which is not asked", self.host, address[0])
+                log.warning(
+                    "%s stands for %s, which is internal and not in GATEHOUSE_PROVIDER_NETWORKS",
+                    self.host,
+                    address[0],
+                )
                 raise Refused(f"{self.host}: the address is internal")
         return found
 
@@ -317,7 +324,11 @@ class Attempt(Exchange):
             return False
         if self._outgoing.allow_loopback and addresses.is_loopback_name(self.host):
             return address.is_loopback
-        return addresses.is_public(address)
+        if addresses.is_public(address):
+            return True
+        if addresses.is_never_asked(address):
+            return False
+        return any(address in network for network in self._outgoing.internal)
 
     def _seconds_left(self) -> float:
         left = self._ends_at - time.monotonic()

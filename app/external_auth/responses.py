@@ -12,7 +12,7 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
-from app.external_auth.drivers.microsoft import DEFAULT_TENANT
+from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_issuer
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
@@ -45,11 +45,15 @@ def provider(found: Provider) -> dict[str, Any]:
     """Return the whole provider but its secret (spec 03 §9.1)."""
     traits = TRAITS[found.provider_kind]
     has_secret = found.client_secret is not None
-    # Stored addresses of a dedicated kind are for tests, except an issuer without a tenant.
+    # Stored addresses of a dedicated kind are for tests, except an issuer that names no tenant.
     is_shown = not traits.is_dedicated
-    is_issuer_shown = is_shown or (
-        found.provider_kind is ProviderKind.MICROSOFT and found.tenant is None
-    )
+    is_microsoft = found.provider_kind is ProviderKind.MICROSOFT
+    options, is_issuer_shown = found.stored_options, is_shown
+    if is_microsoft and found.tenant is None and found.issuer_url is not None:
+        issuer = tenant_issuer(found.issuer_url)
+        is_issuer_shown = issuer is None
+        if issuer is not None:
+            options = {"microsoft": {"tenant": issuer.tenant}}
     return {
         "id": found.id,
         "key": found.key,
@@ -57,7 +61,7 @@ def provider(found: Provider) -> dict[str, Any]:
         "protocol": traits.protocol,
         "display_name": found.display_name,
         "icon_url": found.icon_url,
-        "options": found.stored_options,
+        "options": options,
         "issuer_url": found.issuer_url if is_issuer_shown else None,
         "authorization_url": found.authorization_url if is_shown else None,
         "token_url": found.token_url if is_shown else None,

@@ -28,6 +28,7 @@ from tests.support.provider_faults import DISCOVERY_FAULTS
 SECRET = "the client's secret"
 HUB = ("add", "github", "--key", "hub", "--name", "Hub", "--client-id", "id")
 OIDC = ("add", "oidc", "--key", "corp", "--name", "Corporate", "--client-id", "id")
+MICROSOFT = "https://login.microsoftonline.com"
 ISSUER = ("--issuer-url", "https://id.example.com")
 GENERIC = ("add", "generic_oauth2", "--key", "any", "--name", "Any", "--client-id", "id")
 URLS = {
@@ -482,6 +483,23 @@ def test_a_new_tenant_takes_the_place_of_a_stored_issuer(rt, run):
     after = run("update", "ms", "--tenant", "consumers")
     assert (after["options"]["microsoft"]["tenant"], after["issuer_url"]) == ("consumers", None)
     assert stored(rt, "ms", "issuer_url") is None
+
+
+@pytest.mark.parametrize(
+    ("issuer", "options", "shown"),
+    [
+        (f"{MICROSOFT}/organizations/v2.0", {"microsoft": {"tenant": "organizations"}}, None),
+        (f"{MICROSOFT}/contoso.com/v2.0", {}, f"{MICROSOFT}/contoso.com/v2.0"),
+    ],
+)
+def test_a_stored_microsoft_issuer_is_shown_as_its_tenant_where_it_names_one(
+    rt, run, issuer, options, shown
+):
+    """Spec 03 §9.1: only one that cannot be read as a tenant is shown as it is."""
+    provider = add_provider(rt, kind="microsoft", key="ms")
+    change_provider(rt, provider, options="{}", issuer_url=issuer)
+    [found] = run("list")
+    assert (found["options"], found["issuer_url"]) == (options, shown)
 
 
 def test_addresses_in_place_of_fixed_ones_are_not_shown(rt, run):

@@ -12,6 +12,8 @@ import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,8 @@ from app.core.outgoing import LARGEST_BYTES, Limits, Outgoing, Refused, TookTooL
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider, Reply
 from tests.support.smtp import Authority
+
+OWN = ip_network("10.0.0.0/8"), ip_network("fd00::/8")
 
 PUBLIC = ("93.184.215.14", "8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8")
 
@@ -191,6 +195,44 @@ def test_the_address_that_was_looked_at_is_the_one_connected_to(connections, tex
     with pytest.raises(Refused):
         Outgoing(resolve=at(text)).get("https://provider.example.com/")
     assert [address[:2] for address in connections] == [(text, 443)]
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1", "10.255.255.255", "fd12::1", "::ffff:10.0.0.1"])
+def test_an_operators_own_network_is_asked_where_it_is_named(connections, text):
+    with pytest.raises(Refused):
+        Outgoing(resolve=at(text), internal=OWN).get("https://provider.example.com/")
+    assert [address[:2] for address in connections] == [(text, 443)]
+
+
+@pytest.mark.parametrize("text", ["9.0.0.1", "11.0.0.1", "192.168.0.1", "fc00::1"])
+def test_that_opens_no_other_network(connections, text):
+    with suppress(Refused):
+        Outgoing(resolve=at(text), internal=OWN).get("https://provider.example.com/")
+    assert bool(connections) is addresses.is_public(addresses.parse(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "127.0.0.1",
+            "::1",
+            "0.0.0.0",
+            "::",
+            "169.254.169.254",
+            "fe80::1",
+            "224.0.0.1",
+            "ff02::1",
+        ),
+        *("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"),
+        *("::ffff:169.254.169.254", "64:ff9b::169.254.169.254"),
+    ],
+)
+def test_this_machine_and_metadata_are_in_no_network_of_an_operator(connections, text):
+    everything = ip_network("0.0.0.0/0"), ip_network("::/0")
+    with pytest.raises(Refused, match="internal"):
+        Outgoing(resolve=at(text), internal=everything).get("https://provider.example.com/")
+    assert connections == []
 
 
 @pytest.mark.parametrize("mixed", [("8.8.8.8", "10.0.0.1"), ("10.0.0.1", "8.8.8.8")])

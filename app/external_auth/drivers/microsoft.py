@@ -66,11 +66,16 @@ class MicrosoftDriver(OpenIdDriver):
         """Return the tenant; a stored issuer counts where no tenant is stored."""
         if provider.tenant or not provider.issuer_url:
             return TenantIssuer(AUTHORITY, provider.tenant or DEFAULT_TENANT)
-        parts = urlsplit(provider.issuer_url)
-        path = _PATH.fullmatch(parts.path)
-        if path and is_tenant(path[1]):
-            return TenantIssuer(f"{parts.scheme}://{parts.netloc}", path[1])
-        return ExactIssuer(provider.issuer_url)
+        return tenant_issuer(provider.issuer_url) or ExactIssuer(provider.issuer_url)
+
+
+def tenant_issuer(url: str) -> TenantIssuer | None:
+    """Return an issuer that names a tenant, at its own host; None where it names none."""
+    parts = urlsplit(url)
+    path = _PATH.fullmatch(parts.path)
+    if path is None or not is_tenant(path[1]):
+        return None
+    return TenantIssuer(f"{parts.scheme}://{parts.netloc}", path[1])
 
 
 def is_tenant(word: str) -> bool:

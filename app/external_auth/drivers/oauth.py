@@ -55,12 +55,17 @@ def authorization(
     state: str,
     nonce: str | None = None,
 ) -> Authorization:
-    """Return a request for a code; a blank `scope` is left out (spec 03 §4.2)."""
+    """Return a request for a code; a blank `scope` is left out, the URL's own query is kept.
+
+    Source: spec 03 §4.2.
+    """
     _leave_plain_http_to(outgoing)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()
+    # oauthlib would write the query anew, which not every server reads alike.
+    endpoint, _, query = url.partition("?")
     address = client.prepare_request_uri(
-        url,
+        endpoint,
         redirect_uri=redirect_uri,
         scope=scope,
         state=state,
@@ -68,6 +73,8 @@ def authorization(
         code_challenge=client.create_code_challenge(verifier, "S256"),
         code_challenge_method="S256",
     )
+    if query:
+        address = address.replace(f"{endpoint}?", f"{url}&", 1)
     return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
 
 

@@ -50,6 +50,12 @@ def test_the_authorization_request_has_no_nonce(generic: Client):
     assert query["scope"] == ["profile email"]
 
 
+def test_the_query_of_a_stored_address_is_kept_as_it_is(generic: Client):
+    stored = "https://id.example.com/authorize?flag&y=a%20b&z=%7E~"
+    client = replace(generic, config=replace(generic.config, authorization_url=stored))
+    assert client.authorize().url.startswith(f"{stored}&response_type=code&client_id=")
+
+
 def test_no_scopes_are_a_choice(generic: Client):
     client = replace(generic, config=replace(generic.config, scopes=""))
     assert "scope" not in parse_qs(urlsplit(client.authorize().url).query)
