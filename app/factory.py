@@ -10,7 +10,7 @@ from werkzeug.routing import MapAdapter
 
 from app.administration import cli as administration
 from app.administration import housekeeping
-from app.avatars import renderer
+from app.avatars import render_process
 from app.avatars import upkeep as avatars_upkeep
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
@@ -197,7 +197,7 @@ def _runtime(
         mailer=mailer,
         disk=disk,
         cached_files=CachedFiles(disk),
-        renders=NativePool(renderer.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
+        renders=NativePool(render_process.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
         outgoing=outgoing,
         fetch_cache=FetchCache(clock),
     )

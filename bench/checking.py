@@ -30,7 +30,7 @@ def main() -> None:
     """Measure what the command line asks for."""
     code_count = int(sys.argv[1])
     rt: Runtime = create_app(Config.from_env(os.environ)).extensions[EXTENSION]
-    account = users_queries.find_called(rt.database, identifiers.identifier(username(1)))
+    account = users_queries.look_up_identifier(rt.database, identifiers.identifier(username(1)))
     if account is None or len(queries.list_codes(rt.database, account.id)) != code_count:
         raise SystemExit(f"no account with {code_count} recovery codes")
     _check(rt, account.id, WARMUP_CHECKS)

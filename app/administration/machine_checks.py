@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from app.administration.findings import Finding, fail, ok, warn
-from app.avatars import renderer, rendering, staging
+from app.avatars import render_process, rendering, staging
 from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
@@ -65,7 +65,7 @@ def _draw(folder: Path) -> None:
     place = staging.new_place(folder, 0)
     try:
         place.write(ONE_PIXEL)
-        renderer.render(place)
+        render_process.render(place)
     finally:
         place.clear()
 

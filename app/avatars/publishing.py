@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, renderer, staging
+from app.avatars import files, metrics, queries, render_process, staging
 from app.avatars.disk import disk_errors, on_disk
 from app.avatars.errors import (
     FileRequired,
@@ -145,9 +145,9 @@ def _render(rt: Runtime, place: Place) -> int:
     def render() -> int:
         nonlocal began
         began = rt.clock.monotonic()
-        return renderer.render(place)
+        return render_process.render(place)
 
-    with metrics.rendering(renderer.RENDERS_AT_ONCE), disk_errors():
+    with metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
         written = rt.renders.run(render)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)

@@ -1,6 +1,6 @@
 """From an uploaded file to two WebP files (spec, Limits; decision A19).
 
-Runs in a process of its own with limits for memory and time (`renderer.py`), for the file is
+Runs in a process of its own with limits for memory and time (`render_process.py`), for the file is
 hostile until proven otherwise: a kilobyte can make a decoder ask for gigabytes. What goes out is
 drawn anew, so nothing of the file itself survives.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.audit.models import Action
-from app.avatars import files, metrics, publishing, queries, under_way
+from app.avatars import files, metrics, publishing, queries, upload_limit
 from app.avatars.disk import on_disk, storage_failed
 from app.avatars.errors import AvatarNotFound, NothingUploaded, SizeUnknown
 from app.avatars.publishing import Uploaded
@@ -58,7 +58,7 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
     VersionsUsedUp; AccountDisabled, TokenInvalid when that happened meanwhile.
     """
     try:
-        with under_way.counted(principal.user_id):
+        with upload_limit.counted(principal.user_id):
             uploaded = publishing.publish_upload(rt, principal, body, client)
     except Exception as error:
         metrics.UPLOADS.labels("failed").inc()
@@ -126,7 +126,7 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
         try:
             return wanted, use(path)
         except FileNotFoundError:
-            account = users_queries.find_by_id(rt.database, wanted.user_id)
+            account = users_queries.look_up_account(rt.database, wanted.user_id)
         except OSError as error:
             raise storage_failed(error) from error
         if account is None:

@@ -34,7 +34,7 @@ ASK_SECONDS = 2
 DRIVER = DriverInfo()
 
 
-class Client(Redis):
+class TimedRedis(Redis):
     """Redis, which tells requests how long they waited for it."""
 
     def execute_command(self, *command: Any, **options: Any) -> Any:
@@ -59,7 +59,7 @@ class Client(Redis):
             self.connection_pool.release(connection)
 
 
-class Places(LifoQueue[Any]):
+class PrefilledQueue(LifoQueue[Any]):
     """Begins with a place for each connection; redis-py would put them in one by one."""
 
     def _init(self, maxsize: int) -> None:
@@ -141,7 +141,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
     pool = Connections.from_url(
         url,
         max_connections=CONNECTIONS,
-        queue_class=Places,
+        queue_class=PrefilledQueue,
         timeout=patience,
         socket_timeout=patience,
         socket_connect_timeout=patience,
@@ -150,7 +150,7 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         driver_info=DRIVER,
         socket_read_size=READ_BYTES,
     )
-    return Client.from_pool(pool)  # which closes the pool's connections with itself
+    return TimedRedis.from_pool(pool)  # which closes the pool's connections with itself
 
 
 def connect_impatiently(url: str) -> Redis:

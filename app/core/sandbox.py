@@ -17,7 +17,7 @@ from typing import Any
 
 from gevent.monkey import get_original
 
-from app.core import sandboxed
+from app.core import sandbox_server
 from app.core.errors import AppError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ class Sandbox:
     """
 
     def __init__(self, function: str, limits: Limits, refusals: Sequence[type[AppError]]) -> None:
-        self._command = [sys.executable, "-P", "-m", sandboxed.__name__, function]
+        self._command = [sys.executable, "-P", "-m", sandbox_server.__name__, function]
         self._command += [str(limits.memory_bytes), str(limits.cpu_seconds)]
         self._refusals = {refusal.__name__: refusal for refusal in refusals}
         self._lock = _Lock()
@@ -79,7 +79,7 @@ class Sandbox:
         answer = self._ask(question) or self._ask(question)
         if not answer:
             raise SandboxFailed("no process to call it in")
-        if answer == sandboxed.BEGUN:
+        if answer == sandbox_server.BEGUN:
             raise LimitExceeded
         return self._judged(json.loads(answer))
 

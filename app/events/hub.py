@@ -19,6 +19,7 @@ from app.core.ids import parsed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
+from app.events.database_breaker import DatabaseBreaker
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import (
     EVERYBODY,
@@ -28,7 +29,6 @@ from app.events.messages import (
     parse,
     sync_required,
 )
-from app.events.questions import Questions
 from app.events.seats import Seats
 from app.events.streams import Stream
 from app.sessions import service as sessions
@@ -80,7 +80,7 @@ class Hub:
         self._renew_at = -math.inf
         self._is_open = False
         self._seats = Seats(rt)
-        self._questions = Questions(rt.clock)
+        self._breaker = DatabaseBreaker(rt.clock)
         self._stopped = threading.Event()
 
     # --- life ----------------------------------------------------------------------------------
@@ -259,9 +259,7 @@ class Hub:
         if not team_ids or not here:
             return []
         database = self._rt.database
-        return self._questions.ask(
-            lambda: teams_queries.list_members_among(database, team_ids, here)
-        )
+        return self._breaker.ask(lambda: teams_queries.list_members_among(database, team_ids, here))
 
     def _send(self, deliveries: Sequence[Delivery]) -> None:
         """Send to those whose session goes on, and end the other streams."""
@@ -315,7 +313,7 @@ class Hub:
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
         ids = {stream.session_id for stream in streams}
-        return self._questions.ask(lambda: sessions.still_open(self._rt, ids))
+        return self._breaker.ask(lambda: sessions.still_open(self._rt, ids))
 
     # --- time ----------------------------------------------------------------------------------
 

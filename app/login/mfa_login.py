@@ -139,7 +139,7 @@ def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
 
 def unchanged_account(rt: Runtime, login: MfaLogin) -> Account:
     """Read the account of a login; raises what `require_unchanged` does."""
-    return require_unchanged(login, users_queries.find_by_id(rt.database, login.user_id))
+    return require_unchanged(login, users_queries.look_up_account(rt.database, login.user_id))
 
 
 def _login_of(flow: Flow | None, *, has_attempt: bool) -> MfaLogin:

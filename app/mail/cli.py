@@ -10,7 +10,7 @@ from app.core import email_address
 from app.core.errors import BadRequest
 from app.mail import service
 from app.mail.models import MailStatus
-from app.mail.queries import Listed
+from app.mail.queries import ListedMail
 from app.mail.templates import Template
 from app.web.cli import REFUSED, Commands, Shown, details, printable, table
 from app.web.runtime import runtime
@@ -77,7 +77,7 @@ def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     return Shown(data, details({"subject": rendered.subject, "file": output}))
 
 
-def _entry(mail: Listed) -> dict[str, Any]:
+def _entry(mail: ListedMail) -> dict[str, Any]:
     is_open = mail.finished_at is None
     return {
         "id": mail.id,

@@ -60,14 +60,14 @@ def ready_mail(
     )
 
 
-class Carrier:
+class Transport:
     """Takes mails away, over one connection that stays open until `close`."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._connection = SmtpConnection(rt.mailer)
 
-    def take(self, mail: ReadyMail) -> None:
+    def send(self, mail: ReadyMail) -> None:
         """Send a mail; without an SMTP server write it to a file.
 
         Raises: Undeliverable.

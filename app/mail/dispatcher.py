@@ -18,7 +18,7 @@ from app.core.runtime import Runtime
 from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
-from app.mail.delivery import Carrier, ReadyMail
+from app.mail.delivery import ReadyMail, Transport
 from app.mail.models import MailStatus
 from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
@@ -122,7 +122,7 @@ class Sender:
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
-        self._carrier = Carrier(rt)
+        self._transport = Transport(rt)
 
     def send_next(self, due: datetime) -> Outcome | None:
         """Send one mail that was due at a moment; None when there is none."""
@@ -136,7 +136,7 @@ class Sender:
 
     def close(self) -> None:
         """Hang up."""
-        self._carrier.close()
+        self._transport.close()
 
     def _attempt(self, row: Leased) -> tuple[ReadyMail | None, Outcome]:
         mail = None
@@ -145,7 +145,7 @@ class Sender:
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
             mail = _ready_mail(self._rt, row)
-            self._carrier.take(mail)
+            self._transport.send(mail)
         except Undeliverable as error:
             outcome = Outcome(_status_after(row.attempts), error.reason, error.is_servers_fault)
             if error.is_final:

@@ -69,7 +69,7 @@ class Waiting(NamedTuple):
     first_due_at: datetime
 
 
-class Listed(NamedTuple):
+class ListedMail(NamedTuple):
     """A mail without what may hold a token."""
 
     id: str
@@ -245,7 +245,7 @@ def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due
     return database.change_together(step) == 1
 
 
-def hurry(session: Session, now: datetime) -> None:
+def make_all_due(session: Session, now: datetime) -> None:
     """Make every waiting mail due."""
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.due_at > now
     bulk.count_changed(session, update(OutboxMail).where(*waiting).values(due_at=now))
@@ -265,13 +265,13 @@ def list_unsent(reader: Reader) -> list[Waiting]:
     return [Waiting(*row) for row in reader.execute(statement)]
 
 
-def list_newest(reader: Reader, status: str | None, most: int) -> list[Listed]:
+def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMail]:
     """Return up to `most` mails, the newest first; a status of None means every one."""
     newest_first = OutboxMail.created_at.desc(), OutboxMail.id
-    statement = select(*_columns(Listed)).order_by(*newest_first).limit(most)
+    statement = select(*_columns(ListedMail)).order_by(*newest_first).limit(most)
     if status is not None:
         statement = statement.where(OutboxMail.status == status)
-    return [Listed(*row) for row in reader.execute(statement)]
+    return [ListedMail(*row) for row in reader.execute(statement)]
 
 
 def list_sealed(session: Session) -> list[Sealed]:

@@ -15,11 +15,11 @@ from app.core.smtp.connection import SmtpConnection
 from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
-from app.mail.delivery import Carrier, ReadyMail
+from app.mail.delivery import ReadyMail, Transport
 from app.mail.durations import exact_life, life_in_words
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
-from app.mail.queries import Listed
+from app.mail.queries import ListedMail
 from app.mail.rendering import (
     Rendered,
     Wording,
@@ -175,7 +175,7 @@ def reach_server(rt: Runtime) -> None:
             raise MailDeliveryFailed(f"{error.reason}.") from error
 
 
-def list_newest(rt: Runtime, status: str | None, most: int) -> list[Listed]:
+def list_newest(rt: Runtime, status: str | None, most: int) -> list[ListedMail]:
     """Return the newest mails of the outbox, without what they say; None: of every status."""
     with rt.reading() as connection:
         return queries.list_newest(connection, status, most)
@@ -185,7 +185,7 @@ def flush(rt: Runtime) -> Flushed:
     """Try every waiting mail once, now, until the server itself fails."""
     now = rt.clock.now()
     with rt.transaction() as session:
-        queries.hurry(session, now)
+        queries.make_all_due(session, now)
     drained = dispatcher.drain(rt, due=now)
     with rt.reading() as connection:
         waiting = queries.count_unfinished(connection)
@@ -230,8 +230,8 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
     if not is_smtp_configured(rt):
         raise MailNotConfigured
     try:
-        with closing(Carrier(rt)) as carrier:
-            carrier.take(mail)
+        with closing(Transport(rt)) as transport:
+            transport.send(mail)
     except Undeliverable as error:
         _record(rt, mail, MailStatus.FAILED, error.reason)
         raise

@@ -17,7 +17,7 @@ from app.core.runtime import Runtime
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import FactorNotFound, MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.notices import Notice
-from app.mfa.queries import Listed
+from app.mfa.queries import ListedFactor
 from app.mfa.service import Proof, Purpose
 from app.sessions import service as sessions
 from app.users import identifiers, notices
@@ -28,7 +28,7 @@ from app.web.principal import Principal
 T = TypeVar("T")
 
 
-def list_factors(rt: Runtime, user_id: int) -> list[Listed]:
+def list_factors(rt: Runtime, user_id: int) -> list[ListedFactor]:
     """Return the factors of an account by id."""
     return queries.list_factors(rt.database, user_id)
 
@@ -120,7 +120,7 @@ def _record(
     session: Session,
     action: Action,
     account: Account,
-    factor: Listed,
+    factor: ListedFactor,
     client: Client,
     details: Mapping[str, object],
 ) -> None:

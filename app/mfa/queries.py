@@ -117,7 +117,7 @@ class Code(NamedTuple):
     used_at: datetime | None
 
 
-class Listed(NamedTuple):
+class ListedFactor(NamedTuple):
     """A factor as its owner sees it."""
 
     id: int
@@ -154,22 +154,22 @@ def list_codes(database: Database, user_id: int) -> list[Code]:
     return [Code(*row) for row in database.lookup_all(_CODES, user_id)]
 
 
-def list_factors(database: Database, user_id: int) -> list[Listed]:
+def list_factors(database: Database, user_id: int) -> list[ListedFactor]:
     """Return the factors of an account by id."""
-    return sorted(Listed(*row) for row in database.lookup_all(_LISTED, user_id))
+    return sorted(ListedFactor(*row) for row in database.lookup_all(_LISTED, user_id))
 
 
-def find_factor(session: Session, user_id: int, factor_id: int) -> Listed | None:
+def find_factor(session: Session, user_id: int, factor_id: int) -> ListedFactor | None:
     """Return a factor of this account; None if it has no such."""
     statement = _LISTED.statement.where(MfaFactor.user_id == user_id, MfaFactor.id == factor_id)
     row = session.execute(statement).one_or_none()
-    return Listed(*row) if row else None
+    return ListedFactor(*row) if row else None
 
 
-def get_factor(session: Session, user_id: int) -> Listed:
+def get_factor(session: Session, user_id: int) -> ListedFactor:
     """Return the one factor of an account that has one."""
     statement = _LISTED.statement.where(MfaFactor.user_id == user_id)
-    return Listed(*session.execute(statement).one())
+    return ListedFactor(*session.execute(statement).one())
 
 
 def has_factor(session: Session, user_id: int) -> bool:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.mfa.queries import Listed
+from app.mfa.queries import ListedFactor
 from app.mfa.totp_setup import Enabled, StartedSetup
 from app.web.schema import timestamp
 
 
-def mfa_data(factors: Sequence[Listed]) -> dict[str, Any]:
+def mfa_data(factors: Sequence[ListedFactor]) -> dict[str, Any]:
     """Return what GET /auth/mfa answers."""
     return {
         "enabled": bool(factors),
@@ -28,7 +28,7 @@ def enabled(made: Enabled) -> dict[str, Any]:
     return {"factor": _factor(made.factor), "recovery_codes": made.recovery_codes}
 
 
-def _factor(factor: Listed) -> dict[str, Any]:
+def _factor(factor: ListedFactor) -> dict[str, Any]:
     return {
         "id": factor.id,
         "method": factor.method,

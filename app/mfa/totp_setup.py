@@ -30,7 +30,7 @@ from app.mfa.errors import (
 )
 from app.mfa.models import LONGEST_FACTOR_NAME, MfaMethod
 from app.mfa.notices import Notice
-from app.mfa.queries import Listed
+from app.mfa.queries import ListedFactor
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
@@ -56,7 +56,7 @@ class StartedSetup:
 class Enabled:
     """The new factor, and the recovery codes that are told once and kept nowhere."""
 
-    factor: Listed
+    factor: ListedFactor
     recovery_codes: list[str] = field(repr=False)
 
 
@@ -172,7 +172,7 @@ def _enable(
     secret: str,
     codes: list[str],
     client: Client,
-) -> Listed:
+) -> ListedFactor:
     now = rt.clock.now()
     sealed = rt.secret_box.seal(secret, service.sealed_for(account.id))
     factor_id = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
@@ -193,7 +193,7 @@ def _enable(
     )
     audit.record(rt, session, event)
     notices.tell(rt, session, account, Notice.FACTOR_ADDED.value)
-    return Listed(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
+    return ListedFactor(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
 
 
 def _require_no_factor(rt: Runtime, account: Account) -> None:

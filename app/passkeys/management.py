@@ -14,7 +14,7 @@ from app.login import ways
 from app.login.errors import LastWayIn
 from app.passkeys import names, queries, relying_party
 from app.passkeys.notices import Notice
-from app.passkeys.queries import Listed
+from app.passkeys.queries import ListedPasskey
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
@@ -22,14 +22,14 @@ from app.users.models import Account
 from app.web.principal import Principal
 
 
-def list_passkeys(rt: Runtime, user_id: int) -> list[Listed]:
+def list_passkeys(rt: Runtime, user_id: int) -> list[ListedPasskey]:
     """Return the passkeys of an account, the one used last first."""
     return queries.list_passkeys(rt.database, user_id)
 
 
 def rename(
     rt: Runtime, principal: Principal, passkey_id: str, *, name: str, client: Client
-) -> Listed:
+) -> ListedPasskey:
     """Give a passkey another name.
 
     Raises: PasskeyNotFound, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid
@@ -85,7 +85,7 @@ def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
 
 
-def _own(session: Session, account: Account, passkey_id: str) -> Listed:
+def _own(session: Session, account: Account, passkey_id: str) -> ListedPasskey:
     return queries.get_passkey(session, account.id, parsed_id(passkey_id))
 
 
@@ -94,7 +94,7 @@ def _record(
     session: Session,
     action: Action,
     account: Account,
-    passkey: Listed,
+    passkey: ListedPasskey,
     client: Client,
     **specific: Any,
 ) -> None:

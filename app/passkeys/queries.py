@@ -91,7 +91,7 @@ _ADD = per_database(
 )
 
 
-class Listed(NamedTuple):
+class ListedPasskey(NamedTuple):
     """A passkey as its owner sees it; `transports` is a JSON list, None if the client told none."""
 
     id: int
@@ -138,9 +138,9 @@ def use(
     return OneTimeUse(_OPEN, (*which, count), ((_USE, (*which, count, backed_up, now)),))
 
 
-def list_passkeys(database: Database, user_id: int) -> list[Listed]:
+def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
     """Return the passkeys of an account: the one used last first, the never used newest first."""
-    found = [Listed(*row) for row in database.lookup_all(_LIST, user_id)]
+    found = [ListedPasskey(*row) for row in database.lookup_all(_LIST, user_id)]
     found.sort(key=lambda passkey: (passkey.created_at, passkey.id), reverse=True)
     used = [passkey for passkey in found if passkey.last_used_at is not None]
     used.sort(key=lambda passkey: passkey.last_used_at or passkey.created_at, reverse=True)
@@ -153,7 +153,7 @@ def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]
     return [(row[0], row[1]) for row in session.execute(statement.order_by(Passkey.id))]
 
 
-def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Listed:
+def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> ListedPasskey:
     """Return a passkey of this account; None is nobody's id.
 
     Raises: PasskeyNotFound.
@@ -162,7 +162,7 @@ def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Liste
     row = session.execute(select(*_LISTED_COLUMNS).where(*this)).one_or_none()
     if row is None:
         raise PasskeyNotFound
-    return Listed(*row)
+    return ListedPasskey(*row)
 
 
 def find_id(session: Session, credential_id: str) -> int | None:

@@ -37,7 +37,7 @@ from app.passkeys.flows import Purpose
 from app.passkeys.models import HANDLE_BYTES
 from app.passkeys.notices import Notice
 from app.passkeys.options import Options
-from app.passkeys.queries import Listed
+from app.passkeys.queries import ListedPasskey
 from app.sessions import service as sessions
 from app.users import notices
 from app.users.models import Account
@@ -92,7 +92,7 @@ def finish(
     credential: Mapping[str, Any],
     name: str | None,
     client: Client,
-) -> Listed:
+) -> ListedPasskey:
     """Add the passkey an authenticator made; whatever comes of it, the flow is used up.
 
     Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, FlowInvalid,
@@ -156,7 +156,7 @@ def _add(
     transports: list[str] | None,
     name: str,
     client: Client,
-) -> Listed:
+) -> ListedPasskey:
     passkey_id = queries.add(
         session,
         user_id=account.id,

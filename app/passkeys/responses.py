@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from app.passkeys.queries import Listed
+from app.passkeys.queries import ListedPasskey
 from app.passkeys.registration import Started
 from app.web.schema import timestamp
 
@@ -13,7 +13,7 @@ def started(waiting: Started) -> dict[str, Any]:
     return {"flow_id": waiting.flow_id, "public_key": waiting.public_key}
 
 
-def passkey(listed: Listed) -> dict[str, Any]:
+def passkey(listed: ListedPasskey) -> dict[str, Any]:
     """Return a passkey as its owner sees it; keys, credential ids and handles are never shown."""
     return {
         "id": listed.id,

@@ -64,7 +64,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     """
     ways.require_password_login(rt)
     address = identifiers.email(email)
-    account = users_queries.find_called(rt.database, Identifier(address, is_email=True))
+    account = users_queries.look_up_identifier(rt.database, Identifier(address, is_email=True))
     if account is None or not _is_open(account):
         return
     entry = users.entry(rt, Action.USER_REQUEST_PASSWORD_RESET, account, client)

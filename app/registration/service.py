@@ -68,7 +68,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     Raises: PasswordLoginDisabled. Source: spec 01 §4.
     """
     ways.require_password_login(rt)
-    account = users_queries.find_called(rt.database, identifiers.identifier(identifier))
+    account = users_queries.look_up_identifier(rt.database, identifiers.identifier(identifier))
     if account is None or not _is_waiting(account) or _is_blocked(rt, account.email):
         return
     purpose, address = Purpose.REGISTER_ACTIVATION, account.email

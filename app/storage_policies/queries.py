@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.orm import Session
@@ -11,6 +12,8 @@ from app.core.database.database import Reader
 from app.core.database.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
+
+Named = TypeVar("Named", StoragePolicy, StoragePolicyGroup)
 
 
 def usable_default_group() -> ColumnElement[bool]:
@@ -81,20 +84,11 @@ def has_items(session: Session, group_id: int) -> bool:
     return bool(session.execute(select(condition)).scalar())
 
 
-def find_groups(session: Session, *, group_id: int | None, name: str) -> list[StoragePolicyGroup]:
-    """Return the group of this id, or else every group of this name; names are not unique."""
-    if group_id is not None and (group := session.get(StoragePolicyGroup, group_id)):
-        return [group]
-    statement = select(StoragePolicyGroup).where(StoragePolicyGroup.name == name)
-    return list(session.scalars(statement.order_by(StoragePolicyGroup.id)))
-
-
-def find_policies(session: Session, *, policy_id: int | None, name: str) -> list[StoragePolicy]:
-    """Return the policy of this id, or else every policy of this name; names are not unique."""
-    if policy_id is not None and (policy := session.get(StoragePolicy, policy_id)):
-        return [policy]
-    statement = select(StoragePolicy).where(StoragePolicy.name == name)
-    return list(session.scalars(statement.order_by(StoragePolicy.id)))
+def find_called(session: Session, kind: type[Named], row_id: int | None, name: str) -> list[Named]:
+    """Return the group or policy of this id, or else every one of this name: several may have it."""
+    if row_id is not None and (found := session.get(kind, row_id)):
+        return [found]
+    return list(session.scalars(select(kind).where(kind.name == name).order_by(kind.id)))
 
 
 def find_group(session: Session, group_id: int) -> StoragePolicyGroup | None:

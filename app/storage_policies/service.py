@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.core.database import locks
+from app.core.errors import AppError
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.storage_policies import queries
@@ -23,6 +25,8 @@ from app.storage_policies.models import (
     StoragePolicyGroup,
     StoragePolicyGroupItem,
 )
+
+T = TypeVar("T")
 
 DEFAULT_POLICY_NAME = "Local storage"
 DEFAULT_GROUP_NAME = "Default Policy Group"
@@ -68,12 +72,8 @@ def named_group(session: Session, typed: str) -> StoragePolicyGroup:
 
     Raises: GroupNotFound; GroupAmbiguous when several groups have this name.
     """
-    groups = queries.find_groups(session, group_id=typed_id(typed), name=typed.strip())
-    if not groups:
-        raise GroupNotFound
-    if len(groups) > 1:
-        raise GroupAmbiguous
-    return groups[0]
+    found = queries.find_called(session, StoragePolicyGroup, typed_id(typed), typed.strip())
+    return _the_only(found, GroupNotFound, GroupAmbiguous)
 
 
 def named_policy(session: Session, typed: str) -> StoragePolicy:
@@ -81,12 +81,8 @@ def named_policy(session: Session, typed: str) -> StoragePolicy:
 
     Raises: PolicyNotFound; PolicyAmbiguous when several policies have this name.
     """
-    policies = queries.find_policies(session, policy_id=typed_id(typed), name=typed.strip())
-    if not policies:
-        raise PolicyNotFound
-    if len(policies) > 1:
-        raise PolicyAmbiguous
-    return policies[0]
+    found = queries.find_called(session, StoragePolicy, typed_id(typed), typed.strip())
+    return _the_only(found, PolicyNotFound, PolicyAmbiguous)
 
 
 def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
@@ -175,3 +171,11 @@ def _item(
         max_file_size=0,
         created_at=now,
     )
+
+
+def _the_only(found: Sequence[T], missing: type[AppError], ambiguous: type[AppError]) -> T:
+    if not found:
+        raise missing
+    if len(found) > 1:
+        raise ambiguous
+    return found[0]

@@ -1,4 +1,8 @@
-"""Statements on accounts."""
+"""Statements on accounts.
+
+`look_up_...` share prepared statements and need no connection of the caller's; the others are part
+of its transaction or reading.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -56,7 +60,7 @@ def find_account(reader: Reader, user_id: int) -> Account | None:
     return Account(*row) if row else None
 
 
-def find_by_id(database: Database, user_id: int) -> Account | None:
+def look_up_account(database: Database, user_id: int) -> Account | None:
     """Return the account like `find_account`, sharing the round trip of others; None without."""
     row = database.lookup(_BY_ID, user_id)
     return Account(*row) if row else None
@@ -85,7 +89,7 @@ def find_credentials(database: Database, who: Identifier) -> tuple[Account, str 
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
-def find_called(database: Database, who: Identifier) -> Account | None:
+def look_up_identifier(database: Database, who: Identifier) -> Account | None:
     """Return the account like `find_by_identifier`; None if nobody is called this."""
     found = find_credentials(database, who)
     return found[0] if found else None

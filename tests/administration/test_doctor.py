@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from redis import Redis
 
 from app.administration import machine_checks
-from app.avatars import renderer
+from app.avatars import render_process
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.sandbox import Sandbox
@@ -139,8 +139,10 @@ def test_avatars_that_cannot_be_kept_are_a_failure(line, rt):
 
 @pytest.mark.usefixtures("healthy")
 def test_avatars_that_cannot_be_drawn_are_a_failure(line, rt, monkeypatch):
-    nowhere = Sandbox("app.avatars.rendering:nothing", renderer.LIMITS, renderer.REFUSALS)
-    monkeypatch.setattr(renderer, "_sandbox", nowhere)
+    nowhere = Sandbox(
+        "app.avatars.rendering:nothing", render_process.LIMITS, render_process.REFUSALS
+    )
+    monkeypatch.setattr(render_process, "_sandbox", nowhere)
     assert "No picture can be drawn" in finds(line, "avatars", "fail")
     assert not list((rt.config.avatar_dir / "staging").iterdir())
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.avatars import renderer
+from app.avatars import render_process
 from app.avatars.staging import Place
 from app.core.errors import AppError, BadRequest
 from app.core.sandbox import Sandbox
@@ -12,13 +12,15 @@ from tests.support.images import encoded, photo
 
 KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 
-_small = Sandbox("tests.avatars.small_rendering:render", renderer.LIMITS, renderer.REFUSALS)
+_small = Sandbox(
+    "tests.avatars.small_rendering:render", render_process.LIMITS, render_process.REFUSALS
+)
 
 
 @pytest.fixture(autouse=True)
 def small_avatars(monkeypatch):
     """Damage is met by who reads, so what is written may be small."""
-    monkeypatch.setattr(renderer, "_sandbox", _small)
+    monkeypatch.setattr(render_process, "_sandbox", _small)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -34,7 +36,7 @@ def test_no_damage_makes_rendering_fail_otherwise_than_documented(kind, tmp_path
         (tmp_path / str(number)).write_bytes(content)
         refusal = None
         try:
-            assert renderer.render(Place(tmp_path / str(number), -1)) > 0
+            assert render_process.render(Place(tmp_path / str(number), -1)) > 0
         except AppError as error:
             refusal = error
         # By its kind: two of them share a code.

@@ -8,7 +8,7 @@ import zlib
 import pytest
 from PIL import Image
 
-from app.avatars import renderer
+from app.avatars import render_process
 from app.core.sandbox import Sandbox
 from tests.support.images import (
     BLUE,
@@ -359,8 +359,10 @@ def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
 
 
 def test_a_failure_to_render_is_the_services_own(client, monkeypatch):
-    nowhere = Sandbox("app.avatars.rendering:nothing", renderer.LIMITS, renderer.REFUSALS)
-    monkeypatch.setattr(renderer, "_sandbox", nowhere)
+    nowhere = Sandbox(
+        "app.avatars.rendering:nothing", render_process.LIMITS, render_process.REFUSALS
+    )
+    monkeypatch.setattr(render_process, "_sandbox", nowhere)
     upload(client, plain()).fails(500, "avatar.render_failed")
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from PIL import Image
 
 from app.administration import accounts
-from app.avatars import files, renderer, service, under_way, upkeep
+from app.avatars import files, render_process, service, upkeep, upload_limit
 from app.avatars.errors import AvatarNotFound
 from app.users import queries
 from app.users.models import UserProfile
@@ -239,13 +239,13 @@ def test_a_commit_that_fails_after_the_files_were_put_in_place_takes_them_back(
 
 def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, monkeypatch):
     """Each may take half an hour, and holds what has arrived until then."""
-    monkeypatch.setattr(under_way, "MOST_UPLOADS", 2)
+    monkeypatch.setattr(upload_limit, "MOST_UPLOADS", 2)
     second, third, theirs = signed_in.twin(), signed_in.twin(), signed_in.stranger()
     theirs.login(admin).ok()
 
     def while_the_second_is_under_way():
         refusal = upload(third, plain(RED)).fails(429, "rate_limited")
-        assert refusal.retry_after == under_way.RETRY_SECONDS
+        assert refusal.retry_after == upload_limit.RETRY_SECONDS
         upload(theirs, plain(RED)).ok()
 
     def while_the_first_is_under_way():
@@ -258,7 +258,7 @@ def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, 
 
 
 def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
-    lock, both, running, most, render = Lock(), Event(), 0, 0, renderer.render
+    lock, both, running, most, render = Lock(), Event(), 0, 0, render_process.render
 
     def watched(*arguments):
         nonlocal running, most
@@ -274,7 +274,7 @@ def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
             with lock:
                 running -= 1
 
-    monkeypatch.setattr(renderer, "render", watched)
+    monkeypatch.setattr(render_process, "render", watched)
     jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(MANY)]
     assert {answer.status for answer in at_once(jobs)} == {200}
     assert most == 2

@@ -18,7 +18,7 @@ from app.administration import accounts, teams
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.events import questions, seats, streams
+from app.events import database_breaker, seats, streams
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import HEARTBEAT_SECONDS
 from app.events.messages import (
@@ -587,7 +587,7 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
 def test_a_database_that_hangs_stops_no_sign_of_life(
     rt, hub, watch, user, clock, wait_for, monkeypatch
 ):
-    monkeypatch.setattr(questions, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database_breaker, "PATIENCE_SECONDS", 0.05)
     stream = watch(user)
     hung, answers = [], threading.Event()
     real = rt.database.rows
@@ -605,9 +605,9 @@ def test_a_database_that_hangs_stops_no_sign_of_life(
             hub.tick()
         assert next(stream) == KEEP_ALIVE
     # Each question that hangs keeps a connection.
-    assert len(hung) == questions.MOST_HANGING
+    assert len(hung) == database_breaker.MOST_HANGING
     answers.set()
-    wait_for(lambda: all(question.done() for question in hub._questions._late))
+    wait_for(lambda: all(question.done() for question in hub._breaker._late))
     clock.advance(seconds=5)
     hub.tick()
     assert queued(stream) == ["sync"]

@@ -166,7 +166,7 @@ def test_the_least_time_is_kept_for_a_login_that_waits(api, user, enabled, clock
 
 def proven(rt, user, kind):
     """Complete a login whose first factor is of this kind."""
-    account = users_queries.find_by_id(rt.database, user.id)
+    account = users_queries.look_up_account(rt.database, user.id)
     factor = FirstFactor(kind, Action.USER_LOGIN, EntityType.AUTH_SESSION, "somebody")
     return complete_login(rt, account, factor, Client("198.51.100.1", "Firefox"))
 

@@ -134,7 +134,7 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
             session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
     with rt.transaction() as session:
         assert not service.use_up(rt, session, user.id, proof)
-    account = users_queries.find_by_id(rt.database, user.id)
+    account = users_queries.look_up_account(rt.database, user.id)
     use = service.login_use(rt, proof)
     event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
     pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)

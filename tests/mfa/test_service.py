@@ -18,7 +18,7 @@ TOTP, RECOVERY_CODE, EMAIL_CODE = MfaMethod
 
 
 def methods(rt, user):
-    return service.methods(rt, users_queries.find_by_id(rt.database, user.id))
+    return service.methods(rt, users_queries.look_up_account(rt.database, user.id))
 
 
 def check_totp(rt, user, code, purpose=Purpose.LOGIN):
@@ -29,7 +29,7 @@ def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
     if purpose is Purpose.MANAGEMENT:
         with rt.transaction() as session:
             return service.use_up(rt, session, user.id, proof)
-    account = users_queries.find_by_id(rt.database, user.id)
+    account = users_queries.look_up_account(rt.database, user.id)
     use = service.login_use(rt, proof)
     event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
     pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)

@@ -203,7 +203,7 @@ OVERTAKING = {
 @pytest.mark.parametrize("event", OVERTAKING)
 def test_an_account_that_changes_meanwhile_gets_no_mail(rt, waiting, mailbox, monkeypatch, event):
     """The operator is faster, between the first look at the account and its lock."""
-    real = users_queries.find_called
+    real = users_queries.look_up_identifier
 
     def overtaken(*arguments):
         found = real(*arguments)
@@ -211,7 +211,7 @@ def test_an_account_that_changes_meanwhile_gets_no_mail(rt, waiting, mailbox, mo
         OVERTAKING[event](rt, waiting)
         return found
 
-    monkeypatch.setattr(users_queries, "find_called", overtaken)
+    monkeypatch.setattr(users_queries, "look_up_identifier", overtaken)
     service.resend_activation(rt, identifier=waiting.username, client=Client())
     assert mailbox.read() == []
     assert audit_rows(rt, "user_resend_registration") == []

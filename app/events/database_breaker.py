@@ -24,8 +24,8 @@ RETRY_SECONDS = 1.0
 MOST_HANGING = 2
 
 
-class Questions:
-    """The questions of one process to its database."""
+class DatabaseBreaker:
+    """Asks the database for the streams of one process, and remembers that it does not answer."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

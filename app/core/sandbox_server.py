@@ -1,4 +1,4 @@
-"""The server of a sandbox: `python -m app.core.sandboxed package.module:name BYTES SECONDS`.
+"""The server of a sandbox: `python -m app.core.sandbox_server package.module:name BYTES SECONDS`.
 
 Standard input is a socket. Each message is a JSON list of texts, the arguments of a call, and comes
 with a descriptor to write the answer to.
