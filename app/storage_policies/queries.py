@@ -85,7 +85,7 @@ def has_items(session: Session, group_id: int) -> bool:
 
 
 def find_called(session: Session, kind: type[Named], row_id: int | None, name: str) -> list[Named]:
-    """Return the group or policy of this id, or else every one of this name: several may have it."""
+    """Return the group or policy of this id, or else all of this name, which is not unique."""
     if row_id is not None and (found := session.get(kind, row_id)):
         return [found]
     return list(session.scalars(select(kind).where(kind.name == name).order_by(kind.id)))
