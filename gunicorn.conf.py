@@ -21,7 +21,8 @@ import sys
 from typing import Any
 
 from app.core import logs
-from app.core.config import Config, ConfigError
+from app.core.config import Config
+from app.core.environment import ConfigError
 from app.serving import metrics_folder, open_files, worker as serving_worker
 from app.serving.launch import PREPARES
 from app.serving.logs import RootLogger

@@ -19,9 +19,10 @@ from app.core import redis as redis_client
 from app.core.breaker import Breaker
 from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
-from app.core.config import MIGRATIONS, Config, ConfigError
+from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
 from app.core.deferred_writes import DeferredWrites
+from app.core.environment import ConfigError
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings

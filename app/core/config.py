@@ -6,14 +6,13 @@ import ipaddress
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 from urllib.parse import quote
 
-T = TypeVar("T")
-Word = TypeVar("Word", bound=str)
+from app.core.environment import EnvironmentReader
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -23,10 +22,6 @@ SHORTEST_SECRET = 32
 
 # Not configurable: this version's own.
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
-
-
-class ConfigError(Exception):
-    """The environment cannot be used; the text has one line per bad variable."""
 
 
 @dataclass(frozen=True)
@@ -93,42 +88,44 @@ class Config:
 
         Raises: ConfigError, naming all bad variables at once.
         """
-        reader = _Reader(environ)
+        reader = EnvironmentReader(environ)
         instance = Path(reader.text("INSTANCE", "instance")).absolute()
-        database_url = reader.database_url(f"sqlite:///{instance / 'gatehouse.db'}")
+        database_url = reader.read(
+            "DATABASE_URL", f"sqlite:///{instance / 'gatehouse.db'}", _database_url
+        )
         embedded_database = not reader.given("DATABASE_URL")
         config = cls(
             instance=instance,
             database_url=database_url,
-            redis_url=reader.redis_url(default_redis_url(instance)),
+            redis_url=reader.read("REDIS_URL", default_redis_url(instance), _redis_url),
             embedded_redis=not reader.given("REDIS_URL"),
-            bind=reader.bind(cls.bind),
+            bind=reader.read("BIND", cls.bind, _bind),
             workers=reader.integer("WORKERS", cls.workers, 1, 256),
             storage_bootstrap=reader.choice(
                 "STORAGE_BOOTSTRAP", "local" if embedded_database else "none", ("local", "none")
             ),
-            trusted_proxies=reader.networks("TRUSTED_PROXIES"),
+            trusted_proxies=reader.read("TRUSTED_PROXIES", cls.trusted_proxies, _networks),
             rate_limits=reader.switch("RATE_LIMITS", default=cls.rate_limits),
-            anonymous_bucket=reader.bucket("RATE_LIMIT_ANONYMOUS", cls.anonymous_bucket),
-            session_bucket=reader.bucket("RATE_LIMIT_SESSION", cls.session_bucket),
-            failure_limit=reader.failures("LOGIN_FAILURES", cls.failure_limit),
+            anonymous_bucket=reader.read("RATE_LIMIT_ANONYMOUS", cls.anonymous_bucket, _bucket),
+            session_bucket=reader.read("RATE_LIMIT_SESSION", cls.session_bucket, _bucket),
+            failure_limit=reader.read("LOGIN_FAILURES", cls.failure_limit, _failure_limit),
             response_floor_ms=reader.integer("RESPONSE_FLOOR_MS", cls.response_floor_ms, 0, 10_000),
-            argon2=reader.argon2("ARGON2", cls.argon2),
+            argon2=reader.read("ARGON2", cls.argon2, _argon2_cost),
             password_threads=reader.integer("PASSWORD_THREADS", cls.password_threads, 1, 64),
             database_pool=reader.integer("DATABASE_POOL", cls.database_pool, 1, 200),
             sse_per_user=reader.integer("SSE_PER_USER", cls.sse_per_user, 1, 10_000),
             sse_per_worker=reader.integer("SSE_PER_WORKER", cls.sse_per_worker, 1, 100_000),
             avatar_dir=reader.folder("AVATAR_DIR", instance / "avatars"),
-            avatar_accel=reader.path_prefix("AVATAR_ACCEL"),
+            avatar_accel=reader.read("AVATAR_ACCEL", cls.avatar_accel, _path_prefix),
             mail_dir=reader.folder("MAIL_DIR", instance / "mail"),
             external_auth_legacy_callback=reader.switch(
                 "EXTERNAL_AUTH_LEGACY_CALLBACK", default=cls.external_auth_legacy_callback
             ),
-            provider_networks=reader.networks("PROVIDER_NETWORKS"),
+            provider_networks=reader.read("PROVIDER_NETWORKS", cls.provider_networks, _networks),
             allow_loopback_http=reader.switch(
                 "ALLOW_LOOPBACK_HTTP", default=cls.allow_loopback_http
             ),
-            secret_keys=reader.secret_keys("SECRET_KEYS"),
+            secret_keys=reader.read("SECRET_KEYS", (), parse_secret_keys),
             log_format=reader.choice("LOG_FORMAT", cls.log_format, ("text", "json")),
             slow_request_ms=reader.integer("SLOW_REQUEST_MS", cls.slow_request_ms, 0, 3_600_000),
             log_level=reader.choice(
@@ -153,120 +150,42 @@ def default_redis_url(instance: Path) -> str:
     return f"unix://{quote(str(socket))}"
 
 
-class _Reader:
-    """Reads typed values and gathers the complaints."""
+def _path_prefix(raw: str) -> str:
+    """Read the path of a proxy's location."""
+    if not re.fullmatch(r"(/[A-Za-z0-9_~-]+)+/?", raw):
+        raise ValueError("must be a path such as /internal/avatars")
+    return raw.rstrip("/")
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self._problems: list[str] = []
 
-    def given(self, name: str) -> bool:
-        return bool(self._environ.get(f"GATEHOUSE_{name}", "").strip())
+def _bind(raw: str) -> str:
+    host, separator, port = raw.rpartition(":")
+    if raw.startswith("unix:") and raw != "unix:":
+        return raw
+    if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError("must be HOST:PORT or unix:PATH")
+    return raw
 
-    def refuse_if_bad(self) -> None:
-        if self._problems:
-            raise ConfigError("\n".join(self._problems))
 
-    def _read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
-        if not self.given(name):
-            return default
-        try:
-            return parse(self._environ[f"GATEHOUSE_{name}"].strip())
-        except ValueError as error:
-            self._problems.append(f"GATEHOUSE_{name}: {error}")
-            return default
+def _networks(raw: str) -> tuple[Network, ...]:
+    parts = (part.strip() for part in raw.split(","))
+    return tuple(ipaddress.ip_network(part, strict=False) for part in parts if part)
 
-    def text(self, name: str, default: str) -> str:
-        return self._read(name, default, str)
 
-    def folder(self, name: str, default: Path) -> Path:
-        return self._read(name, default, lambda raw: Path(raw).absolute())
+def _bucket(raw: str) -> Bucket:
+    refill, burst = _numbers(raw, 2, "REFILL_PER_SECOND/BURST, both above 0")
+    return Bucket(per_second=refill, burst=_whole(burst))
 
-    def path_prefix(self, name: str) -> str:
-        """Read the path of a proxy's location; empty when it is not given."""
 
-        def parse(raw: str) -> str:
-            if not re.fullmatch(r"(/[A-Za-z0-9_~-]+)+/?", raw):
-                raise ValueError("must be a path such as /internal/avatars")
-            return raw.rstrip("/")
+def _failure_limit(raw: str) -> FailureLimit:
+    attempts, window = _numbers(raw, 2, "ATTEMPTS/WINDOW_SECONDS, both above 0")
+    return FailureLimit(attempts=_whole(attempts), window_seconds=_whole(window))
 
-        return self._read(name, "", parse)
 
-    def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
-        def parse(raw: str) -> Word:
-            if raw not in allowed:
-                raise ValueError(f"must be one of {', '.join(allowed)}")
-            return raw
-
-        return self._read(name, default, parse)
-
-    def switch(self, name: str, *, default: bool) -> bool:
-        def parse(raw: str) -> bool:
-            known = {"1": True, "true": True, "yes": True, "on": True}
-            known |= {"0": False, "false": False, "no": False, "off": False}
-            if raw.lower() not in known:
-                raise ValueError("must be on or off")
-            return known[raw.lower()]
-
-        return self._read(name, default, parse)
-
-    def integer(self, name: str, default: int, least: int, most: int) -> int:
-        def parse(raw: str) -> int:
-            if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
-                raise ValueError(f"must be a whole number from {least} to {most}")
-            return int(raw)
-
-        return self._read(name, default, parse)
-
-    def database_url(self, default: str) -> str:
-        return self._read("DATABASE_URL", default, _database_url)
-
-    def redis_url(self, default: str) -> str:
-        return self._read("REDIS_URL", default, _redis_url)
-
-    def bind(self, default: str) -> str:
-        def parse(raw: str) -> str:
-            host, separator, port = raw.rpartition(":")
-            if raw.startswith("unix:") and raw != "unix:":
-                return raw
-            if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
-                raise ValueError("must be HOST:PORT or unix:PATH")
-            return raw
-
-        return self._read("BIND", default, parse)
-
-    def networks(self, name: str) -> tuple[Network, ...]:
-        def parse(raw: str) -> tuple[Network, ...]:
-            parts = (part.strip() for part in raw.split(","))
-            return tuple(ipaddress.ip_network(part, strict=False) for part in parts if part)
-
-        return self._read(name, (), parse)
-
-    def bucket(self, name: str, default: Bucket) -> Bucket:
-        def parse(raw: str) -> Bucket:
-            refill, burst = _numbers(raw, 2, "REFILL_PER_SECOND/BURST, both above 0")
-            return Bucket(per_second=refill, burst=_whole(burst))
-
-        return self._read(name, default, parse)
-
-    def failures(self, name: str, default: FailureLimit) -> FailureLimit:
-        def parse(raw: str) -> FailureLimit:
-            attempts, window = _numbers(raw, 2, "ATTEMPTS/WINDOW_SECONDS, both above 0")
-            return FailureLimit(attempts=_whole(attempts), window_seconds=_whole(window))
-
-        return self._read(name, default, parse)
-
-    def argon2(self, name: str, default: Argon2Cost) -> Argon2Cost:
-        def parse(raw: str) -> Argon2Cost:
-            memory, passes, lanes = (_whole(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
-            if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
-                raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
-            return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
-
-        return self._read(name, default, parse)
-
-    def secret_keys(self, name: str) -> tuple[tuple[str, bytes], ...]:
-        return self._read(name, (), parse_secret_keys)
+def _argon2_cost(raw: str) -> Argon2Cost:
+    memory, passes, lanes = (_whole(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
+    if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
+        raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
+    return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
 
 
 def _database_url(raw: str) -> str:

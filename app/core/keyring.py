@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.core.clock import Clock
-from app.core.config import Config, ConfigError, parse_secret_keys
+from app.core.config import Config, parse_secret_keys
+from app.core.environment import ConfigError
 from app.core.tokens import random_bytes, random_hex
 
 # Workers notice a rotation made by another process at the latest after this long.

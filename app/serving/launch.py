@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from app.core.config import Config, ConfigError
+from app.core.config import Config
+from app.core.environment import ConfigError
 from app.serving import instance, valkey
 from app.serving.address import Address
 from app.serving.parent_death import before_exec

@@ -18,7 +18,7 @@ from flask.cli import AppGroup
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from app.core.config import ConfigError
+from app.core.environment import ConfigError
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.config import Config, ConfigError
+from app.core.config import Config
+from app.core.environment import ConfigError
 
 PASSWORD = "hunter2secret"
 

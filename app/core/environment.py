@@ -1,0 +1,81 @@
+"""Reading the environment: typed values, and every complaint at once."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
+
+PREFIX = "GATEHOUSE_"
+
+
+class ConfigError(Exception):
+    """The environment cannot be used; the text has one line per bad variable."""
+
+
+class EnvironmentReader:
+    """Reads variables by their names without PREFIX; blank ones count as not given."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._problems: list[str] = []
+
+    def given(self, name: str) -> bool:
+        """Tell whether there is such a variable."""
+        return bool(self._environ.get(PREFIX + name, "").strip())
+
+    def refuse_if_bad(self) -> None:
+        """Raise ConfigError if a variable that was read is bad."""
+        if self._problems:
+            raise ConfigError("\n".join(self._problems))
+
+    def read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
+        """Return what `parse` makes of a variable; its ValueError says what the value must be."""
+        if not self.given(name):
+            return default
+        try:
+            return parse(self._environ[PREFIX + name].strip())
+        except ValueError as error:
+            self._problems.append(f"{PREFIX}{name}: {error}")
+            return default
+
+    def text(self, name: str, default: str) -> str:
+        """Read any text."""
+        return self.read(name, default, str)
+
+    def folder(self, name: str, default: Path) -> Path:
+        """Read a path, made absolute."""
+        return self.read(name, default, lambda raw: Path(raw).absolute())
+
+    def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
+        """Read one of some words."""
+
+        def parse(raw: str) -> Word:
+            if raw not in allowed:
+                raise ValueError(f"must be one of {', '.join(allowed)}")
+            return raw
+
+        return self.read(name, default, parse)
+
+    def switch(self, name: str, *, default: bool) -> bool:
+        """Read `on` or `off`."""
+
+        def parse(raw: str) -> bool:
+            known = {"1": True, "true": True, "yes": True, "on": True}
+            known |= {"0": False, "false": False, "no": False, "off": False}
+            if raw.lower() not in known:
+                raise ValueError("must be on or off")
+            return known[raw.lower()]
+
+        return self.read(name, default, parse)
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        """Read a whole number from `least` to `most`."""
+
+        def parse(raw: str) -> int:
+            if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+                raise ValueError(f"must be a whole number from {least} to {most}")
+            return int(raw)
+
+        return self.read(name, default, parse)
