@@ -74,8 +74,10 @@ def entry_steps(
     """
     if entry is None:
         return []
-    taken = {name: value for name, value in entry.items() if name in statement.parameters}
-    return [statement.step(**taken, **parameters)]
+    values = {**entry, **parameters}
+    for name in {"user_id", "entity_id"}.difference(statement.parameters):
+        del values[name]  # the account that the statement itself finds
+    return [statement.step(**values)]
 
 
 def add(session: Session, **columns: Any) -> None:

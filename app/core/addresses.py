@@ -44,7 +44,16 @@ _INTERNAL_6 = tuple(
 # Whoever may ask these is given a cloud's credentials. They also lie within ordinary networks.
 _METADATA = frozenset(
     ipaddress.ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
+    for text in (
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:42::42",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:ec2::23",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
 )
 # RFC 6052: an IPv4 address in an IPv6-only network, reached through a translator.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")

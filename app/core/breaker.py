@@ -60,9 +60,8 @@ class Breaker:
         try:
             answer = ask(self._redis)
         except RedisError:
-            if (
-                self._answers == answers
-            ):  # else somebody asked later than this one, and was answered
+            # Unless it has answered somebody meanwhile: then this was asked before it was back.
+            if self._answers == answers:
                 self._note_failure()
             raise
         else:

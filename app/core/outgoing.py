@@ -310,7 +310,7 @@ class Attempt(Exchange):
         for *_, address in found:
             if not self._is_allowed(str(address[0])):
                 log.warning(
-                    "%s stands for %s, which is internal and not in GATEHOUSE_PROVIDER_NETWORKS",
+                    "%s stands for %s, which is internal (see GATEHOUSE_PROVIDER_NETWORKS)",
                     self.host,
                     address[0],
                 )

@@ -64,7 +64,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; returns when the subscription is gone, or Redis too slow to end it."""
+        """Stop listening; returns when the subscription is gone, or Redis is too slow to end it."""
         self._closed.set()
         if self._thread.is_alive():
             self._wake_up.close()

@@ -35,10 +35,10 @@ class Runtime:
     """What one application was built with; handed down as `rt`.
 
     `disk` and `renders` are the native threads for files and for images. The factory
-    fills the lists with what areas offer to those below them: `other_login_methods` to the switch
+    fills the lists with what areas offer to those below them: `extra_login_methods` to the switch
     of password logins and `ways_in` to removals, which must leave a way to sign in;
-    `closed_with_proof` to a reset by an address that nobody had proven; `background` and `endless`
-    to the serving process.
+    `dropped_by_reset` to a reset by an address that nobody had proven; `on_start` and `on_stop` to
+    the serving process.
     """
 
     config: Config

@@ -12,7 +12,7 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
-from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_issuer
+from app.external_auth.drivers.microsoft import AUTHORITY, DEFAULT_TENANT, tenant_issuer
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
@@ -45,15 +45,17 @@ def provider(found: Provider) -> dict[str, Any]:
     """Return the whole provider but its secret (spec 03 §9.1)."""
     traits = TRAITS[found.provider_kind]
     has_secret = found.client_secret is not None
-    # Stored addresses of a dedicated kind are for tests, except an issuer that names no tenant.
+    # Stored addresses of a dedicated kind are for tests, except an issuer that is no tenant of
+    # Microsoft's own.
     is_shown = not traits.is_dedicated
     is_microsoft = found.provider_kind is ProviderKind.MICROSOFT
     options, is_issuer_shown = found.stored_options, is_shown
     if is_microsoft and found.tenant is None and found.issuer_url is not None:
         issuer = tenant_issuer(found.issuer_url)
-        is_issuer_shown = issuer is None
-        if issuer is not None:
+        if issuer is not None and issuer.authority == AUTHORITY:
             options = {"microsoft": {"tenant": issuer.tenant}}
+        else:
+            is_issuer_shown = True
     return {
         "id": found.id,
         "key": found.key,

@@ -26,7 +26,7 @@ from app.settings import keys
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.mailer.Timeouts
+LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.smtp.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # between the clocks of two instances
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1

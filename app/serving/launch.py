@@ -88,11 +88,11 @@ class Run:
                 raise StartFailed(f"gunicorn exited with code {process.returncode}")
             if health is None:  # nobody listens yet: a migration takes what it takes
                 deadline = now + HEALTH_SECONDS
+                if now > reminder:
+                    say("gunicorn does not listen yet; a large database is migrated for a while")
+                    reminder = now + HEALTH_SECONDS
             if now > deadline:
                 raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
-            if now > reminder:
-                say("gunicorn does not listen yet; a large database is migrated for a while")
-                reminder = now + HEALTH_SECONDS
             self.signals.sleep(HEALTH_PAUSE)
         if not self.signals.stops:
             say(welcome(address))

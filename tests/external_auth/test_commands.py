@@ -490,6 +490,8 @@ def test_a_new_tenant_takes_the_place_of_a_stored_issuer(rt, run):
     [
         (f"{MICROSOFT}/organizations/v2.0", {"microsoft": {"tenant": "organizations"}}, None),
         (f"{MICROSOFT}/contoso.com/v2.0", {}, f"{MICROSOFT}/contoso.com/v2.0"),
+        ("https://a.example/common/v2.0", {}, "https://a.example/common/v2.0"),
+        ("https://[", {}, "https://["),
     ],
 )
 def test_a_stored_microsoft_issuer_is_shown_as_its_tenant_where_it_names_one(

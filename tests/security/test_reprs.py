@@ -62,7 +62,7 @@ HARMLESS = {
     "Principal.is_limited_to_password_change",
     "Account.avatar_key",
     "Held.has_recovery_code",
-    "Listed.recovery_codes_remaining",
+    "ListedFactor.recovery_codes_remaining",
     # Addresses of providers and of the site, and names: those of claims, keys and identities.
     *(f"Provider.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
     *(f"Provider.{name}" for name in ("icon_url", "issuer_url", "avatar_url_claim", "key")),

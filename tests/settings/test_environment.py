@@ -6,6 +6,7 @@ import pytest
 
 from app.core.config import Config
 from app.core.environment import ConfigError
+from app.factory import create_app
 
 PASSWORD = "hunter2secret"
 
@@ -141,3 +142,13 @@ def test_what_is_counted_is_a_whole_number(name, value):
 
 def test_a_refill_may_be_less_than_one_a_second():
     assert config(RATE_LIMIT_ANONYMOUS="0.5/5").anonymous_bucket.per_second == 0.5
+
+
+def test_networks_of_ones_own_are_where_providers_may_be_asked(tmp_path):
+    named = config(INSTANCE=str(tmp_path), PROVIDER_NETWORKS="10.0.0.0/8, fd12::/16,192.0.2.7")
+    networks = [str(network) for network in named.provider_networks]
+    assert networks == ["10.0.0.0/8", "fd12::/16", "192.0.2.7/32"]
+    app = create_app(named)
+    assert app.extensions["gatehouse"].outgoing.internal == named.provider_networks
+    app.extensions["gatehouse"].close()
+    assert complaint(PROVIDER_NETWORKS="ten").startswith("GATEHOUSE_PROVIDER_NETWORKS: ")

@@ -1,1 +1,1 @@
-"""What `core/db.py` is made of, and what statements need: pools, prepared statements, locks."""
+"""Reaching the database: transactions, pools, prepared statements, locks."""

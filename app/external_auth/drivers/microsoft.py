@@ -71,7 +71,10 @@ class MicrosoftDriver(OpenIdDriver):
 
 def tenant_issuer(url: str) -> TenantIssuer | None:
     """Return an issuer that names a tenant, at its own host; None where it names none."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     path = _PATH.fullmatch(parts.path)
     if path is None or not is_tenant(path[1]):
         return None

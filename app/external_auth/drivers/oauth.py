@@ -62,9 +62,9 @@ def authorization(
     _leave_plain_http_to(outgoing)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()
-    # oauthlib would write the query anew, which not every server reads alike.
+    # Only what oauthlib adds: it writes the rest anew, which not every server reads alike.
     endpoint, _, query = url.partition("?")
-    address = client.prepare_request_uri(
+    _, _, added = client.prepare_request_uri(
         endpoint,
         redirect_uri=redirect_uri,
         scope=scope,
@@ -72,9 +72,8 @@ def authorization(
         nonce=nonce,
         code_challenge=client.create_code_challenge(verifier, "S256"),
         code_challenge_method="S256",
-    )
-    if query:
-        address = address.replace(f"{endpoint}?", f"{url}&", 1)
+    ).partition("?")
+    address = f"{endpoint}?{query}&{added}" if query else f"{endpoint}?{added}"
     return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
 
 

@@ -50,8 +50,15 @@ def test_the_authorization_request_has_no_nonce(generic: Client):
     assert query["scope"] == ["profile email"]
 
 
-def test_the_query_of_a_stored_address_is_kept_as_it_is(generic: Client):
-    stored = "https://id.example.com/authorize?flag&y=a%20b&z=%7E~"
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "https://id.example.com/authorize?flag&y=a%20b&z=%7E~",
+        "HTTPS://id.example.com/authorize?x=1",
+        "https://id.example.com/authorize;?x=1",
+    ],
+)
+def test_a_stored_address_and_its_query_are_kept_as_they_are(generic: Client, stored: str):
     client = replace(generic, config=replace(generic.config, authorization_url=stored))
     assert client.authorize().url.startswith(f"{stored}&response_type=code&client_id=")
 
