@@ -63,6 +63,7 @@ class Conflict(AppError):
 class Gone(AppError):
     """It was there and has expired."""
 
+    code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
     message = "This has expired."
 
 

@@ -68,10 +68,13 @@ def test_the_same_steps_run_within_a_larger_transaction(rt):
     assert names(rt) == []
 
 
-def test_a_step_takes_its_values_by_name_and_leaves_others_out(rt):
-    assert RENAME.step(new="b", old="a", other="c") == (RENAME, ("a", "b"))
-    with pytest.raises(KeyError):
-        RENAME.step(new="b")
+def test_a_step_takes_each_of_its_values_by_name_and_no_other():
+    assert RENAME.step(new="b", old="a") == (RENAME, ("a", "b"))
+    for others in ({"new": "b"}, {"new": "b", "other": "c"}):
+        with pytest.raises(KeyError):
+            RENAME.step(**others)
+    with pytest.raises(TypeError, match="other"):
+        RENAME.step(new="b", old="a", other="c")
 
 
 @pytest.mark.postgres
