@@ -106,6 +106,13 @@ class _Granted:
     challenge: str
 
 
+class _Server(ThreadingHTTPServer):
+    """Has room for a burst of connections, which the system would else refuse or keep waiting."""
+
+    request_queue_size = 1024
+    daemon_threads = True
+
+
 class FakeProvider:
     """A context manager; `clock` dates its tokens, `tls` makes it speak HTTPS as `localhost`."""
 
@@ -123,8 +130,7 @@ class FakeProvider:
         self.token_answer: dict[str, Any] = {}
         # Replaces the ID token; is given the header and the claims it would have.
         self.sign: Callable[[dict[str, Any], dict[str, Any]], str] | None = None
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
         scheme, host = ("https", "localhost") if tls else ("http", "127.0.0.1")
         if tls:
