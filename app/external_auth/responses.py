@@ -45,17 +45,12 @@ def provider(found: Provider) -> dict[str, Any]:
     """Return the whole provider but its secret (spec 03 §9.1)."""
     traits = TRAITS[found.provider_kind]
     has_secret = found.client_secret is not None
-    # Stored addresses of a dedicated kind are for tests, except an issuer that is no tenant of
-    # Microsoft's own.
+    # Stored addresses of a dedicated kind are for tests, except an issuer of Microsoft's that names
+    # no tenant.
     is_shown = not traits.is_dedicated
     is_microsoft = found.provider_kind is ProviderKind.MICROSOFT
-    options, is_issuer_shown = found.stored_options, is_shown
-    if is_microsoft and found.tenant is None and found.issuer_url is not None:
-        issuer = tenant_issuer(found.issuer_url)
-        if issuer is not None and issuer.authority == AUTHORITY:
-            options = {"microsoft": {"tenant": issuer.tenant}}
-        else:
-            is_issuer_shown = True
+    tenant = _tenant(found) if is_microsoft else None
+    is_issuer_shown = is_shown or (is_microsoft and tenant is None)
     return {
         "id": found.id,
         "key": found.key,
@@ -63,7 +58,7 @@ def provider(found: Provider) -> dict[str, Any]:
         "protocol": traits.protocol,
         "display_name": found.display_name,
         "icon_url": found.icon_url,
-        "options": options,
+        "options": {"microsoft": {"tenant": tenant}} if tenant else found.stored_options,
         "issuer_url": found.issuer_url if is_issuer_shown else None,
         "authorization_url": found.authorization_url if is_shown else None,
         "token_url": found.token_url if is_shown else None,
@@ -175,3 +170,11 @@ def to_failure(rt: Runtime, error: Exception) -> Response:
         log.error("an external sign-in failed", exc_info=error)
         note_failure(ErrorCode.INTERNAL_SERVER_ERROR.value)
     return to_page(rt, LOGIN_PAGE, told)
+
+
+def _tenant(found: Provider) -> str | None:
+    """Return the tenant of a provider at Microsoft, as stored or as its stored issuer names it."""
+    if found.tenant is not None or found.issuer_url is None:
+        return found.tenant
+    issuer = tenant_issuer(found.issuer_url)
+    return issuer.tenant if issuer is not None and issuer.authority == AUTHORITY else None
