@@ -9,7 +9,7 @@ def parsed_id(text: str) -> int | None:
 
 
 def typed_id(text: str) -> int | None:
-    """Return the id somebody typed on the command line, zeros before it and white space included."""
+    """Return the id somebody typed on the command line; zeros before it change nothing."""
     return _number(text.strip())
 
 
