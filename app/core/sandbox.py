@@ -26,10 +26,12 @@ ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "T
 
 # Else glibc gives the memory of each large buffer back to the kernel, which has to clear the next
 # one's anew, page by page. The first limit is the highest it takes, the second more than a call may
-# have; other C libraries take no notice.
+# have. The pages are to be large ones, of which the kernel clears 512 small ones' worth at once.
+# Other C libraries take no notice.
 MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
     "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 
 # Calls come from native threads, where gevent's own would need an event loop.
@@ -58,8 +60,8 @@ class SandboxFailed(Exception):
 class Sandbox:
     """Calls `function`, written as `package.module:name`, with texts and returns what JSON can say.
 
-    A server process imports the module once, at the first call, and is forked for every call. It
-    ends with this process. `refusals` are the errors of `function` that are passed on.
+    A server process imports the module once, at the first call, and is forked for every call, each
+    time before the call comes. It ends with this process. `refusals` are the errors of `function` that are passed on.
     """
 
     def __init__(self, function: str, limits: Limits, refusals: Sequence[type[AppError]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import gevent
 from gunicorn.http.body import ChunkedReader
 from gunicorn.http.errors import ParseException
+from gunicorn.http.unreader import SocketUnreader
 
 from app.core.turns import take_turns
 from app.serving.connection import Connection
@@ -22,6 +23,8 @@ FILE_BYTES_PER_SECOND = 1024
 LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
 SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
+# By default gunicorn reads up to a megabyte ahead, and copies what is left of it at every read.
+SocketUnreader.max_body_chunk = 128 * 1024
 
 
 class TimedBody(WorkerBody):

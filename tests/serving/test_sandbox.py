@@ -75,6 +75,14 @@ def test_a_server_that_was_killed_is_replaced(sandbox):
     assert second != first
 
 
+def test_a_waiting_process_that_was_killed_is_replaced(sandbox, eventually):
+    server = sandbox.call("server")
+    children = Path(f"/proc/{server}/task/{server}/children")
+    eventually(lambda: len(children.read_text().split()) == 1, "only the one that waits")
+    os.kill(int(children.read_text()), signal.SIGKILL)
+    assert sandbox.call("echo", "again") == ["again"]
+
+
 def test_a_function_that_cannot_be_loaded_is_a_failure(capfd):
     with pytest.raises(SandboxFailed, match="no process"):
         new_sandbox("nothing").call()
