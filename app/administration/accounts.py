@@ -89,7 +89,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
     chosen, generated = _chosen(password)
     password_hash = rt.passwords.hash(chosen)
     with rt.transaction() as session:
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         is_forced = generated is not None
         users_queries.set_columns(
             session,
@@ -112,7 +112,7 @@ def set_role(rt: Runtime, who: str, role: Role) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         if role is not Role.ADMIN:
             _require_other_admin(session, account)
         return _change(rt, session, account, ends_sessions=False, role=role)
@@ -125,7 +125,7 @@ def set_status(rt: Runtime, who: str, status: Status) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         if status is Status.DISABLED:
             _require_other_admin(session, account)
         return _change(rt, session, account, status=status)
@@ -137,7 +137,7 @@ def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account
     Raises: UserNotFound, PasswordAbsent.
     """
     with rt.transaction() as session:
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         if required and not users_queries.has_password(session, account.id):
             raise PasswordAbsent
         return _change(rt, session, account, must_change_password=required)
@@ -149,7 +149,7 @@ def verify_email(rt: Runtime, who: str) -> Account:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account, now = _held(session, who), rt.clock.now()
+        account, now = users.hold_named(session, who), rt.clock.now()
         if account.activated_at is None:
             tokens.void(session, account.id)  # the mail with the activation link is of no more use
         return _change(
@@ -167,7 +167,7 @@ def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         return _change(rt, session, account, ends_sessions=False, storage_quota=quota_bytes)
 
 
@@ -178,7 +178,7 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         target = storage.named_group(session, group)
         storage.require_assignable(session, target)
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
@@ -190,7 +190,7 @@ def reset_mfa(rt: Runtime, who: str) -> Account:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        held = _held(session, who)
+        held = users.hold_named(session, who)
         removed = mfa.remove(rt, session, held)
         sessions.revoke_all(rt, session, held.id)
         users.record(
@@ -207,7 +207,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         removed = sessions.revoke_all(rt, session, account.id)
         details = {"removed": removed}
         users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=details)
@@ -221,7 +221,7 @@ def delete(rt: Runtime, who: str) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = _held(session, who)
+        account = users.hold_named(session, who)
         if account.role == Role.ADMIN:
             raise AdministratorKept
         teams.require_dispensable(session, account.id)
@@ -251,11 +251,6 @@ def _group_for(session: Session, role: Role) -> int | None:
         return setup.group_for_newcomer(session)
     except AdministratorMissing:
         raise NoAdministrator from None
-
-
-def _held(session: Session, who: str) -> Account:
-    """Return an account that nobody else changes until this transaction ends."""
-    return users.hold_named(session, who)
 
 
 def _require_other_admin(session: Session, account: Account) -> None:

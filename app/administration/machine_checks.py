@@ -39,7 +39,7 @@ def keys(rt: Runtime) -> Finding:
     count = len(rt.keyring.keys)
     if not rt.keyring.is_file:
         return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")
-    file = rt.config.instance / "keys.json"
+    file = rt.keyring.path
     if mode := _open_to_others(file):
         mend = f"Run `chmod 600 {file}`, then `flask keys rotate`."
         return fail(f"{file} is open to others ({mode}). {mend}")

@@ -173,12 +173,12 @@ def _publish(
             if version is not None:
                 _require_room(before, rendered_bytes)
             account = users.get(session, user_id)
-            told = {
+            details = {
                 "source": AvatarSource.UPLOADED,
                 "version": account.avatar_version or 0,
                 "applied": version is not None,
             }
-            users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, told)
+            users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, details)
             if version is not None:
                 is_in_place = True
                 on_disk(rt, files.put_in_place, place.rendered, root, user_id, name)

@@ -84,24 +84,32 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
             _require_files(rt, account)
         publishing.require_another_version(account)
         queries.set_source(session, account.id, source, now)
-        told = {"source": source}
-        users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, told)
+        details = {"source": source}
+        users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, details)
         return users.get(session, account.id)
 
 
-def picture(account: Account, size: str) -> Picture:
+def parsed_size(text: str) -> int:
+    """Return the size that a path asks for, in pixels.
+
+    Raises: SizeUnknown; AvatarNotFound for what is no number (decision E9).
+    """
+    if not text.removeprefix("-").isdecimal() or not text.isascii():
+        raise AvatarNotFound
+    if text not in {str(known) for known in files.SIZES}:
+        raise SizeUnknown
+    return int(text)
+
+
+def picture(account: Account, size: int) -> Picture:
     """Return which file an account shows in a size.
 
-    Raises: SizeUnknown; AvatarNotFound, also for what is no number (decision E9).
+    Raises: AvatarNotFound.
     """
     name = files.name_of(account)
-    if not size.removeprefix("-").isdecimal() or not size.isascii():
-        raise AvatarNotFound
-    if size not in {str(known) for known in files.SIZES}:
-        raise SizeUnknown
     if account.avatar_source != AvatarSource.UPLOADED or name is None:
         raise AvatarNotFound
-    return Picture(account.id, name, int(size))
+    return Picture(account.id, name, size)
 
 
 def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
@@ -131,7 +139,7 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
             raise storage_failed(error) from error
         if account is None:
             break
-        newer = picture(account, str(wanted.size))
+        newer = picture(account, wanted.size)
         if newer == wanted:
             log.error("the files of %s are missing", wanted.key)
             break

@@ -97,7 +97,7 @@ def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValu
 def show(principal: Principal, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""
     rt = runtime()
-    picture = service.picture(principal.account, size)
+    picture = service.picture(principal.account, service.parsed_size(size))
     if responses.is_held_by_client(picture):
         return responses.not_modified(picture)
     if rt.config.avatar_accel:

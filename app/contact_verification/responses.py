@@ -13,11 +13,11 @@ SECURITY_PAGE = "/settings/security"
 def to_frontend(rt: Runtime, confirmed: Confirmed | None, *, is_signed_in: bool) -> Response:
     """Redirect to the page that tells what came of it; None tells nothing."""
     path = SECURITY_PAGE if is_signed_in else LOGIN_PAGE
-    told = {}
+    query = {}
     if confirmed is not None:
-        told["contact_verification"] = confirmed.outcome.value
+        query["contact_verification"] = confirmed.outcome.value
         if confirmed.outcome in (Outcome.MISSING, Outcome.INVALID, Outcome.EXPIRED):
             note_failure(confirmed.outcome.value)
         if confirmed.new_email is not None:
-            told["email"] = confirmed.new_email
-    return to_page(rt, path, told)
+            query["email"] = confirmed.new_email
+    return to_page(rt, path, query)

@@ -28,7 +28,6 @@ class DeferredWrites:
         self._clock = clock
         self._waiting: list[Command] = []
         self._has_work = threading.Event()
-        self._stopped = False
         self._is_running = False
 
     def put(self, name: str, text: str, seconds: int) -> None:
@@ -46,7 +45,7 @@ class DeferredWrites:
         thread.start()
 
         def stop() -> None:
-            self._stopped, self._is_running = True, False
+            self._is_running = False
             self._has_work.set()
             thread.join(timeout=STOP_SECONDS)
 
@@ -61,7 +60,7 @@ class DeferredWrites:
                 self._has_work.set()
 
     def _run(self) -> None:
-        while not self._stopped or self._waiting:
+        while self._is_running or self._waiting:
             self._has_work.wait()
             self._clock.sleep(GATHERING_SECONDS)
             self._has_work.clear()

@@ -43,10 +43,13 @@ class SecretKey:
 
 
 class Keyring:
-    """All keys, newest first; re-read when the key file changes."""
+    """All keys, newest first; re-read when the key file changes.
+
+    They are in the file `path` if `is_file`, else in the environment.
+    """
 
     def __init__(self, config: Config, clock: Clock) -> None:
-        self._path = config.instance / "keys.json"
+        self.path = config.instance / "keys.json"
         self._clock = clock
         self.is_file = not config.secret_keys
         self._checked_at = clock.monotonic()
@@ -54,7 +57,7 @@ class Keyring:
         self._derived: dict[tuple[str, str], bytes] = {}
         if self.is_file:
             try:
-                _create(self._path, clock.now())
+                _create(self.path, clock.now())
                 self._keys = self._read()
             except OSError as error:
                 raise ConfigError(f"{error.filename}: {error.strerror}") from error
@@ -98,7 +101,7 @@ class Keyring:
         fresh = SecretKey(random_hex()[:12], random_bytes(), created_at=now)
         retired = SecretKey(current.key_id, current.secret, current.created_at, retired_at=now)
         self._keys = (fresh, retired, *older)
-        _write(self._path, self._keys)
+        _write(self.path, self._keys)
         return fresh
 
     def _find(self, key_id: str) -> SecretKey | None:
@@ -110,7 +113,7 @@ class Keyring:
         if not self.is_file:
             return False
         try:
-            if self._path.stat().st_mtime_ns == self._seen:
+            if self.path.stat().st_mtime_ns == self._seen:
                 return False
             self._keys = self._read()
         except (OSError, ConfigError) as error:
@@ -119,14 +122,14 @@ class Keyring:
         return True
 
     def _read(self) -> tuple[SecretKey, ...]:
-        written_at = self._path.stat().st_mtime_ns
+        written_at = self.path.stat().st_mtime_ns
         try:
-            records = json.loads(self._path.read_text())["keys"]
+            records = json.loads(self.path.read_text())["keys"]
             keys = tuple(_from_record(record) for record in records)
         except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{self._path}: not a key file") from error
+            raise ConfigError(f"{self.path}: not a key file") from error
         if not keys:
-            raise ConfigError(f"{self._path}: holds no key")
+            raise ConfigError(f"{self.path}: holds no key")
         self._seen = written_at
         return keys
 

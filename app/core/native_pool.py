@@ -46,7 +46,7 @@ class NativePool:
         if not self._places.acquire(blocking=False):
             raise Overloaded
         try:
-            result, error = self._apply(self._politely, (function, *arguments))
+            result, error = self._apply(self._run_nicely, (function, *arguments))
         finally:
             self._places.release()
         try:
@@ -56,7 +56,7 @@ class NativePool:
         finally:
             del error  # which holds this frame, as this frame holds it
 
-    def _politely(
+    def _run_nicely(
         self, function: Callable[..., T], *arguments: Any
     ) -> tuple[T | None, BaseException | None]:
         """Return the result, or the exception.

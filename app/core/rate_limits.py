@@ -193,5 +193,4 @@ def refuse_for(wait_ms: int) -> None:
     Raises: RateLimited.
     """
     if wait_ms:
-        seconds = max(1, math.ceil(wait_ms / 1000))
-        raise RateLimited(retry_after=seconds)
+        raise RateLimited(retry_after=math.ceil(wait_ms / 1000))

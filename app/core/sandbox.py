@@ -61,7 +61,8 @@ class Sandbox:
     """Calls `function`, written as `package.module:name`, with texts and returns what JSON can say.
 
     A server process imports the module once, at the first call, and is forked for every call, each
-    time before the call comes. It ends with this process. `refusals` are the errors of `function` that are passed on.
+    time before the call comes. It ends with this process. `refusals` are the errors of `function`
+    that are passed on.
     """
 
     def __init__(self, function: str, limits: Limits, refusals: Sequence[type[AppError]]) -> None:
@@ -123,7 +124,7 @@ class Sandbox:
         with self._lock:
             if self._server is server:
                 self._server = None
-                server.bury()
+                server.reap()
 
 
 class _Server:
@@ -144,7 +145,7 @@ class _Server:
                 setpgroup=0,  # Ctrl-C is for the service, which then ends it
             )
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Let go of a server that is gone."""
         self.calls.close()
         with suppress(ChildProcessError):  # somebody else has

@@ -30,7 +30,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
     """
     with suppress(OSError):  # say, forbidden where it runs
         os.nice(NICENESS)
-    signal.signal(signal.SIGCHLD, _bury)
+    signal.signal(signal.SIGCHLD, _reap)
     gc.disable()  # a call is over before there is much to collect, and would copy shared pages
     calls = socket.socket(fileno=sys.stdin.fileno())
     while True:
@@ -52,7 +52,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
             return
 
 
-def _bury(*_: object) -> None:
+def _reap(*_: object) -> None:
     """Let go of the processes that have ended; their time counts as the server's from now on."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:

@@ -149,7 +149,10 @@ def text_list(
 
 
 def _entries(text: str) -> list[object]:
-    entries = json.loads(text)  # JSONDecodeError is a ValueError
+    try:
+        entries = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        entries = None
     if isinstance(entries, list):
         return entries
     raise ValueError("must be a JSON list of texts")

@@ -9,6 +9,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
@@ -43,7 +44,7 @@ HEARTBEAT_SECONDS = 15
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 15.0
 # So many streams are checked by one query.
-TOGETHER = 100
+CHECKED_AT_ONCE = 100
 # And so many are told before requests that wait get their turn: half a millisecond.
 TOLD_AT_ONCE = 20
 STOP_SECONDS = 2.0
@@ -189,15 +190,9 @@ class Hub:
     def deliver(self, texts: Sequence[str]) -> None:
         """Send what was published, in its order, to the streams that may see it."""
         messages = list(self._readable(texts))
-        try:
-            for part in _parts(self._plan(messages), TOGETHER):
+        with self._owing_sync():
+            for part in _parts(self._plan(messages), CHECKED_AT_ONCE):
                 self._send(part)
-        except DATABASE_AWAY:
-            # Nobody is told what they perhaps may no longer see; they will load it themselves.
-            self._owes_sync = True
-        except BaseException:
-            self._owes_sync = True
-            raise
 
     def tell_gap(self) -> None:
         """Have every page load everything anew: events were missed."""
@@ -277,10 +272,19 @@ class Hub:
         self._owes_sync = False
         frame = self._sync_frame()
         plan = [(stream, frame) for stream in self._everybody()]
-        try:
-            for part in _parts(plan, TOGETHER):
+        with self._owing_sync():
+            for part in _parts(plan, CHECKED_AT_ONCE):
                 self._send(part)
                 SYNCS.labels(reason).inc(len(part))
+
+    @contextmanager
+    def _owing_sync(self) -> Iterator[None]:
+        """Owe everybody a sync if this fails; a database that is away is no error beyond that.
+
+        Nobody is told what they perhaps may no longer see: they will load it themselves.
+        """
+        try:
+            yield
         except DATABASE_AWAY:
             self._owes_sync = True
         except BaseException:
@@ -302,7 +306,7 @@ class Hub:
     def _check(self, streams: Sequence[Stream]) -> None:
         """End the streams whose session may not go on; without the database, none."""
         try:
-            for part in _parts(streams, TOGETHER):
+            for part in _parts(streams, CHECKED_AT_ONCE):
                 open_ids = self._still_open(part)
                 for stream in part:
                     if stream.session_id not in open_ids:

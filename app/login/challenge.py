@@ -54,52 +54,60 @@ def verify(
     """
     attempt = attempt_login(rt, flow_token, client)
     try:
-        step, judge = _judge_of(rt, attempt.login, method, code, client)
+        step, factor = _second_step(rt, attempt.login, method, client)
+        verify_code = _verifier(rt, step, factor, code)
         refuse_for(attempt.wait_ms)
     except BaseException:
         if attempt.number:
             give_back(rt, attempt, client)
         raise
     try:
-        return completion.sign_in(rt, step, judge(), attempt)
+        return completion.sign_in(rt, step, verify_code(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(rt, step, attempt.number, error) from None
 
 
-def _judge_of(
-    rt: Runtime, login: MfaLogin, method: MfaMethod, code: str, client: Client
-) -> tuple[SecondStep, Callable[[], Proof]]:
-    """Return what judges the code; refuse first what is no guess and spends no attempt.
+def _second_step(
+    rt: Runtime, login: MfaLogin, method: MfaMethod, client: Client
+) -> tuple[SecondStep, Totp | None]:
+    """Return the step with the account as it is now, and for its app's method the app, if any.
 
-    Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid,
-    MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired.
+    Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
     if login.first_factor is FirstFactorKind.PASSWORD:
         ways.require_password_login(rt)
     if method is MfaMethod.TOTP:
         account, factor = mfa_queries.find_account_with_totp(rt.database, login.user_id)
-        step = SecondStep(login, require_unchanged(login, account), method, client)
-        return step, _judge_of_totp(rt, factor, code)
-    step = SecondStep(login, unchanged_account(rt, login), method, client)
-    if method is MfaMethod.EMAIL_CODE:
-        return step, _judge_of_email_code(rt, step, code)
-    return step, partial(mfa.check_recovery_code, rt, login.user_id, code)
+        return SecondStep(login, require_unchanged(login, account), method, client), factor
+    return SecondStep(login, unchanged_account(rt, login), method, client), None
 
 
-def _judge_of_totp(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
+def _verifier(rt: Runtime, step: SecondStep, factor: Totp | None, code: str) -> Callable[[], Proof]:
+    """Return what verifies the code; refuse first what is no guess and spends no attempt.
+
+    Raises: MfaFactorRequired, MfaFlowInvalid, MfaEmailCodeRequired, MfaEmailCodeExpired.
+    """
+    if step.method is MfaMethod.TOTP:
+        return _totp_verifier(rt, factor, code)
+    if step.method is MfaMethod.EMAIL_CODE:
+        return _email_code_verifier(rt, step, code)
+    return partial(mfa.check_recovery_code, rt, step.login.user_id, code)
+
+
+def _totp_verifier(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
     digits = totp.normalised(code)
     if digits is None:
-        return _malformed
+        return _refuse_malformed
     if factor is None:
         raise MfaFactorRequired
     return partial(mfa.check_totp, rt, factor, digits)
 
 
-def _judge_of_email_code(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
+def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
     account, flow = step.account, step.login.flow
     digits = email_codes.normalised(code)
     if digits is None:
-        return _malformed
+        return _refuse_malformed
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
     try:
@@ -112,14 +120,15 @@ def _judge_of_email_code(rt: Runtime, step: SecondStep, code: str) -> Callable[[
             raise MfaFlowInvalid from None  # another request has just used both up
         raise
 
-    def judge() -> Proof:
+    def verify_code() -> Proof:
         email_codes.check(rt, account, flow, sent, digits)
         return Proof(MfaMethod.EMAIL_CODE)
 
-    return judge
+    return verify_code
 
 
-def _malformed() -> Proof:
+def _refuse_malformed() -> Proof:
+    """Refuse what is no code at all like a wrong one: it has spent an attempt, too."""
     raise MfaCodeInvalid
 
 

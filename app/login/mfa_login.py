@@ -40,14 +40,14 @@ class FirstFactorKind(StrEnum):
 class MfaLogin:
     """What the first step has proven, and where it came from.
 
-    `flow_id` names it in the audit log, which no token may get into. `account` is the account's
-    `created_at` as text: SQLite gives the id of a deleted account to the next one.
+    `flow_id` names it in the audit log, which no token may get into. `account_created_at` is text
+    in ISO 8601; it tells the account from a later one: SQLite gives an id away again.
     """
 
     flow: Flow
     flow_id: str
     user_id: int
-    account: str
+    account_created_at: str
     session_version: int
     first_factor: FirstFactorKind
     client: Client
@@ -98,7 +98,10 @@ def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
     """
     token = flow_token.strip()
     flow = flows.logins(rt).find(token) if token else None
-    return _login_of(flow, has_attempt=flow is not None and flow.attempts < MOST_ATTEMPTS)
+    login = _open_login_of(flow)
+    if login.flow.attempts >= MOST_ATTEMPTS:
+        raise MfaFlowInvalid
+    return login
 
 
 def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
@@ -112,8 +115,9 @@ def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
     taken = flows.logins(rt).attempt(token, name, MOST_ATTEMPTS, slots) if token else None
     if taken is None:
         raise MfaFlowInvalid
-    has_attempt = taken.number > 0 or taken.wait_ms > 0
-    login = _login_of(taken.flow, has_attempt=has_attempt)
+    login = _open_login_of(taken.flow)
+    if not taken.number and not taken.wait_ms:
+        raise MfaFlowInvalid  # it has no attempt left
     return Attempt(login, name, taken.number, taken.wait_ms)
 
 
@@ -129,7 +133,7 @@ def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
 
     Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
-    if account is None or account.created_at.isoformat() != login.account:
+    if account is None or account.created_at.isoformat() != login.account_created_at:
         raise MfaFlowInvalid
     users.require_open(account)
     if account.session_version != login.session_version:
@@ -142,18 +146,20 @@ def unchanged_account(rt: Runtime, login: MfaLogin) -> Account:
     return require_unchanged(login, users_queries.look_up_account(rt.database, login.user_id))
 
 
-def _login_of(flow: Flow | None, *, has_attempt: bool) -> MfaLogin:
+def _open_login_of(flow: Flow | None) -> MfaLogin:
+    """Return the login of a flow that is open.
+
+    Raises: MfaFlowInvalid, MfaFlowExpired.
+    """
     if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
         raise MfaFlowInvalid
     if flow.state is FlowState.EXPIRED:
         raise MfaFlowExpired
-    if not has_attempt:
-        raise MfaFlowInvalid
     return MfaLogin(
         flow=flow,
         flow_id=flow.data["flow_id"],
         user_id=flow.data["user_id"],
-        account=flow.data["account"],
+        account_created_at=flow.data["account"],
         session_version=flow.data["session_version"],
         first_factor=FirstFactorKind(flow.data["first_factor"]),
         client=Client(**flow.data["client"]),

@@ -121,7 +121,10 @@ def check_password(
     who = identifiers.identifier(identifier)
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
-    attempts_key = identifiers.attempts_key(account.id if account else None, who)
+    if account is None:
+        attempts_key = identifiers.attempts_key_of_nobody(who)
+    else:
+        attempts_key = identifiers.attempts_key(account.id)
     attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:

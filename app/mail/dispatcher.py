@@ -163,14 +163,14 @@ class Sender:
 
     def _mark(self, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
         """Write down how it went, patiently: what was sent and not marked would be sent again."""
-        for tries_left in reversed(range(MARK_TRIES)):
+        for _ in range(MARK_TRIES - 1):
             try:
-                return _settle(self._rt, row, lease, mail, outcome)
+                _settle(self._rt, row, lease, mail, outcome)
             except DATABASE_AWAY:
-                if not tries_left:
-                    raise
                 self._rt.clock.sleep(MARK_PAUSE_SECONDS)
-        return None
+            else:
+                return
+        _settle(self._rt, row, lease, mail, outcome)
 
 
 def _ready_mail(rt: Runtime, row: Leased) -> ReadyMail:

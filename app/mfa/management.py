@@ -73,7 +73,7 @@ def regenerate_recovery_codes(
         details = {"method": factor.method, "recovery_code_count": len(codes)}
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
         _record(rt, session, action, account, factor, client, details)
-        notices.tell(rt, session, account, Notice.RECOVERY_CODES_REGENERATED.value)
+        notices.tell(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
         return codes
 
     return _with_proof(rt, principal, code, client, regenerate)
@@ -101,7 +101,7 @@ def _with_proof(
             # Another request used the same code a moment ago.
             raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
         if proof.recovery_code is not None:
-            notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED.value)
+            notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
         return change(session, account)
 
 

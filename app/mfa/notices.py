@@ -1,9 +1,9 @@
 """What the owner of an account is told by mail about its second factors."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Notice(Enum):
+class Notice(StrEnum):
     """An event; its value is the sentence in the mail."""
 
     FACTOR_ADDED = "An authenticator app was added. Signing in now also asks for its code."

@@ -192,8 +192,9 @@ def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
     That is the time step, unless it or a later one was used already: of simultaneous logins with
     one code exactly one succeeds (decision A15).
     """
-    seen = (factor.id, factor.enabled_at, step)
-    return OneTimeUse(_OPEN_WITH_TOTP, seen, ((_USE_STEP, (step, now, factor.id)),))
+    which = {"factor_id": factor.id, "step": step}
+    used = [(_USE_STEP, {**which, "used_at": now})]
+    return OneTimeUse(_OPEN_WITH_TOTP, {**which, "enabled_at": factor.enabled_at}, used)
 
 
 def accept_for_management(session: Session, factor: Totp, step: int) -> bool:

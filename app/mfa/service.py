@@ -130,7 +130,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     """
     removed = queries.remove_all(session, account.id)
     if removed:
-        notices.tell(rt, session, account, Notice.FACTOR_REMOVED.value)
+        notices.tell(rt, session, account, Notice.FACTOR_REMOVED)
     return removed
 
 

@@ -192,7 +192,7 @@ def _enable(
         },
     )
     audit.record(rt, session, event)
-    notices.tell(rt, session, account, Notice.FACTOR_ADDED.value)
+    notices.tell(rt, session, account, Notice.FACTOR_ADDED)
     return ListedFactor(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
 
 

@@ -76,7 +76,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
             client,
             name=passkey.name,
         )
-        notices.tell(rt, session, account, Notice.REMOVED.value)
+        notices.tell(rt, session, account, Notice.REMOVED)
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -1,9 +1,9 @@
 """What the owner of an account is told by mail about its passkeys."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Notice(Enum):
+class Notice(StrEnum):
     """An event; its value is the sentence in the mail.
 
     Names of passkeys are left out: whoever took over a session must not choose words that a mail

@@ -134,8 +134,9 @@ def use(
 
     Of simultaneous logins with one signature count exactly one opens a session.
     """
-    which = passkey_id, credential_id
-    return OneTimeUse(_OPEN, (*which, count), ((_USE, (*which, count, backed_up, now)),))
+    which = {"passkey_id": passkey_id, "credential_id": credential_id}
+    noted = {"new_count": count, "new_backed_up": backed_up, "now": now}
+    return OneTimeUse(_OPEN, {**which, "sign_count": count}, [(_USE, {**which, **noted})])
 
 
 def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
@@ -183,9 +184,9 @@ def add(
 
     A single INSERT, so of simultaneous registrations of one credential exactly one succeeds.
     """
-    told = None if transports is None else json.dumps(transports)
+    listed = None if transports is None else json.dumps(transports)
     moments = {"created_at": now, "updated_at": now}
-    values = {"transports": told, **moments, **columns}
+    values = {"transports": listed, **moments, **columns}
     return session.execute(chosen(session, _ADD).values(**values)).scalar_one_or_none()
 
 

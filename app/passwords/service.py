@@ -21,30 +21,24 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
-from app.web.principal import AccountDisabled, TokenInvalid
+from app.web.principal import AccountDisabled, Principal, TokenInvalid
 
 RESETTING = (Purpose.PASSWORD_RESET,)
 
 
 def change_password(
-    rt: Runtime,
-    account: Account,
-    session_id: str,
-    *,
-    current_password: str,
-    new_password: str,
-    client: Client,
+    rt: Runtime, principal: Principal, *, current_password: str, new_password: str, client: Client
 ) -> TokenPair:
     """Replace the password, end every session and open a new, unrestricted one.
 
-    `session_id` is the caller's own; if it ends, or the account changes, while the passwords are
-    computed, nothing is changed. Guesses at the current password count like failed logins. Links
+    If the caller's session ends, or the account changes, while the passwords are computed, nothing
+    is changed. Guesses at the current password count like failed logins. Links
     mailed before are void.
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
     Source: spec 01 §7.7.
     """
-    old_hash = users_queries.find_password_hash(rt.database, account.id)
-    attempts_key = identifiers.attempts_key(account.id)
+    old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
+    attempts_key = identifiers.attempts_key(principal.user_id)
     attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
         raise CredentialsFailed
@@ -53,7 +47,7 @@ def change_password(
         raise PasswordUnchanged
     users.require_acceptable(new_password)
     new_hash = rt.passwords.hash(new_password)
-    return _replace(rt, account, session_id, old_hash, new_hash, client)
+    return _replace(rt, principal, old_hash, new_hash, client)
 
 
 def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
@@ -68,16 +62,16 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     if account is None or not _is_open(account):
         return
     entry = users.entry(rt, Action.USER_REQUEST_PASSWORD_RESET, account, client)
-    told = queries.entry_steps(account, entry)
+    recorded = queries.entry_steps(account, entry)
     if tokens.seconds_to_wait(rt, account.id, Purpose.PASSWORD_RESET, address):
-        if told:
-            rt.database.change_together(*told)
+        if recorded:
+            rt.database.change_together(*recorded)
         return
     put, username = queries.PUT_FOR_OPEN, account.username
     issue = tokens.new_issue(
         rt, Purpose.PASSWORD_RESET, address, username, put, holder_id=account.id
     )
-    if rt.database.change_together(issue.store, *told, issue.send):
+    if rt.database.change_together(issue.store, *recorded, issue.send):
         mail.wake(rt)
 
 
@@ -134,13 +128,13 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
 
 
 def _replace(
-    rt: Runtime, account: Account, session_id: str, old_hash: str, new_hash: str, client: Client
+    rt: Runtime, principal: Principal, old_hash: str, new_hash: str, client: Client
 ) -> TokenPair:
-    now = rt.clock.now()
+    account, now = principal.account, rt.clock.now()
     with rt.transaction() as session:
         seen = (account.status, account.session_version)
         is_unchanged = users_queries.lock_version(session, account.id) == seen
-        if not is_unchanged or not sessions.is_live(rt, session, session_id):
+        if not is_unchanged or not sessions.is_live(rt, session, principal.session_id):
             raise TokenInvalid
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a simultaneous change was faster

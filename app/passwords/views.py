@@ -38,9 +38,7 @@ bp = Blueprint("passwords", __name__, url_prefix="/api/v1/auth")
 @answers(RefreshedData(), errors=(CredentialsFailed, PasswordUnchanged, PasswordInvalid))
 def change_password(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Change the password; every session ends and a new one begins."""
-    pair = service.change_password(
-        runtime(), principal.account, principal.session_id, **body, client=client()
-    )
+    pair = service.change_password(runtime(), principal, **body, client=client())
     return cookies.write(ok({"expires_in": pair.access_seconds}), pair)
 
 

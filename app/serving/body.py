@@ -24,7 +24,7 @@ LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
 SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
 # By default gunicorn reads up to a megabyte ahead, and copies what is left of it at every read.
-SocketUnreader.max_body_chunk = 128 * 1024
+SocketUnreader.max_body_chunk = 128 * 1024  # type: ignore[attr-defined]  # the stubs are older
 
 
 class TimedBody(WorkerBody):

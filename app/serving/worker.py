@@ -58,7 +58,7 @@ class EvenWorker(GeventWorker):
         stop = Event()
         self._wake_up.start(stop.set)
         self._answer: Any = self.wsgi
-        self.wsgi = self._frugally  # type: ignore[assignment]  # the stubs spell WSGI otherwise
+        self.wsgi = self._answer_detached  # type: ignore[assignment]  # the stubs spell WSGI otherwise
         servers = [self._listen(listener) for listener in self.sockets]
         self.share.join()
         while self.alive:
@@ -112,7 +112,7 @@ class EvenWorker(GeventWorker):
             request_fields.set({"request_id": random_uuid()})
         super().handle_error(req, client, addr, exc)
 
-    def _frugally(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def _answer_detached(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Run the application so that an answer which lasts for hours keeps next to nothing.
 
         Its greenlet would keep the stack that the request once needed: 5 KiB for each of thousands.

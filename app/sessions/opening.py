@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, exists, insert, select
 
 from app.audit import queries as audit_queries
 from app.core.database.database import Database
-from app.core.database.prepared import Prepared, Row
+from app.core.database.prepared import Prepared
 from app.core.db import Base
 from app.sessions.models import LoginSession
 from app.users.models import Account, User
@@ -37,8 +37,8 @@ def if_unchanged(
 ) -> Prepared:
     """Return the statement that inserts a session for an account that is as it was read.
 
-    It takes the values of _COLUMNS, then status, session_version and created_at of the account,
-    then those of further conditions, whose tables are locked after the account's row.
+    It takes the values of _COLUMNS, status, session_version and account_created_at of the account,
+    and the `parameters` of further conditions, whose tables are locked after the account's row.
     """
     columns = LoginSession.__table__.c
     values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
@@ -71,14 +71,14 @@ _RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
 class OneTimeUse:
     """What opening a session depends on besides the account, and what it changes with it.
 
-    `opening` is made by `if_unchanged`, `values` are those of its further conditions.
-    Each of `changes` takes its own values and then the session's id, and changes nothing unless
-    that session `was_opened`.
+    `opening` is made by `if_unchanged`, `values` are those of its further conditions by name.
+    Each of `changes` takes its own values and the `session_id`, and changes nothing unless that
+    session `was_opened`.
     """
 
     opening: Prepared
-    values: Row
-    changes: Sequence[tuple[Prepared, Row]] = ()
+    values: Mapping[str, Any]
+    changes: Sequence[tuple[Prepared, Mapping[str, Any]]] = ()
 
 
 def add_if_unchanged(
@@ -93,10 +93,13 @@ def add_if_unchanged(
     `entry` is None where nothing is recorded. False: status, session_version or the whole
     account is another, or what `use` depends on does not hold.
     """
-    use = use or OneTimeUse(_ADD_IF_UNCHANGED, ())
-    values = tuple(columns[name] for name in _COLUMNS)
-    seen = account.status, account.session_version, account.created_at
-    steps = [(use.opening, (*values, *seen, *use.values))]
-    steps += [(change, (*own, columns["id"])) for change, own in use.changes]
+    use = use or OneTimeUse(_ADD_IF_UNCHANGED, {})
+    seen = {
+        "status": account.status,
+        "session_version": account.session_version,
+        "account_created_at": account.created_at,
+    }
+    steps = [use.opening.step(**columns, **seen, **use.values)]
+    steps += [change.step(**own, session_id=columns["id"]) for change, own in use.changes]
     steps += audit_queries.entry_steps(_RECORD_IF_ADDED, entry, session_id=columns["id"])
     return database.change_together(*steps) == 1

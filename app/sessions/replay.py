@@ -1,6 +1,7 @@
 """Why a refresh token is no longer the live one: an honest race, or a replay (decisions A6, E7)."""
 
 from datetime import datetime, timedelta
+from typing import NoReturn
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
@@ -14,24 +15,30 @@ from app.users import queries as users_queries
 from app.web.principal import TokenExpired, TokenInvalid
 
 
-def judge_spent(
+def refuse_spent(
     rt: Runtime,
     token: RefreshToken,
     holder: queries.Holder,
     client: Client,
     arrived_at: datetime,
-) -> Exception:
-    """Tell an honest race from a replay, and end the user's sessions for a replay."""
+) -> NoReturn:
+    """Tell an honest race from a replay; a replay ends all of the user's sessions.
+
+    Raises: TokenExpired, RefreshTokenStale, RefreshTokenReused; TokenInvalid for a replay that
+    another one was faster than.
+    """
     if min(token.expires_at, holder.expires_at) <= rt.clock.now():
-        return TokenExpired()
+        raise TokenExpired
     spent_at = rotations.committed_at(rt, token.digest)
     if spent_at is None and token.is_stored_as(holder.previous_digest):
         spent_at = holder.last_seen_at
     if spent_at is not None and (
         arrived_at < spent_at or _is_within_grace(rt, holder, client, arrived_at - spent_at)
     ):
-        return RefreshTokenStale()
-    return RefreshTokenReused() if _sound_alarm(rt, holder, client) else TokenInvalid()
+        raise RefreshTokenStale
+    if _end_all(rt, holder, client):
+        raise RefreshTokenReused
+    raise TokenInvalid
 
 
 def _is_within_grace(
@@ -42,11 +49,11 @@ def _is_within_grace(
     return bool(grace) and same_browser and late_by <= grace
 
 
-def _sound_alarm(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
+def _end_all(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
     """End everything the user has, in a transaction of its own that the error cannot undo.
 
     False, and nothing ends, if the session has ended since it was read: what the user has by now
-    was begun after an alarm that was faster, or a logout (decision E5).
+    was begun after a replay that was found faster, or a logout (decision E5).
     """
     with rt.transaction() as session:
         users_queries.lock(session, holder.user_id)

@@ -12,7 +12,7 @@ from app.core.runtime import Runtime
 from app.sessions import access_token, endings, queries, refresh_token
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.users import queries as users_queries
-from app.web.principal import TokenInvalid
+from app.web.principal import Principal, TokenInvalid
 
 
 def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:
@@ -36,23 +36,21 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
 
 
 def revoke(
-    rt: Runtime,
-    user_id: int,
-    session_id: str,
-    presented: str | None,
-    current_id: str,
-    client: Client,
+    rt: Runtime, principal: Principal, session_id: str, presented: str | None, client: Client
 ) -> bool:
     """End one session of the user and tell whether it was the caller's own; repeatable.
+
+    The session of the `presented` refresh token is the caller's own, too.
 
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
     holder = _presented_holder(rt, presented)
     with rt.transaction() as session:
+        user_id = principal.user_id
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
-        is_current = session_id in {current_id, holder.session_id if holder else None}
+        is_current = session_id in {principal.session_id, holder.session_id if holder else None}
         users_queries.lock_version(session, user_id)
         if queries.revoke(session, session_id, now):
             if not is_current:

@@ -41,7 +41,7 @@ class Arrival:
 
 
 @contextmanager
-def meeting_its_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterator[None]:
+def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterator[None]:
     """Let requests with the same token that are already here, or about to be, get their stamp."""
     _in_progress[token_digest] += 1
     try:
@@ -73,18 +73,18 @@ def remember(rt: Runtime, spent_digest: str) -> None:
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
     """Return when that rotation was committed; None if it is long ago or nobody could tell."""
     try:
-        told = _read(rt, spent_digest)
-        if told is None:
+        seconds = _read(rt, spent_digest)
+        if seconds is None:
             rt.clock.sleep(LATE_NEWS_SECONDS)
-            told = _read(rt, spent_digest)
+            seconds = _read(rt, spent_digest)
     except RedisError:
         return None
-    return datetime.fromtimestamp(float(told), UTC) if told else None
+    return datetime.fromtimestamp(float(seconds), UTC) if seconds else None
 
 
 def _read(rt: Runtime, spent_digest: str) -> str | None:
-    told = rt.impatient_breaker.call(lambda redis: redis.get(_key(spent_digest)))
-    return str(told) if told else None
+    seconds = rt.impatient_breaker.call(lambda redis: redis.get(_key(spent_digest)))
+    return str(seconds) if seconds else None
 
 
 def _key(spent_digest: str) -> str:

@@ -3,7 +3,7 @@
 import hmac
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlalchemy.orm import Session
 
@@ -107,7 +107,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
     token = refresh_token.parse(rt.keyring, presented)
     if token is None:
         raise TokenInvalid
-    with rotations.meeting_its_rivals(rt, token.digest, arrival):
+    with rotations.gathering_rivals(rt, token.digest, arrival):
         return _rotate(rt, token, client, arrival.at)
 
 
@@ -127,30 +127,31 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
         enforces_change=_enforces_change(rt),
     )
     if rotated is None:
-        raise _why_not_rotated(rt, token, client, arrived_at, saw_it_live=saw_it_live)
+        _refuse_rotation(rt, token, client, arrived_at, saw_it_live=saw_it_live)
     session_id, user_id = rotated
     rotations.remember(rt, token.digest)
     return _pair(rt, session_id, user_id, successor, now)
 
 
-def _why_not_rotated(
+def _refuse_rotation(
     rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime, *, saw_it_live: bool
-) -> Exception:
+) -> NoReturn:
+    """Raise why a token was not exchanged; a replay ends every session of its user first."""
     holder = queries.find_holder(rt.database, token)
     if holder is None:
-        return TokenInvalid()
+        raise TokenInvalid
     if holder.status != Status.ACTIVE:
-        return AccountDisabled()
+        raise AccountDisabled
     if holder.revoked_at is not None:
-        return TokenInvalid()
+        raise TokenInvalid
     if not token.is_stored_as(holder.refresh_digest) and not saw_it_live:
-        return replay.judge_spent(rt, token, holder, client, arrived_at)
+        replay.refuse_spent(rt, token, holder, client, arrived_at)
     if holder.expires_at <= rt.clock.now():
-        return TokenExpired()
+        raise TokenExpired
     if holder.is_limited or is_change_forced(rt, holder):
-        return PasswordChangeRequired()
+        raise PasswordChangeRequired
     # It was exchanged this moment, or what stood in the way is gone since.
-    return RefreshTokenStale()
+    raise RefreshTokenStale
 
 
 def list_sessions(
@@ -167,8 +168,7 @@ def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
 
     Raises: AccountDisabled, TokenInvalid: the access check was a moment ago.
     """
-    users_queries.lock(session, principal.user_id)
-    account = users_queries.find_account(session, principal.user_id)
+    account = users_queries.hold(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
         raise AccountDisabled
     if account is None or not is_live(rt, session, principal.session_id):

@@ -98,12 +98,6 @@ def revoke_others(principal: Principal) -> ResponseReturnValue:
 @answers(errors=(SessionNotFound,))
 def revoke_session(principal: Principal, session_id: str) -> ResponseReturnValue:
     """End one session; the cookies are cleared when it is the current one."""
-    was_current = revocation.revoke(
-        runtime(),
-        principal.user_id,
-        session_id,
-        cookies.refresh_cookie(),
-        principal.session_id,
-        client(),
-    )
+    presented = cookies.refresh_cookie()
+    was_current = revocation.revoke(runtime(), principal, session_id, presented, client())
     return cookies.clear(ok()) if was_current else ok()

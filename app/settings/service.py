@@ -1,6 +1,5 @@
 """Reading and changing runtime settings."""
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -144,8 +143,6 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
         raise SettingInvalid(f"{name} cannot be set to the placeholder for a hidden value")
     try:
         text = key.render(value)
-    except (json.JSONDecodeError, RecursionError):
-        raise SettingInvalid(f"{name} must be a JSON list of texts") from None
     except ValueError as error:
         raise SettingInvalid(f"{name} {error}") from None
     if key.is_sensitive and text:

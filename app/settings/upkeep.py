@@ -1,6 +1,5 @@
 """What an operator does with the settings as a whole: list, check, carry away, re-encrypt."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,8 +117,6 @@ def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
         key.render(rt.secret_box.open(text, key.name) if key.is_sensitive and text else text)
     except SecretUnreadable:
         return "cannot be decrypted with any key of this installation; set it again"
-    except (json.JSONDecodeError, RecursionError):
-        return "must be a JSON list of texts"
     except ValueError as error:
         return str(error)
     return None

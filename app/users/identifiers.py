@@ -63,11 +63,11 @@ def identifier(typed: str) -> Identifier:
         return Identifier(text.lower(), is_email=True)
 
 
-def attempts_key(user_id: int | None, who: Identifier | None = None) -> str:
-    """Return the name failed secrets are counted under: the account, however it was spelled.
+def attempts_key(user_id: int) -> str:
+    """Return the name an account's failed secrets are counted under, however it was spelled."""
+    return f"user:{user_id}"
 
-    Unknown identifiers are counted alike, so the limit tells nothing either (decision E20).
-    """
-    if user_id is not None:
-        return f"user:{user_id}"
-    return f"name:{who.key if who else ''}"
+
+def attempts_key_of_nobody(who: Identifier) -> str:
+    """Like `attempts_key`, for who is unknown: so the limit tells nothing either (decision E20)."""
+    return f"name:{who.key}"

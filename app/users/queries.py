@@ -153,6 +153,12 @@ def lock(session: Session, user_id: int) -> None:
     session.execute(select(User.id).where(User.id == user_id).with_for_update()).all()
 
 
+def hold(session: Session, user_id: int) -> Account | None:
+    """Return an account that nobody else changes until the transaction ends; None without."""
+    lock(session, user_id)
+    return find_account(session, user_id)
+
+
 def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:
     """Change columns of an account."""
     its_row = update(User).where(User.id == user_id)

@@ -180,12 +180,12 @@ def _refusal(error: Exception) -> AppError:
 
 def _database_refusal(error: SQLAlchemyError) -> AppError:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    description, told = f"{type(cause).__name__}: {cause}", _first_line(cause)
+    description, reason = f"{type(cause).__name__}: {cause}", _first_line(cause)
     if any(sign in description for sign in UNPREPARED):
         return DatabaseUnavailable(
-            f"The database is not up to date ({told}): run `flask prepare` first."
+            f"The database is not up to date ({reason}): run `flask prepare` first."
         )
-    return DatabaseUnavailable(f"The database failed: {told}")
+    return DatabaseUnavailable(f"The database failed: {reason}")
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -22,10 +22,10 @@ class WorkerProcesses(Collector):
         families: dict[str, Metric] = {}
         for pid in _workers():
             # What cannot be read is left out: the worker may just have ended.
-            for told in ProcessCollector(pid=partial(int, pid), registry=None).collect():
-                family = Metric(told.name, told.documentation, told.type)
-                family = families.setdefault(told.name, family)
-                for sample in told.samples:
+            for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+                family = Metric(metric.name, metric.documentation, metric.type)
+                family = families.setdefault(metric.name, family)
+                for sample in metric.samples:
                     family.add_sample(sample.name, {"pid": str(pid)}, sample.value)
         return families.values()
 

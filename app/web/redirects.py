@@ -11,10 +11,10 @@ from app.web import site
 LOGIN_PAGE = "/login"
 
 
-def to_page(rt: Runtime, path: str, told: Mapping[str, str]) -> Response:
-    """Redirect to a path of the site, with what it is told as its query."""
-    if told:
-        path = f"{path}?{urlencode(told, quote_via=quote, safe='')}"
+def to_page(rt: Runtime, path: str, query: Mapping[str, str]) -> Response:
+    """Redirect to a path of the site, with a query."""
+    if query:
+        path = f"{path}?{urlencode(query, quote_via=quote, safe='')}"
     response = Response(status=302)
     response.headers["Location"] = site.link(rt, path)
     # The page must not learn the token that stands in this request's address.

@@ -49,8 +49,9 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
         @wraps(view)
         def load_and_call(**arguments: Any) -> ResponseReturnValue:
             raw = request.args.to_dict() if request.query_string else {}
-            known = dict(of_empty_query) if not raw and of_empty_query is not None else None
-            return view(query=known or _loaded(schema, raw, "query"), **arguments)
+            if raw or of_empty_query is None:
+                return view(query=_loaded(schema, raw, "query"), **arguments)
+            return view(query=dict(of_empty_query), **arguments)
 
         operation = operation_of(load_and_call)
         operation.query = schema_class

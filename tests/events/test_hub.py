@@ -202,7 +202,7 @@ def test_many_streams_share_a_query(rt, hub, watch, monkeypatch):
 
 @pytest.mark.parametrize("together", [1, 2, 5, 6, 7])
 def test_nobody_is_left_out_where_parts_end(rt, hub, watch, monkeypatch, together):
-    monkeypatch.setattr("app.events.hub.TOGETHER", together)
+    monkeypatch.setattr("app.events.hub.CHECKED_AT_ONCE", together)
     opened = [watch(make_user(rt)) for _ in range(6)]
     hub.deliver([about(1, EVERYBODY, rt)])
     assert all(queued(stream) == [1] for stream in opened)

@@ -244,8 +244,7 @@ def change_late(rt, principal, current):
     """Change the password for a request whose access check was a while ago."""
     return service.change_password(
         rt,
-        principal.account,
-        principal.session_id,
+        principal,
         current_password=current,
         new_password=NEW,
         client=Client.of("127.0.0.1", None),
