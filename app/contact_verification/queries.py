@@ -11,7 +11,7 @@ from app.contact_verification.models import ContactToken, Purpose
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
 from app.core.database.prepared import Prepared, per_database
-from app.core.db import UTCDateTime
+from app.core.db import UTCDateTime, columns_of
 from app.users.models import User
 
 
@@ -25,13 +25,7 @@ class StoredToken(NamedTuple):
     expires_at: datetime
 
 
-_COLUMNS = (
-    ContactToken.user_id,
-    ContactToken.purpose,
-    ContactToken.address,
-    ContactToken.created_at,
-    ContactToken.expires_at,
-)
+_COLUMNS = columns_of(StoredToken, ContactToken)
 _LAST = Prepared(
     select(*_COLUMNS).where(
         ContactToken.user_id == bindparam("user_id"), ContactToken.purpose == bindparam("purpose")

@@ -1,4 +1,4 @@
-"""What every table is declared with: the declarative base, and column types."""
+"""What tables are declared with: base and column types; and which columns make a read row."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -54,3 +54,15 @@ def _from_sqlite(text: str | None) -> datetime | None:
 
 def _in_utc(moment: datetime | None) -> datetime | None:
     return moment if moment is None or moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:
+    """Return the columns whose values make a NamedTuple, each from the first source that has it.
+
+    Sources are mapped classes, or the columns of a table. Derived, because rows become such tuples
+    by position: an order of its own could differ unnoticed.
+    """
+    names: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
+    return tuple(
+        next(getattr(source, name) for source in sources if hasattr(source, name)) for name in names
+    )

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from app.core.breaker import Breaker
 from app.core.clock import Clock
-from app.core.lua import Script
+from app.core.lua import Script, pairs, timestamp
 from app.core.rate_limits import RESERVE, Slots
 from app.core.tokens import digest, random_hex
 
@@ -170,17 +170,17 @@ class FlowStore:
             "data": json.dumps(data),
             "state": FlowState.OPEN.value,
             "attempts": 0,
-            "expires_at": _seconds(expires_at),
+            "expires_at": timestamp(expires_at),
             "counted_as": counted_as,
         }
         self._run(
             _OPEN,
             [self._key(name), self._index(user_id)],
             name,
-            _seconds(expires_at),
+            timestamp(expires_at),
             int((life + REMEMBERED).total_seconds()) + 1,
-            _seconds(now - REMEMBERED),
-            *(text for pair in fields.items() for text in pair),
+            timestamp(now - REMEMBERED),
+            *pairs(fields),
         )
         return token
 
@@ -202,7 +202,7 @@ class FlowStore:
             lambda redis: _TRY.answer(
                 redis,
                 [self._key(name)],
-                _seconds(self._clock.now()),
+                timestamp(self._clock.now()),
                 most,
                 attempt,
                 limit.window_seconds,
@@ -267,7 +267,3 @@ class FlowStore:
 
     def _index(self, user_id: int) -> str:
         return f"gatehouse:flows-of:{self._kind}:{user_id}"
-
-
-def _seconds(moment: datetime) -> str:
-    return f"{moment.timestamp():.6f}"

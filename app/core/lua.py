@@ -1,11 +1,22 @@
-"""Scripts that Redis runs as one step."""
+"""Scripts that Redis runs as one step, and their arguments."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from redis import Redis
 from redis.exceptions import NoScriptError
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as scripts are given it and keys hold it: seconds since 1970."""
+    return f"{moment.timestamp():.6f}"
+
+
+def pairs(fields: Mapping[str, str | float]) -> list[str | float]:
+    """Return the fields of a hash as arguments for HSET."""
+    return [text for pair in fields.items() for text in pair]
 
 
 class Script:

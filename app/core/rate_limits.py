@@ -16,7 +16,7 @@ from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import RateLimited
-from app.core.lua import Script
+from app.core.lua import Script, timestamp
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
@@ -80,9 +80,9 @@ class RateLimits:
 
         Raises: RateLimited.
         """
-        now = self._clock.now().timestamp()
+        now = timestamp(self._clock.now())
         keys = [f"gatehouse:rate:{name}:{network}"]
-        arguments = (f"{now:.6f}", 1 / bucket.per_second, bucket.burst)
+        arguments = (now, 1 / bucket.per_second, bucket.burst)
         try:
             wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))
         except RedisError:
@@ -111,10 +111,10 @@ class FailedSecrets:
 
         `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
         """
-        now = self._clock.now().timestamp()
+        now = timestamp(self._clock.now())
         keys = [self._key(account, network)]
         limit, attempt = self._limit, random_hex()
-        arguments = (f"{now:.6f}", limit.window_seconds, limit.attempts, attempt)
+        arguments = (now, limit.window_seconds, limit.attempts, attempt)
         try:
             wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
@@ -187,10 +187,10 @@ class _LocalFailures:
             self._times.get(network, {}).pop(attempt, None)
 
 
-def refuse_for(wait_ms: int) -> None:
-    """Refuse a request that has to wait so long; 0 lets it pass.
+def refuse_for(wait_ms: int, message: str | None = None) -> None:
+    """Refuse a request that has to wait so long; 0 lets it pass. `message` tells more than usual.
 
     Raises: RateLimited.
     """
     if wait_ms:
-        raise RateLimited(retry_after=math.ceil(wait_ms / 1000))
+        raise RateLimited(message, retry_after=math.ceil(wait_ms / 1000))

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Reader
+from app.core.db import columns_of
 from app.invitations.models import Invitation, InvitationStatus
 
 
@@ -31,7 +32,7 @@ class StoredInvitation(NamedTuple):
         return InvitationStatus.EXPIRED if is_overdue else self.status
 
 
-_STORED = select(*(getattr(Invitation, name) for name in StoredInvitation._fields))
+_STORED = select(*columns_of(StoredInvitation, Invitation))
 
 
 def find_by_token(reader: Reader, digest: str) -> StoredInvitation | None:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Select,
     Table,
@@ -23,6 +22,7 @@ from app.audit import queries as audit_queries
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
 from app.core.database.prepared import Prepared, constant
+from app.core.db import columns_of
 from app.mail.models import MailStatus, OutboxMail
 
 # Statements that run once per mail spare themselves the way through the ORM.
@@ -90,11 +90,6 @@ class Sealed(NamedTuple):
     payload: str
 
 
-def _columns(row: type[tuple[Any, ...]]) -> list[Column[Any]]:
-    """Return the table's columns that a row of this type is made of."""
-    return [MAILS.c[name] for name in row._fields]  # type: ignore[attr-defined]
-
-
 def add_if(*conditions: ColumnElement[bool], parameters: tuple[str, ...] = ()) -> Prepared:
     """Return the statement that writes a mail, due at once, where conditions hold.
 
@@ -150,7 +145,7 @@ LEASE_NEXT = Prepared(
         attempts=MAILS.c.attempts + constant(1),
         due_at=bindparam("until"),
     )
-    .returning(*_columns(Leased)),
+    .returning(*columns_of(Leased, MAILS.c)),
     ("due", "new_lease", "until"),
 )
 _IS_THIS_ATTEMPT = (MAILS.c.id == bindparam("mail_id")) & (MAILS.c.lease == bindparam("old_lease"))
@@ -268,7 +263,7 @@ def list_unsent(reader: Reader) -> list[Waiting]:
 def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMail]:
     """Return up to `most` mails, the newest first; a status of None means every one."""
     newest_first = OutboxMail.created_at.desc(), OutboxMail.id
-    statement = select(*_columns(ListedMail)).order_by(*newest_first).limit(most)
+    statement = select(*columns_of(ListedMail, MAILS.c)).order_by(*newest_first).limit(most)
     if status is not None:
         statement = statement.where(OutboxMail.status == status)
     return [ListedMail(*row) for row in reader.execute(statement)]
@@ -276,7 +271,7 @@ def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMai
 
 def list_sealed(session: Session) -> list[Sealed]:
     """Return every mail that still has a payload."""
-    statement = select(*_columns(Sealed)).where(OutboxMail.payload.is_not(None))
+    statement = select(*columns_of(Sealed, MAILS.c)).where(OutboxMail.payload.is_not(None))
     return [Sealed(*row) for row in session.execute(statement)]
 
 

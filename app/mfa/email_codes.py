@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.core.errors import RateLimited
 from app.core.flow_store import REMEMBERED, Flow
-from app.core.lua import Script
+from app.core.lua import Script, pairs, timestamp
+from app.core.rate_limits import refuse_for
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
@@ -93,22 +93,20 @@ def issue(
         "id": sent.id,
         "flow": flow.name,
         "code_hash": sent.code_hash,
-        "created_at": _seconds(now),
-        "expires_at": _seconds(sent.expires_at),
+        "created_at": timestamp(now),
+        "expires_at": timestamp(sent.expires_at),
     }
     wait_ms = _run(
         rt,
         _ISSUE,
         account.id,
-        _seconds(now),
+        timestamp(now),
         cooldown.total_seconds(),
         math.ceil(kept.total_seconds() * 1000),
         sent.id,
-        *(text for pair in record.items() for text in pair),
+        *pairs(record),
     )
-    if wait_ms:
-        seconds = math.ceil(wait_ms / 1000)
-        raise RateLimited("A code was sent a moment ago.", retry_after=seconds)
+    refuse_for(wait_ms, "A code was sent a moment ago.")
     return NewCode(code, life, sent)
 
 
@@ -165,7 +163,3 @@ def _key(user_id: int) -> str:
 def _bound(account: Account, flow: Flow, code: str) -> str:
     # With the address, too: a code that went to an old one must not open the account.
     return f"{account.id}:{flow.name}:{account.email}:{code}"
-
-
-def _seconds(moment: datetime) -> str:
-    return f"{moment.timestamp():.6f}"

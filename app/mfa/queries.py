@@ -21,23 +21,41 @@ from app.core.database import bulk
 from app.core.database.database import Database
 from app.core.database.lookups import Lookup
 from app.core.database.prepared import Prepared
+from app.core.db import columns_of
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
+
+class Totp(NamedTuple):
+    """The TOTP factor of an account, its secret sealed.
+
+    `enabled_at` tells it from one that is given its id later: SQLite reuses ids. The secret would
+    not do, as it is sealed anew when keys rotate.
+    """
+
+    id: int
+    user_id: int
+    enabled_at: datetime
+    secret: str
+    last_login_step: int | None
+    last_management_step: int | None
+
+
+class Code(NamedTuple):
+    """A recovery code as it is stored; `used_at` is None while it can be used."""
+
+    id: int
+    code_hash: str
+    used_at: datetime | None
+
+
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
 _HELD = Lookup(
     select(MfaFactor.id, exists(select(MfaRecoveryCode.id).where(*_UNUSED))), MfaFactor.user_id
 )
-_TOTP_COLUMNS = (
-    MfaFactor.id,
-    MfaFactor.user_id,
-    MfaFactor.enabled_at,
-    MfaFactor.secret,
-    MfaFactor.last_login_step,
-    MfaFactor.last_management_step,
-)
+_TOTP_COLUMNS = columns_of(Totp, MfaFactor)
 _TOTP = Lookup(select(*_TOTP_COLUMNS), MfaFactor.user_id)
 _ACCOUNT_WITH_TOTP = Lookup(
     select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS)
@@ -46,10 +64,7 @@ _ACCOUNT_WITH_TOTP = Lookup(
     .outerjoin(MfaFactor, MfaFactor.user_id == User.id),
     User.id,
 )
-_CODES = Lookup(
-    select(MfaRecoveryCode.id, MfaRecoveryCode.code_hash, MfaRecoveryCode.used_at),
-    MfaRecoveryCode.user_id,
-)
+_CODES = Lookup(select(*columns_of(Code, MfaRecoveryCode)), MfaRecoveryCode.user_id)
 
 
 def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnElement[bool]:
@@ -92,29 +107,6 @@ class Held(NamedTuple):
 
     factor_id: int
     has_recovery_code: bool
-
-
-class Totp(NamedTuple):
-    """The TOTP factor of an account, its secret sealed.
-
-    `enabled_at` tells it from one that is given its id later: SQLite reuses ids. The secret would
-    not do, as it is sealed anew when keys rotate.
-    """
-
-    id: int
-    user_id: int
-    enabled_at: datetime
-    secret: str
-    last_login_step: int | None
-    last_management_step: int | None
-
-
-class Code(NamedTuple):
-    """A recovery code as it is stored; `used_at` is None while it can be used."""
-
-    id: int
-    code_hash: str
-    used_at: datetime | None
 
 
 class ListedFactor(NamedTuple):

@@ -23,25 +23,13 @@ from app.core.database import bulk
 from app.core.database.database import Database
 from app.core.database.lookups import Lookup
 from app.core.database.prepared import Prepared, chosen, per_database
-from app.core.db import UTCDateTime
+from app.core.db import UTCDateTime, columns_of
 from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
 
-_LISTED_COLUMNS = (
-    Passkey.id,
-    Passkey.name,
-    Passkey.transports,
-    Passkey.backup_eligible,
-    Passkey.backed_up,
-    Passkey.sign_count,
-    Passkey.created_at,
-    Passkey.updated_at,
-    Passkey.last_used_at,
-)
-_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id)
 _KNOWN = Lookup(
     select(
         Passkey.id,
@@ -103,6 +91,10 @@ class ListedPasskey(NamedTuple):
     created_at: datetime
     updated_at: datetime
     last_used_at: datetime | None
+
+
+_LISTED_COLUMNS = columns_of(ListedPasskey, Passkey)
+_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id)
 
 
 class Known(NamedTuple):

@@ -24,7 +24,7 @@ from app.core.database.database import Database, Reader
 from app.core.database.lookups import Lookup
 from app.core.database.many_keys import among
 from app.core.database.prepared import Prepared, constant
-from app.core.db import UTCDateTime
+from app.core.db import UTCDateTime, columns_of
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
@@ -51,18 +51,6 @@ _HOLDER = Lookup(
         User.must_change_password,
     ).join(User, User.id == LoginSession.user_id),
     LoginSession.refresh_selector,
-)
-_LIST = Lookup(
-    select(
-        LoginSession.id,
-        LoginSession.refresh_digest,
-        LoginSession.ip_address,
-        LoginSession.user_agent,
-        LoginSession.created_at,
-        LoginSession.last_seen_at,
-        LoginSession.expires_at,
-    ).where(LoginSession.revoked_at.is_(None)),
-    LoginSession.user_id,
 )
 _INSERT = insert(LoginSession)
 # What `authenticate` in service.py asks of one session; these statements ask it of those they find.
@@ -123,6 +111,12 @@ class Listed(NamedTuple):
     created_at: datetime
     last_seen_at: datetime
     expires_at: datetime
+
+
+_LIST = Lookup(
+    select(*columns_of(Listed, LoginSession)).where(LoginSession.revoked_at.is_(None)),
+    LoginSession.user_id,
+)
 
 
 class Access(NamedTuple):

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.core.db import Base, Id, UTCDateTime, columns_of
 
 
 class Role(StrEnum):
@@ -117,7 +117,4 @@ class Account(NamedTuple):
     preferences: str | None
 
 
-# Derived, because rows become accounts by position: an order of its own could differ unnoticed.
-ACCOUNT_COLUMNS: tuple[Any, ...] = tuple(
-    getattr(User if hasattr(User, name) else UserProfile, name) for name in Account._fields
-)
+ACCOUNT_COLUMNS = columns_of(Account, User, UserProfile)

@@ -8,11 +8,13 @@ from contextlib import contextmanager, suppress
 
 import gevent
 import pytest
-from gunicorn.http.body import ChunkedReader
+from gunicorn.http.body import ChunkedReader, LengthReader
+from gunicorn.http.unreader import SocketUnreader
 
 from app.serving import body as bodies
 from app.serving.body import TimedBody
 from app.serving.connection import Connection
+from app.web.request import PIECE_BYTES
 from tests.support import images
 from tests.support.api import ApiClient
 from tests.support.factories import make_user
@@ -232,6 +234,20 @@ def test_what_is_left_of_a_refused_file_earns_no_more_time(fake):
     with pytest.raises(TimeoutError):
         read_all(body)
     assert fake.now - began == pytest.approx(LIMIT)
+
+
+def test_no_more_is_read_ahead_than_a_file_is_asked_for_at_once():
+    """Gunicorn would copy what is left of a megabyte at every read."""
+    asked = []
+
+    class Arrived:
+        def recv(self, size):
+            asked.append(size)
+            return bytes(size)
+
+    body = timed(LengthReader(SocketUnreader(Arrived()), 10**6))
+    assert len(body.read(PIECE_BYTES)) == PIECE_BYTES
+    assert asked == [PIECE_BYTES]
 
 
 def test_others_run_between_the_pieces_of_a_body_in_chunks():

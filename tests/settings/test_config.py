@@ -176,6 +176,7 @@ def test_fresh_settings_are_valid(line, rt):
         ("auth_access_token_ttl_secs", "soon"),
         ("auth_local_email_allowlist", '["not a domain"]'),
         ("auth_local_email_allowlist", "not JSON"),
+        ("auth_local_email_allowlist", "[" * 100_000),
         ("mail_smtp_password", "v1:gone:AAAA:AAAA"),
         ("mail_smtp_password", "in clear"),
         ("of_another_version", "1"),
