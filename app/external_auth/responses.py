@@ -12,7 +12,7 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
-from app.external_auth.drivers.microsoft import AUTHORITY, DEFAULT_TENANT, tenant_issuer
+from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_of
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
@@ -174,7 +174,4 @@ def to_failure(rt: Runtime, error: Exception) -> Response:
 
 def _tenant(found: Provider) -> str | None:
     """Return the tenant of a provider at Microsoft, as stored or as its stored issuer names it."""
-    if found.tenant is not None or found.issuer_url is None:
-        return found.tenant
-    issuer = tenant_issuer(found.issuer_url)
-    return issuer.tenant if issuer is not None and issuer.authority == AUTHORITY else None
+    return found.tenant or tenant_of(found.issuer_url or "")
