@@ -208,7 +208,7 @@ def _scopes(kind: ProviderKind, typed: str) -> str:
 
 def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
     text = (tenant or "").strip().lower()
-    if kind is not ProviderKind.MICROSOFT:
+    if not TRAITS[kind].has_tenant:
         if text:
             raise ProviderInvalid(f"options.microsoft cannot be set for the kind {kind}")
         return {}

@@ -48,9 +48,8 @@ def provider(found: Provider) -> dict[str, Any]:
     # Stored addresses of a dedicated kind are for tests, except an issuer of Microsoft's that names
     # no tenant.
     is_shown = not traits.is_dedicated
-    is_microsoft = found.provider_kind is ProviderKind.MICROSOFT
-    tenant = _tenant(found) if is_microsoft else None
-    is_issuer_shown = is_shown or (is_microsoft and tenant is None)
+    tenant = _tenant(found) if traits.has_tenant else None
+    is_issuer_shown = is_shown or (traits.has_tenant and tenant is None)
     return {
         "id": found.id,
         "key": found.key,
@@ -77,7 +76,6 @@ def provider(found: Provider) -> dict[str, Any]:
 def kind(found: ProviderKind) -> dict[str, Any]:
     """Return what a kind can be given (spec 03 §9.2)."""
     traits = TRAITS[found]
-    is_microsoft = found is ProviderKind.MICROSOFT
     return {
         "kind": found,
         "protocol": traits.protocol,
@@ -86,7 +84,7 @@ def kind(found: ProviderKind) -> dict[str, Any]:
         "default_scopes": found.default_scopes,
         "create_defaults": {
             "display_name": traits.default_name,
-            "options": {"microsoft": {"tenant": DEFAULT_TENANT}} if is_microsoft else {},
+            "options": {"microsoft": {"tenant": DEFAULT_TENANT}} if traits.has_tenant else {},
             "scopes": found.default_scopes,
             "enabled": True,
             "auto_provision_enabled": False,
