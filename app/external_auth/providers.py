@@ -166,15 +166,13 @@ def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
 
 
 def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
-    kind = provider.provider_kind
-    dedicated_default = kind.default_scopes if TRAITS[kind].is_dedicated else ""
     return ProviderConfig(
         id=provider.id,
         key=provider.key,
-        kind=kind,
+        kind=provider.provider_kind,
         client_id=provider.client_id,
         client_secret=_opened(rt, provider),
-        scopes=provider.scopes or dedicated_default,
+        scopes=provider.scopes,
         issuer_url=provider.issuer_url,
         authorization_url=provider.authorization_url,
         token_url=provider.token_url,
