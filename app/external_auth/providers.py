@@ -149,7 +149,7 @@ def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
     """
 
     def stored() -> Provider:
-        provider = provider_queries.find_by_key(rt.database, kind, key)
+        provider = provider_queries.look_up_key(rt.database, kind, key)
         if provider is None:
             raise ProviderNotFound
         return provider
