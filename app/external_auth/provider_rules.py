@@ -27,7 +27,6 @@ LONGEST_SECRET = 4096
 LONGEST_SCOPE = LONGEST_CLAIM = 128
 LONGEST_SCOPES = 2048
 LONGEST_DOMAIN = 253
-REDACTED = "***REDACTED***"
 OPENID = "openid"
 ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 CLAIMS = (

@@ -17,7 +17,7 @@ from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
+from app.core.secret_box import REDACTED, SecretUnreadable
 from app.external_auth import drivers, kinds, provider_queries, provider_rules
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import (
@@ -34,7 +34,6 @@ from app.external_auth.errors import (
 )
 from app.external_auth.kinds import TRAITS
 from app.external_auth.models import Provider
-from app.external_auth.provider_rules import REDACTED
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 

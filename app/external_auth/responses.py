@@ -10,13 +10,14 @@ from flask import Response
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError
 from app.core.runtime import Runtime
+from app.core.secret_box import REDACTED
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
 from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_of
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
-from app.external_auth.provider_rules import CLAIMS, FLAGS, REDACTED
+from app.external_auth.provider_rules import CLAIMS, FLAGS
 from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies
