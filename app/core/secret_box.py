@@ -16,6 +16,8 @@ from app.core.keyring import Keyring, SecretKey
 
 VERSION = "v1"
 NONCE_BYTES = 12
+# What a stored secret is shown as, which is never a secret itself.
+REDACTED = "***REDACTED***"
 
 
 class SecretUnreadable(Exception):

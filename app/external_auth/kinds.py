@@ -21,8 +21,9 @@ class Traits:
     """What is true of every provider of a kind.
 
     `default_name` is the display name to suggest, "" where only the operator knows one.
-    `requires_verified` is the default of `require_email_verified`. A dedicated kind has fixed
-    addresses, so it takes neither an issuer nor endpoints.
+    `requires_verified` is the default of `require_email_verified`. With `tells_only_verified` an
+    address that is not told is one that nobody verified. A dedicated kind has fixed addresses, so
+    it takes neither an issuer nor endpoints.
     """
 
     protocol: Protocol
@@ -34,6 +35,8 @@ class Traits:
     takes_endpoints: bool = False
     has_discovery: bool = False
     tells_verified: bool = False
+    tells_only_verified: bool = False
+    has_tenant: bool = False
 
     @property
     def is_dedicated(self) -> bool:
@@ -53,6 +56,7 @@ TRAITS: dict[ProviderKind, Traits] = {
         Protocol.OAUTH2,
         "GitHub; the address is the account's verified primary one.",
         default_name="GitHub",
+        tells_only_verified=True,
     ),
     ProviderKind.GOOGLE: Traits(
         Protocol.OIDC,
@@ -67,6 +71,7 @@ TRAITS: dict[ProviderKind, Traits] = {
         default_name="Microsoft",
         requires_verified=False,
         has_discovery=True,
+        has_tenant=True,
     ),
     ProviderKind.OIDC: Traits(
         Protocol.OIDC,

@@ -176,16 +176,14 @@ def _resolved(
         raise PolicyDenied
     if account := linking.sign_in_again(rt, session, profile):
         return Proven(account, provider, profile)
-    account = linking.held_owner_of(session, address)
-    if account is not None:
-        linking.require_own_address(account)
-        proven = Proven(account, provider, profile, is_new_link=True)
-    else:
-        if not terms.may_register:
-            raise RegistrationDisabled
-        account = provisioning.create_account(
-            rt, session, profile, address, terms, is_verified=True
-        )
-        proven = Proven(account, provider, profile, is_new_link=True, is_new_account=True)
+    owner = linking.held_owner_of(session, address)
+    if owner is not None:
+        linking.require_own_address(owner)
+    elif not terms.may_register:
+        raise RegistrationDisabled
+    account = owner or provisioning.create_account(
+        rt, session, profile, address, terms, is_verified=True
+    )
+    proven = Proven(account, provider, profile, is_new_link=True, is_new_account=owner is None)
     linking.link(rt, session, proven, client, email_snapshot=address)
     return proven

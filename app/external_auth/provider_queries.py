@@ -1,4 +1,8 @@
-"""Statements on providers."""
+"""Statements on providers.
+
+`look_up...` use prepared statements and need no connection of the caller's; the others are part of
+its transaction or reading.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -25,20 +29,20 @@ _BY_ID = Prepared(
 )
 
 
-def find_by_key(database: Database, kind: ProviderKind, key: str) -> Provider | None:
+def look_up_key(database: Database, kind: ProviderKind, key: str) -> Provider | None:
     """Return the provider; None if there is none of this kind and key."""
     row = database.row(_BY_KEY, kind.value, key)
     return _provider(row) if row else None
 
 
-def find_by_id(database: Database, provider_id: int) -> Provider | None:
-    """Return the provider; None if there is none."""
+def look_up(database: Database, provider_id: int) -> Provider | None:
+    """Return the provider like `find`; None if there is none."""
     row = database.row(_BY_ID, provider_id)
     return _provider(row) if row else None
 
 
 def find(reader: Reader, provider_id: int) -> Provider | None:
-    """Return the provider as a transaction sees it; None if there is none."""
+    """Return the provider; None if there is none."""
     row = reader.execute(_PROVIDER.where(ExternalAuthProvider.id == provider_id)).one_or_none()
     return _provider(row) if row else None
 

@@ -13,7 +13,12 @@ from urllib.parse import urlsplit
 
 from app.core.addresses import is_loopback_name
 from app.external_auth.drivers.interface import ProviderKind
-from app.external_auth.drivers.microsoft import ALIASES, DEFAULT_TENANT, is_tenant
+from app.external_auth.drivers.microsoft import (
+    DEFAULT_TENANT,
+    TENANT_ALIASES,
+    is_tenant,
+    tenant_of,
+)
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.kinds import TRAITS, Protocol
 
@@ -22,7 +27,6 @@ LONGEST_SECRET = 4096
 LONGEST_SCOPE = LONGEST_CLAIM = 128
 LONGEST_SCOPES = 2048
 LONGEST_DOMAIN = 253
-REDACTED = "***REDACTED***"
 OPENID = "openid"
 ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 CLAIMS = (
@@ -42,7 +46,6 @@ FLAGS = (
 )
 
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
-_MICROSOFT_ISSUER = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/v2\.0/?")
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
 
 
@@ -204,17 +207,15 @@ def _scopes(kind: ProviderKind, typed: str) -> str:
 
 def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
     text = (tenant or "").strip().lower()
-    if kind is not ProviderKind.MICROSOFT:
+    if not TRAITS[kind].has_tenant:
         if text:
             raise ProviderInvalid(f"options.microsoft cannot be set for the kind {kind}")
         return {}
-    if issuer := _MICROSOFT_ISSUER.fullmatch(text):
-        text = issuer[1]
-    text = text or DEFAULT_TENANT
-    if not is_tenant(text):
-        words = ", ".join(sorted(ALIASES))
+    named = tenant_of(text.removesuffix("/")) or text or DEFAULT_TENANT
+    if not is_tenant(named):
+        words = ", ".join(sorted(TENANT_ALIASES))
         raise ProviderInvalid(f"options.microsoft.tenant must be {words}, or a tenant's UUID")
-    return {"microsoft": {"tenant": text}}
+    return {"microsoft": {"tenant": named}}
 
 
 def _allowed_domains(typed: Iterable[str] | None) -> str | None:

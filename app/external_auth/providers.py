@@ -17,7 +17,7 @@ from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
+from app.core.secret_box import REDACTED, SecretUnreadable
 from app.external_auth import drivers, kinds, provider_queries, provider_rules
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import (
@@ -34,7 +34,6 @@ from app.external_auth.errors import (
 )
 from app.external_auth.kinds import TRAITS
 from app.external_auth.models import Provider
-from app.external_auth.provider_rules import REDACTED
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 
@@ -149,7 +148,7 @@ def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
     """
 
     def stored() -> Provider:
-        provider = provider_queries.find_by_key(rt.database, kind, key)
+        provider = provider_queries.look_up_key(rt.database, kind, key)
         if provider is None:
             raise ProviderNotFound
         return provider
@@ -166,15 +165,13 @@ def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
 
 
 def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
-    kind = provider.provider_kind
-    dedicated_default = kind.default_scopes if TRAITS[kind].is_dedicated else ""
     return ProviderConfig(
         id=provider.id,
         key=provider.key,
-        kind=kind,
+        kind=provider.provider_kind,
         client_id=provider.client_id,
         client_secret=_opened(rt, provider),
-        scopes=provider.scopes or dedicated_default,
+        scopes=provider.scopes,
         issuer_url=provider.issuer_url,
         authorization_url=provider.authorization_url,
         token_url=provider.token_url,

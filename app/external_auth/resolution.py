@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.external_auth import linking, provisioning
-from app.external_auth.drivers.interface import ExternalProfile, ProviderKind
+from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import PolicyDenied
+from app.external_auth.kinds import TRAITS
 from app.external_auth.linking import Proven
 from app.external_auth.models import Provider
 from app.external_auth.provisioning import Terms
@@ -35,7 +36,8 @@ def resolve(
     if account := linking.sign_in_again(rt, session, profile):
         return Proven(account, provider, profile)
     if profile.email is None:
-        if provider.provider_kind is ProviderKind.GITHUB and provider.require_email_verified:
+        traits = TRAITS[provider.provider_kind]
+        if traits.tells_only_verified and provider.require_email_verified:
             raise PolicyDenied
         return None
     if provider.require_email_verified and not profile.email_verified:

@@ -10,13 +10,14 @@ from flask import Response
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError
 from app.core.runtime import Runtime
+from app.core.secret_box import REDACTED
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
-from app.external_auth.drivers.microsoft import AUTHORITY, DEFAULT_TENANT, tenant_issuer
+from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_of
 from app.external_auth.kinds import TRAITS
 from app.external_auth.mailbox import MailLink
 from app.external_auth.models import Link, Provider
-from app.external_auth.provider_rules import CLAIMS, FLAGS, REDACTED
+from app.external_auth.provider_rules import CLAIMS, FLAGS
 from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies
@@ -48,9 +49,8 @@ def provider(found: Provider) -> dict[str, Any]:
     # Stored addresses of a dedicated kind are for tests, except an issuer of Microsoft's that names
     # no tenant.
     is_shown = not traits.is_dedicated
-    is_microsoft = found.provider_kind is ProviderKind.MICROSOFT
-    tenant = _tenant(found) if is_microsoft else None
-    is_issuer_shown = is_shown or (is_microsoft and tenant is None)
+    tenant = _tenant(found) if traits.has_tenant else None
+    is_issuer_shown = is_shown or (traits.has_tenant and tenant is None)
     return {
         "id": found.id,
         "key": found.key,
@@ -77,7 +77,6 @@ def provider(found: Provider) -> dict[str, Any]:
 def kind(found: ProviderKind) -> dict[str, Any]:
     """Return what a kind can be given (spec 03 §9.2)."""
     traits = TRAITS[found]
-    is_microsoft = found is ProviderKind.MICROSOFT
     return {
         "kind": found,
         "protocol": traits.protocol,
@@ -86,7 +85,7 @@ def kind(found: ProviderKind) -> dict[str, Any]:
         "default_scopes": found.default_scopes,
         "create_defaults": {
             "display_name": traits.default_name,
-            "options": {"microsoft": {"tenant": DEFAULT_TENANT}} if is_microsoft else {},
+            "options": {"microsoft": {"tenant": DEFAULT_TENANT}} if traits.has_tenant else {},
             "scopes": found.default_scopes,
             "enabled": True,
             "auto_provision_enabled": False,
@@ -174,7 +173,4 @@ def to_failure(rt: Runtime, error: Exception) -> Response:
 
 def _tenant(found: Provider) -> str | None:
     """Return the tenant of a provider at Microsoft, as stored or as its stored issuer names it."""
-    if found.tenant is not None or found.issuer_url is None:
-        return found.tenant
-    issuer = tenant_issuer(found.issuer_url)
-    return issuer.tenant if issuer is not None and issuer.authority == AUTHORITY else None
+    return found.tenant or tenant_of(found.issuer_url or "")

@@ -169,7 +169,7 @@ def _consumed(rt: Runtime, returned: Returned) -> SignIn:
 
 
 def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
-    provider = provider_queries.find_by_id(rt.database, sign_in.provider_id)
+    provider = provider_queries.look_up(rt.database, sign_in.provider_id)
     if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
         raise SignInFailed
     return provider

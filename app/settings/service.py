@@ -14,7 +14,7 @@ from app.core.database import locks
 from app.core.pubsub import Channel, Listener
 from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
+from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingUnknown
@@ -25,7 +25,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CORS_CONTRADICTION = "cors_allowed_origins: * stands alone and never with credentials"
-REDACTED = "***REDACTED***"
 
 
 def announce(rt: Runtime) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
+from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries, service
 from app.settings.queries import Stored
-from app.settings.service import REDACTED
 
 Wire = str | list[str]
 

@@ -10,7 +10,7 @@ from app.core.config import Bucket
 from app.core.outgoing import Limits, Outgoing
 from app.external_auth import flows
 from app.external_auth.models import ExternalAuthIdentity
-from app.external_auth.provider_queries import find_by_id
+from app.external_auth.provider_queries import look_up
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -310,7 +310,7 @@ def test_nothing_of_the_database_is_held_while_the_provider_is_asked(make_app, r
             session.execute(sa.text("SELECT 1"))
         with other.reading() as connection:
             connection.execute(sa.text("SELECT 1"))
-        assert find_by_id(other.database, 0) is None
+        assert look_up(other.database, 0) is None
         asked.append(request.path)
         return fake._answer(request)
 

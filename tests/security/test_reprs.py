@@ -68,7 +68,7 @@ HARMLESS = {
     *(f"Provider.{name}" for name in ("icon_url", "issuer_url", "avatar_url_claim", "key")),
     *(f"ProviderConfig.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
     *("ProviderConfig.issuer_url", "ProviderConfig.key", "Provider.subject_claim"),
-    *("Callback.redirect_uri", "SignIn.redirect_uri", "Question.url", "ExactIssuer.url"),
+    *("Callback.redirect_uri", "SignIn.redirect_uri", "TokenRequest.url", "ExactIssuer.url"),
     *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
     *("TestResult.token_endpoint", "TestResult.jwks_key_count", "ClaimNames.subject"),
     *("Link.provider_icon_url", "Link.provider_key", "Link.subject", "Pending.subject"),

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from app.external_auth.drivers.discovery import Issuer
 from app.external_auth.drivers.interface import ProviderConfig
@@ -13,10 +12,10 @@ AUTHORITY = "https://login.microsoftonline.com"
 DEFAULT_TENANT = "common"
 # The tenant of all private accounts.
 CONSUMERS = "9188040d-6c67-4c5b-b112-36a304b66dad"
-ALIASES = ("common", "organizations", "consumers")
+TENANT_ALIASES = ("common", "organizations", "consumers")
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_PATH = re.compile(r"/([a-z0-9-]+)/v2\.0")
+_ISSUER = re.compile(r"(https?://[^/?#]+)/([a-z0-9-]+)/v2\.0")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class TenantIssuer:
         """Tell whether the document is this tenant's; that of an alias may have a template."""
         if name == self.url:
             return True
-        if self.tenant not in ALIASES:
+        if self.tenant not in TENANT_ALIASES:
             return False
         return name == f"{self.authority}/{{tenantid}}/v2.0" or self._stands_for(name)
 
@@ -71,16 +70,16 @@ class MicrosoftDriver(OpenIdDriver):
 
 def tenant_issuer(url: str) -> TenantIssuer | None:
     """Return an issuer that names a tenant, at its own host; None where it names none."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    path = _PATH.fullmatch(parts.path)
-    if path is None or not is_tenant(path[1]):
-        return None
-    return TenantIssuer(f"{parts.scheme}://{parts.netloc}", path[1])
+    found = _ISSUER.fullmatch(url)
+    return TenantIssuer(found[1], found[2]) if found and is_tenant(found[2]) else None
+
+
+def tenant_of(url: str) -> str | None:
+    """Return the tenant that an issuer at Microsoft names; None for every other URL."""
+    issuer = tenant_issuer(url)
+    return issuer.tenant if issuer and issuer.authority == AUTHORITY else None
 
 
 def is_tenant(word: str) -> bool:
     """Tell whether this, in lower case, is an alias or the id of a tenant."""
-    return word in ALIASES or _UUID.fullmatch(word) is not None
+    return word in TENANT_ALIASES or _UUID.fullmatch(word) is not None

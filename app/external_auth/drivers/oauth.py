@@ -32,15 +32,15 @@ LONGEST_REASON = 100
 
 
 @dataclass(frozen=True)
-class Question:
-    """How a kind wants its token request.
+class TokenRequest:
+    """How a kind wants the request that exchanges a code for a token (RFC 6749 §4.1.3).
 
-    `in_header` sends id and secret as HTTP Basic instead of in the form; `by_get` sends the form as
-    a query, to which `extra` is added.
+    `basic_auth` sends id and secret as HTTP Basic (client_secret_basic) instead of in the form;
+    `by_get` sends the form as a query. `extra` is added to it.
     """
 
     url: str
-    in_header: bool = False
+    basic_auth: bool = False
     by_get: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ def authorization(
 
 
 def exchange(
-    outgoing: Outgoing, provider: ProviderConfig, callback: Callback, question: Question
+    outgoing: Outgoing, provider: ProviderConfig, callback: Callback, request: TokenRequest
 ) -> Mapping[str, str]:
     """Return `access_token` and, if there was one, `id_token` in return for the code.
 
@@ -86,7 +86,7 @@ def exchange(
     """
     _leave_plain_http_to(outgoing)
     authentication = None
-    if question.in_header and provider.client_secret:
+    if request.basic_auth and provider.client_secret:
         # RFC 6749 §2.3.1: both are form-encoded before they are joined by a colon.
         pair = quote_plus(provider.client_id), quote_plus(provider.client_secret)
         authentication = HTTPBasicAuth(*pair)
@@ -94,14 +94,14 @@ def exchange(
         outgoing.guard(session)
         session.register_compliance_hook("access_token_response", _checked)
         found: Mapping[str, str] = session.fetch_token(
-            question.url,
+            request.url,
             code=callback.code,
             code_verifier=callback.pkce_verifier,
-            method="GET" if question.by_get else "POST",
+            method="GET" if request.by_get else "POST",
             auth=authentication,
             include_client_id=authentication is None,
             client_secret=provider.client_secret or None,
-            **question.extra,
+            **request.extra,
         )
     return found
 

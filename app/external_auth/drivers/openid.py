@@ -68,8 +68,8 @@ class OpenIdDriver:
         issuer = self.issuer(provider)
         metadata = self._discovery.metadata(issuer)
         _check_callback(callback, metadata, issuer)
-        question = oauth.Question(_token_endpoint(metadata), in_header=True)
-        token = oauth.exchange(self._outgoing, provider, callback, question).get("id_token")
+        request = oauth.TokenRequest(_token_endpoint(metadata), basic_auth=True)
+        token = oauth.exchange(self._outgoing, provider, callback, request).get("id_token")
         if token is None:
             raise ProviderRejected("there is no ID token")
         said = self._claims(provider, metadata, token, callback.nonce)

@@ -49,9 +49,9 @@ class PlainOAuthDriver:
         """Return what to ask for."""
         return provider.scopes or provider.kind.default_scopes
 
-    def question(self, endpoints: Endpoints) -> oauth.Question:
+    def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
         """Return how the token is asked for."""
-        return oauth.Question(endpoints.token)
+        return oauth.TokenRequest(endpoints.token)
 
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
@@ -101,7 +101,7 @@ class PlainOAuthDriver:
         """
         endpoints = self._usable_endpoints(provider)
         _check_callback(callback, provider, endpoints)
-        token = oauth.exchange(self.outgoing, provider, callback, self.question(endpoints))
+        token = oauth.exchange(self.outgoing, provider, callback, self.token_request(endpoints))
         return self.profile(provider, endpoints, token["access_token"])
 
     def test(self, provider: ProviderConfig) -> TestResult:

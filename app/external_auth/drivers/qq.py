@@ -35,9 +35,9 @@ class QQDriver(PlainOAuthDriver):
             provider.userinfo_url or USERINFO,
         )
 
-    def question(self, endpoints: Endpoints) -> oauth.Question:
+    def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
         """Return QQ's way of asking for a token."""
-        return oauth.Question(endpoints.token, by_get=True, extra=_AS_JSON)
+        return oauth.TokenRequest(endpoints.token, by_get=True, extra=_AS_JSON)
 
     def namespace(self, provider: ProviderConfig) -> str:
         """Return the client: an openid means something for one only."""
