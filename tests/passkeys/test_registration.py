@@ -496,15 +496,3 @@ def test_passkeys_go_with_their_account(rt, signed_in, user, device, passkey):
     delete_user(rt, user)
     assert count(rt, Passkey) == count(rt, PasskeyHandle) == 0
     log_in(signed_in.stranger(), device).fails(*REFUSED)
-
-
-def test_another_site_can_neither_start_nor_finish(signed_in):
-    elsewhere = {"Origin": "https://elsewhere.example"}
-    for path in ("start", "finish"):
-        answer = signed_in.post(f"/auth/passkeys/register/{path}", {}, headers=elsewhere)
-        answer.fails(403, "auth.request_origin_untrusted")
-
-
-def test_a_page_of_this_site_registers(browser, user, device):
-    browser.login(user).ok()
-    register(browser, device).ok()
