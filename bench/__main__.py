@@ -52,12 +52,15 @@ def main() -> None:
 
 def _measure(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: Report) -> None:
     quick = arguments.quick
+    wait = arguments.wait  # 0 is a wish, too: not to wait
+    if wait is None:
+        wait = 1.0 if quick else 10.0
     options = Options(
         duration=arguments.duration or (1.0 if quick else 5.0),
         clients=arguments.clients or ((16,) if quick else (1, 16, 64)),
         repeats=arguments.repeats or (1 if quick else 3),
         noise=arguments.noise,
-        wait=1.0 if arguments.wait is None and quick else arguments.wait or 10.0,
+        wait=wait,
         scale=arguments.scale or (QUICK_SCALE_USERS if quick else SCALE_USERS),
         divisor=QUICK_DIVISOR if quick else 1,
         nginx=arguments.nginx,
@@ -143,7 +146,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--duration", type=float, help="seconds of one run (default 5, quick: 1)")
     add("--repeats", type=int, help="runs of each point (default 3, quick: 1)")
     add("--noise", type=float, default=0.15, help="mark runs with more foreign cores than this")
-    add("--wait", type=float, help="longest wait for a quiet machine in seconds (default 10)")
+    add(
+        "--wait",
+        type=float,
+        help="longest wait for a quiet machine in seconds (default 10, quick: 1)",
+    )
     add(
         "--scale",
         type=int,

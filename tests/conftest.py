@@ -19,7 +19,7 @@ from redis import Redis
 
 # Their assertions are explained like those of a test.
 pytest.register_assert_rewrite(
-    *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi"))
+    *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi", "outbox"))
 )
 
 from app.core import redis as redis_client

@@ -6,11 +6,11 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.servers import ROOT
+
 UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
 
 

@@ -222,10 +222,6 @@ def test_another_site_cannot_change_it(rt, signed_in, user):
     assert column_of(rt, user, "pending_email") is None
 
 
-def test_a_page_of_this_site_can(signed_in):
-    change(signed_in.browser()).ok()
-
-
 def test_it_works_while_passwords_are_off(rt, signed_in):
     configure(rt, auth_password_login_enabled=False)
     change(signed_in).ok()

@@ -36,8 +36,8 @@ PUBLIC = frozenset(
         ("GET", "/api/v1/public/frontend-config"),
         ("GET", "/api/v1/openapi.json"),
         ("GET", "/api/v1/docs"),
-        ("GET", "/api/v1/docs/"),
-        ("GET", "/api/v1/docs/<path:name>"),
+        ("GET", "/api/v1/docs/assets/<path:name>"),
+        ("GET", "/api/v1/docs/swagger-ui/<version>/<name>"),
         ("GET", "/health"),
         ("GET", "/health/ready"),
         ("GET", "/health/metrics"),
@@ -69,7 +69,7 @@ class Route:
 
     @property
     def is_public(self) -> bool:
-        return self.name in PUBLIC or self.rule.startswith("/api/v1/docs")
+        return self.name in PUBLIC
 
     @property
     def template(self) -> str:

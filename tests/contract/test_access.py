@@ -3,7 +3,7 @@
 import pytest
 
 from app.web.operation import operation_of
-from tests.contract.routes import DURING_PASSWORD_CHANGE, routes
+from tests.contract.routes import DURING_PASSWORD_CHANGE, PUBLIC, routes
 from tests.support.factories import change_user, make_user
 
 REFRESH = ("POST", "/api/v1/auth/refresh")
@@ -21,6 +21,11 @@ def test_every_route_of_the_api_declares_its_access(app):
         and operation_of(app.view_functions[route.endpoint]).access is None
     ]
     assert silent == []
+
+
+def test_every_route_that_is_an_exception_exists(app):
+    there = {route.name for route in routes(app)}
+    assert {*PUBLIC, *DURING_PASSWORD_CHANGE, REFRESH} - there == set()
 
 
 def test_routes_that_need_a_login_refuse_strangers(app, api):

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.core.client import Client
-from app.sessions import service as sessions
 from app.web.operation import operation_of
 from tests.contract.routes import routes
 from tests.support import factories
@@ -61,13 +59,6 @@ def bodies(*fields):
     )
 
 
-def bearer_of(rt, app, user):
-    """Sign in without the costs of a login."""
-    with rt.transaction() as session:
-        pair = sessions.open_session(rt, session, user.id, Client(), is_limited=False)
-    return ApiClient(app, {"Authorization": f"Bearer {pair.access_token}"})
-
-
 @pytest.mark.parametrize("anonymous", [True, False], ids=["anonymous", "administrator"])
 def test_any_body_and_path_get_an_enveloped_answer(app, rt, admin, anonymous):
     known = [route for route in routes(app) if route.rule.startswith("/api/v1/")]
@@ -79,7 +70,7 @@ def test_any_body_and_path_get_an_enveloped_answer(app, rt, admin, anonymous):
         route = data.draw(st.sampled_from(known), label="route")
         path = route.path(**{name: data.draw(PATH_VALUES) for name in route.arguments})
         body = data.draw(bodies(*fields[route.name]), label="body")
-        client = ApiClient(app) if anonymous else bearer_of(rt, app, admin)
+        client = ApiClient(app) if anonymous else factories.bearer_of(rt, app, admin)
         # The client itself insists on envelope, headers and description.
         answer = client.call(route.method, path, body, described=path == route.path())
         # Here is no SMTP server, and codes by mail are asked for before anything else is.

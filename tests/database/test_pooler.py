@@ -5,12 +5,12 @@ from sqlalchemy.exc import IntegrityError
 
 from app.core.database.locks import NamedLock
 from app.factory import create_app
-from tests.database.test_prepared import ADD, READ, RENAME, names
 from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.commands import CommandLine
 from tests.support.factories import count
 from tests.support.pooler import Pooler
+from tests.support.prepared import ADD, READ, RENAME, names
 
 pytestmark = pytest.mark.postgres
 

@@ -5,32 +5,13 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from app.core.database.locks import NamedLock
-from app.core.database.prepared import Prepared, constant, run_within
+from app.core.database.prepared import Prepared, run_within
 from app.core.database.runner import Compiled
 from app.core.errors import DatabaseUnavailable
 from tests.support.factories import count
+from tests.support.prepared import ADD, READ, RENAME, names
 
-ADD = Prepared(
-    sa.insert(NamedLock).from_select(["name"], sa.select(sa.bindparam("new", type_=sa.String(32)))),
-    ("new",),
-)
-READ = Prepared(
-    sa.select(NamedLock.name)
-    .where(NamedLock.name > constant("a'"), NamedLock.name.like(sa.bindparam("like")))
-    .order_by(NamedLock.name),
-    ("like",),
-)
-RENAME = Prepared(
-    sa.update(NamedLock)
-    .where(NamedLock.name == sa.bindparam("old"))
-    .values(name=sa.bindparam("new")),
-    ("old", "new"),
-)
 NOWHERE = Prepared(sa.select(sa.table("nowhere", sa.column("name")).c.name), ())
-
-
-def names(rt):
-    return [row[0] for row in rt.database.rows(READ, "new%")]
 
 
 def test_the_last_step_sees_what_the_first_did(rt):

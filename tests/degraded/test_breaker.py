@@ -8,6 +8,7 @@ from redis.exceptions import ConnectionError as Lost
 
 from app.core.breaker import BELIEVED_SECONDS, RETRY_SECONDS, Breaker, RedisAway
 from tests.support.clock import FakeClock
+from tests.support.races import count_waits
 
 
 @pytest.fixture
@@ -75,8 +76,9 @@ def test_who_comes_while_one_tries_shares_what_that_one_finds(
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(broken.call, answer_late)
         wait_for(lambda: not broken._trial.is_set())
+        waiting = count_waits(broken._trial)
         others = [pool.submit(broken.call, lambda _: "asked") for _ in range(3)]
-        wait_for(lambda: len(broken._trial._cond._waiters) == 3)
+        wait_for(lambda: waiting() == 3)
         answered.set()
         outcomes = [other.result() if is_back else other.exception() for other in others]
     if is_back:

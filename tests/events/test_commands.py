@@ -11,7 +11,7 @@ from app.core.redis import EVENTS_CHANNEL
 from app.events import service
 from app.events.errors import EventTooLarge
 from app.events.messages import EVERYBODY, Kind, StorageEvent
-from tests.events.test_messages import SCHEMA
+from tests.support.storage_events import SCHEMA
 
 
 @pytest.fixture

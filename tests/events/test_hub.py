@@ -34,8 +34,7 @@ from app.events.views import HUB
 from app.sessions import service as sessions
 from app.teams.models import TeamRole
 from app.users.models import Status
-from tests.contract.test_any_input import bearer_of
-from tests.support.factories import change_user, configure, make_user
+from tests.support.factories import bearer_of, change_user, configure, make_user
 
 PATH = "/auth/events/storage"
 

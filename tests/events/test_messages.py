@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.core.config import MIGRATIONS
 from app.events.messages import (
     EVERYBODY,
     Audience,
@@ -19,9 +18,9 @@ from app.events.messages import (
     parse,
     sync_required,
 )
+from tests.support.storage_events import SCHEMA
 from tests.support.strategies import CHARACTERS
 
-SCHEMA = json.loads((MIGRATIONS.parent / "docs/storage-event.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 GOOD = SCHEMA["examples"][0]

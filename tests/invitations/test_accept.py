@@ -197,10 +197,6 @@ def test_another_site_cannot_accept_it(rt, guest):
     insist_open(rt, guest)
 
 
-def test_a_page_of_this_site_can(guest, browser):
-    browser.post(f"{guest.path()}/accept", GUEST).ok(201)
-
-
 def test_a_refusal_costs_no_hash(rt, guest, monkeypatch):
     monkeypatch.setattr(type(rt.passwords), "hash", lambda *_: pytest.fail("a hash"))
     guest.accept(token="unknown").fails(400, "auth.invitation_invalid")

@@ -6,8 +6,8 @@ import pytest
 
 from app.mail import dispatcher
 from app.mail.templates import DESCRIPTIONS, Template
-from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import audit_rows, configure
+from tests.support.outbox import TOKEN, only_row, queue, rows, use
 from tests.support.smtp import Scripted
 
 # --- test ----------------------------------------------------------------------------------------

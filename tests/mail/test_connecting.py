@@ -10,8 +10,7 @@ import pytest
 from app.core import connecting
 from app.core.smtp.mailer import Timeouts
 from app.mail import dispatcher
-from tests.mail.conftest import queue, use
-from tests.mail.test_smtp import refusal
+from tests.support.outbox import queue, refusal, use
 from tests.support.smtp import Sink
 
 

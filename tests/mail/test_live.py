@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from app.mail.models import OutboxMail
-from tests.mail.conftest import queue, rows, use
 from tests.support.factories import configure, make_user
 from tests.support.live import eventually
 from tests.support.mailbox import Mailbox
+from tests.support.outbox import queue, rows, use
 from tests.support.smtp import Scripted, Sink
 
 # In seconds; the next look is an hour away.

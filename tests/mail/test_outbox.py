@@ -20,8 +20,8 @@ from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 from app.web import runtime as web_runtime
-from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import audit_rows, configure, count
+from tests.support.outbox import TOKEN, only_row, queue, rows, use
 from tests.support.smtp import Scripted
 
 SENT = OutboxMail.status == "sent"

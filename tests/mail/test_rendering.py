@@ -12,9 +12,9 @@ from app.mail.rendering import Wording, built_in, fill, render
 from app.mail.service import exact_life, life_in_words
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
-from tests.mail.conftest import TOKEN, queue
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
+from tests.support.outbox import TOKEN, queue
 
 SITE = "https://files.example"
 VALUES = {

@@ -11,26 +11,10 @@ import pytest
 from app.core.smtp import connection
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
-from tests.mail.conftest import TOKEN, only_row, queue, rows, use
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
+from tests.support.outbox import TOKEN, attempt, only_row, queue, refusal, rows, use
 from tests.support.smtp import HOST, Authority, Scripted, Sink, converse
-
-
-def attempt(rt):
-    """Queue a mail and try to send it once; return its row."""
-    queue(rt)
-    dispatcher.drain(rt)
-    return only_row(rt)
-
-
-def refusal(rt, password="none"):
-    """Return why a mail was not sent."""
-    row = attempt(rt)
-    assert (row.status, row.attempts) == ("queued", 1)
-    assert TOKEN not in row.last_error
-    assert password not in row.last_error
-    return row.last_error
 
 
 def test_a_mail_arrives_whole(rt, smtp, clock):

@@ -242,15 +242,6 @@ def test_the_password_is_no_proof(signed_in, user, enabled):
     answer.fails(401, "auth.mfa_code_invalid")
 
 
-def test_another_site_can_change_nothing(signed_in, enabled):
-    elsewhere = {"Origin": "https://elsewhere.example"}
-    for answer in (
-        remove(signed_in, enabled.factor_id, enabled.app.code(), headers=elsewhere),
-        regenerate(signed_in, enabled.app.code(), headers=elsewhere),
-    ):
-        answer.fails(403, "auth.request_origin_untrusted")
-
-
 # --- guessing ----------------------------------------------------------------------------------
 
 

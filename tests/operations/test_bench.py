@@ -50,6 +50,18 @@ def report(monkeypatch: pytest.MonkeyPatch) -> Report:
     return report
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [("", 10), ("--quick", 1), ("--wait 0", 0), ("--quick --wait 0", 0), ("--quick --wait 3", 3)],
+)
+def test_it_waits_as_long_for_a_quiet_machine_as_it_is_told(monkeypatch, line, seconds):
+    measured_with = []
+    monkeypatch.setattr(command, "Lab", lambda options, stack: measured_with.append(options))
+    arguments = command._parser().parse_args(line.split())
+    command._measure(arguments, [], Report("machine", "none", 0.15, ("sqlite",)))
+    assert {options.wait for options in measured_with} == {seconds}
+
+
 def test_a_scenario_that_fails_keeps_its_rows_and_names_the_reason(report):
     assert [row.database for row in report.rows] == ["sqlite"] * 2 + ["postgres"] * 2
     assert report.errors == ["me on postgres: 'data'"]

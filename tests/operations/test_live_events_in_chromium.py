@@ -4,8 +4,7 @@ import json
 
 from playwright.sync_api import Page, expect
 
-from tests.operations.test_reference_page import set_up_and_sign_in
-from tests.support.browser import Complaints, Step, needs_chromium
+from tests.support.browser import Complaints, Step, needs_chromium, set_up_and_sign_in
 from tests.support.launcher import Service
 
 pytestmark = needs_chromium

@@ -5,31 +5,11 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.support import images
-from tests.support.browser import Step, needs_chromium
+from tests.support.browser import PASSWORD, Step, needs_chromium, set_up_and_sign_in
 
-PASSWORD = "a first password"
 NEW_PASSWORD = "a second password"
 
 pytestmark = needs_chromium
-
-
-def set_up_and_sign_in(page: Page) -> None:
-    check = Step(page, "Look at the state")
-    check.press("Check")
-    check.says("The installation is empty")
-    expect(check.answer).to_contain_text('"needs_admin"')
-    check.press("Next: Create the first administrator")
-    setup = Step(page, "Create the first administrator")
-    setup.fill("Password", PASSWORD)
-    setup.press("Create")
-    setup.says("admin is the administrator")
-    expect(setup.request).not_to_contain_text(PASSWORD)
-    setup.press("Next: Sign in")
-    login = Step(page, "Sign in")
-    expect(login.field("Username or e-mail")).to_have_value("admin")
-    login.press("Sign in")
-    login.says("Signed in.")
-    expect(page.locator("#account")).to_have_text("Signed in")
 
 
 def test_a_first_session_can_be_walked_through_to_its_end(page: Page) -> None:

@@ -1,12 +1,14 @@
 """What was fetched is kept for a while, and never fetched twice at once."""
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from app.core.fetch_cache import FetchCache
 from tests.support.clock import FakeClock
+from tests.support.races import count_waits
 
 
 class Source:
@@ -53,9 +55,9 @@ def in_threads(count: int, work) -> tuple[list, list[threading.Thread]]:
     return outcomes, threads
 
 
-def waiting(cache: FetchCache) -> int:
-    """Return how many wait for what another fetches."""
-    return len(cache._fetches["a"].done._cond._waiters)
+def count_waiting(cache: FetchCache) -> Callable[[], int]:
+    """Return what tells how many have come to wait for what another fetches already."""
+    return count_waits(cache._fetches["a"].done)
 
 
 def test_a_value_is_kept_until_its_life_is_over(cache, source, clock):
@@ -141,8 +143,9 @@ def test_all_who_wait_share_its_failure(cache, source, wait_for):
     source.errors = [ValueError("away")]
     outcomes, threads = in_threads(1, lambda: cache.get("a", source))
     assert source.entered.wait(10)
+    waiting = count_waiting(cache)
     others, more = in_threads(19, lambda: cache.get("a", source))
-    wait_for(lambda: waiting(cache) == 19)
+    wait_for(lambda: waiting() == 19)
     source.gate.set()
     for thread in threads + more:
         thread.join(10)
@@ -156,8 +159,9 @@ def test_who_was_stopped_leaves_the_fetch_to_the_next(cache, source, wait_for):
     source.errors = [SystemExit()]
     outcomes, threads = in_threads(1, lambda: cache.get("a", source))
     assert source.entered.wait(10)
+    waiting = count_waiting(cache)
     others, more = in_threads(3, lambda: cache.get("a", source).value)
-    wait_for(lambda: waiting(cache) == 3)
+    wait_for(lambda: waiting() == 3)
     source.gate.set()
     for thread in threads + more:
         thread.join(10)

@@ -23,6 +23,7 @@ from app.core import addresses
 from app.core.outgoing import LARGEST_BYTES, Limits, Outgoing, Refused, TookTooLong
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider, Reply
+from tests.support.servers import ROOT
 from tests.support.smtp import Authority
 
 OWN = ip_network("10.0.0.0/8"), ip_network("fd00::/8")
@@ -736,6 +737,6 @@ def test_under_gevent_everything_ends_in_time_and_the_loop_goes_on():
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert ran.stdout.split() == ["22", "True"], ran.stderr

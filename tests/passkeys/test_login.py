@@ -102,12 +102,6 @@ def test_a_passkey_signs_in(stranger, device, passkey, user):
     stranger.refresh().ok()
 
 
-def test_a_page_of_this_site_signs_in(browser, user, device):
-    browser.login(user).ok()
-    register(browser, device).ok()
-    log_in(browser.stranger(), device).ok()
-
-
 def test_no_second_factor_is_asked_for(signed_in, device, clock):
     register(signed_in, device).ok()
     enable_totp(signed_in, clock)
@@ -399,14 +393,6 @@ def test_failed_passkeys_lock_nobody_out(stranger, user, device, passkey):
         log_in(stranger, device, flags=0).fails(*REFUSED)
     log_in(stranger, device).ok()
     stranger.stranger().login(user).ok()
-
-
-def test_another_site_can_neither_start_nor_finish(api):
-    for headers in ({"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}):
-        for path in ("start", "finish"):
-            answer = api.post(f"/auth/passkeys/login/{path}", {}, headers=headers)
-            assert answer.status == 403, answer
-            assert answer.code.startswith("auth.request_")
 
 
 def test_in_strict_mode_a_source_is_needed(rt, api, browser):

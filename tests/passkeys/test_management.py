@@ -10,11 +10,10 @@ from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.web.principal import AccountDisabled, TokenInvalid
-from tests.passkeys.test_registration import BAD_NAMES
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
 from tests.support.mailbox import text_of
-from tests.support.passkeys import Authenticator, log_in, register
+from tests.support.passkeys import BAD_NAMES, Authenticator, log_in, register
 
 pytestmark = pytest.mark.usefixtures("site")
 

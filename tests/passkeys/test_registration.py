@@ -24,6 +24,7 @@ from tests.support.factories import (
 )
 from tests.support.mailbox import text_of
 from tests.support.passkeys import (
+    BAD_NAMES,
     DEVICE_BOUND,
     Authenticator,
     finish_registration,
@@ -254,20 +255,6 @@ def test_the_name_of_the_finish_wins_over_that_of_the_start(
     body = {} if at_finish is ... else {"name": at_finish}
     made = device.create(data["public_key"])
     assert finish_registration(signed_in, data["flow_id"], made, **body).ok()["name"] == kept
-
-
-BAD_NAMES = [
-    ("x" * 129, "passkey.name_too_long"),
-    ("😀" * 129, "passkey.name_too_long"),
-    ("x" * 100_000, "passkey.name_too_long"),
-    ("x" * 128 + "\x07x", "passkey.name_too_long"),
-    ("a\x07b", "passkey.name_invalid"),
-    ("a\nb", "passkey.name_invalid"),
-    ("\0", "passkey.name_invalid"),
-    ("a\x7f", "passkey.name_invalid"),
-    ("a\x9fb", "passkey.name_invalid"),
-    ("\ud800", "passkey.name_invalid"),
-]
 
 
 @pytest.mark.parametrize(("name", "code"), BAD_NAMES)
@@ -509,15 +496,3 @@ def test_passkeys_go_with_their_account(rt, signed_in, user, device, passkey):
     delete_user(rt, user)
     assert count(rt, Passkey) == count(rt, PasskeyHandle) == 0
     log_in(signed_in.stranger(), device).fails(*REFUSED)
-
-
-def test_another_site_can_neither_start_nor_finish(signed_in):
-    elsewhere = {"Origin": "https://elsewhere.example"}
-    for path in ("start", "finish"):
-        answer = signed_in.post(f"/auth/passkeys/register/{path}", {}, headers=elsewhere)
-        answer.fails(403, "auth.request_origin_untrusted")
-
-
-def test_a_page_of_this_site_registers(browser, user, device):
-    browser.login(user).ok()
-    register(browser, device).ok()

@@ -6,9 +6,7 @@ from threading import Barrier
 import pytest
 
 from app.administration import accounts
-from app.core.client import Client
 from app.login.errors import CredentialsFailed
-from app.passwords import service
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users import queries as users_queries
@@ -22,14 +20,9 @@ from tests.support.factories import (
     configure,
     make_user,
 )
+from tests.support.passwords import NEW, change, change_late
 
-NEW = "another good password"
 WRONG = "not the password"
-
-
-def change(client, current, new=NEW, **options):
-    body = {"current_password": current, "new_password": new}
-    return client.put("/auth/password", body, **options)
 
 
 def test_a_change_gives_a_new_session(signed_in, user):
@@ -238,17 +231,6 @@ MEANWHILE = {
     "password set": lambda rt, name, _: accounts.set_password(rt, name, SET_BY_OPERATOR),
 }
 WITHOUT_HASHING = [event for event in MEANWHILE if event != "password set"]
-
-
-def change_late(rt, principal, current):
-    """Change the password for a request whose access check was a while ago."""
-    return service.change_password(
-        rt,
-        principal,
-        current_password=current,
-        new_password=NEW,
-        client=Client.of("127.0.0.1", None),
-    )
 
 
 @pytest.mark.parametrize("event", MEANWHILE)

@@ -11,8 +11,6 @@ from app.passwords import service
 from app.sessions import service as sessions
 from app.users.models import Status, User
 from app.web.principal import TokenInvalid
-from tests.passwords.conftest import NEW, confirm
-from tests.passwords.test_change_password import change, change_late
 from tests.support.api import ORIGIN
 from tests.support.challenge import give_totp, verify
 from tests.support.external import add_provider, link, links
@@ -28,6 +26,7 @@ from tests.support.factories import (
 )
 from tests.support.mailbox import text_of
 from tests.support.passkeys import Authenticator, log_in, register
+from tests.support.passwords import NEW, change, change_late, confirm
 from tests.support.races import at_once
 
 INVALID = 400, "auth.contact_verification_invalid"

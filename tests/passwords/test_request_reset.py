@@ -9,7 +9,6 @@ from app.core.tokens import digest
 from app.mail.models import OutboxMail
 from app.users import queries as users_queries
 from app.users.models import Status
-from tests.passwords.conftest import confirm, request
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,
@@ -20,6 +19,7 @@ from tests.support.factories import (
     make_user,
 )
 from tests.support.mailbox import text_of
+from tests.support.passwords import confirm, request
 from tests.support.races import at_once
 
 ACTION = "user_request_password_reset"

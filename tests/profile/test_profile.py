@@ -79,14 +79,6 @@ def test_the_avatar_is_not_touched(signed_in):
     assert patch(signed_in, display_name="Ada").ok()["avatar"] == before
 
 
-def test_a_browser_needs_its_csrf_token(signed_in):
-    page = signed_in.browser()
-    page.patch("/auth/profile", {"display_name": "Ada"}).ok()
-    headers = {"X-CSRF-Token": None}
-    answer = page.patch("/auth/profile", {"display_name": "Eve"}, headers=headers)
-    answer.fails(403, "auth.csrf_header_missing")
-
-
 @pytest.mark.parametrize(
     ("base", "expected"),
     [

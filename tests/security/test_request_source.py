@@ -4,14 +4,18 @@ import ipaddress
 
 import pytest
 
-from tests.support.api import ORIGIN, ApiClient
+from app.web import origin
+from tests.contract.routes import routes
+from tests.support.api import ORIGIN, SAFE_METHODS, ApiClient, BrowserClient
 from tests.support.factories import configure, make_user
+from tests.support.stores import everything_in
 
 pytestmark = pytest.mark.any_database
 
 OURS = ORIGIN
 ELSEWHERE = "https://elsewhere.example"
 LISTED = "https://files.example.com"
+REFUSALS = {error.code.value for error in (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)}
 
 
 def login(api, headers, **options):
@@ -21,6 +25,54 @@ def login(api, headers, **options):
 
 def passes(answer):
     answer.fails(401, "auth.credentials_failed")
+
+
+REFRESH = ("POST", "/api/v1/auth/refresh")
+LOGOUT = ("POST", "/api/v1/auth/logout")
+# Decision E1: what these do is done to nobody who is signed in.
+UNCHECKED = {
+    ("POST", "/api/v1/auth/check"): "changes nothing, and tells everybody the same",
+    ("POST", "/api/v1/auth/setup"): "learns the site's origin from the headers in question",
+}
+# Spec 03 §2.1 has these look at the body first; this one they find nothing wrong with.
+BODY_FIRST = {
+    ("POST", "/api/v1/auth/external-auth/<kind>/<provider>/start"): {"return_path": "/"},
+    ("POST", "/api/v1/auth/external-auth/email-verification/start"): {
+        "flow_token": "unknown",
+        "email": "ada@example.com",
+    },
+}
+
+
+def unsafe(app):
+    return [route for route in routes(app) if route.method not in SAFE_METHODS]
+
+
+def checked(app):
+    """Return the unsafe routes that another site's request must not get into."""
+    return [route for route in unsafe(app) if route.name not in UNCHECKED]
+
+
+def is_of_a_session(route):
+    """Tell whether cookies may authenticate it: then it needs the double-submit token, too."""
+    return not route.is_public or route.name == LOGOUT
+
+
+def of_sessions(app):
+    return [route for route in unsafe(app) if is_of_a_session(route)]
+
+
+def call(client, route, **options):
+    """Send a body that is no JSON, so that whatever looks at it first says so."""
+    body = BODY_FIRST.get(route.name, b"{")
+    return client.call(route.method, route.path(), body, **options)
+
+
+def test_every_exception_is_an_unsafe_route(app):
+    there = {route.name for route in unsafe(app)}
+    assert {*UNCHECKED, *BODY_FIRST, REFRESH, LOGOUT} - there == set()
+    assert len(of_sessions(app)) > 15
+    assert len(checked(app)) > 30
 
 
 # --- who must pass -----------------------------------------------------------------------------
@@ -41,13 +93,21 @@ def test_a_page_of_this_site_passes(app, browser, user):
     browser.post("/auth/logout").ok()
 
 
-UNSAFE = [
-    ("POST", "/auth/refresh"),
-    ("POST", "/auth/logout"),
-    ("DELETE", "/auth/sessions/others"),
-    ("DELETE", "/auth/sessions/1"),
-    ("PUT", "/auth/password"),
-]
+@pytest.mark.parametrize("signs_in", [True, False])
+def test_a_page_of_this_site_is_answered_as_a_script_is(app, user, signs_in):
+    """Its visitor may have no cookies yet: then neither has it a token to send."""
+    for route in unsafe(app):
+        if route.name == REFRESH and not signs_in:
+            continue  # the token is missed first, see below
+        answers = []
+        for client in (ApiClient(app), BrowserClient(app)):
+            if signs_in:
+                client.login(user).ok()
+            answers.append(call(client, route))
+        assert len({(answer.status, answer.code) for answer in answers}) == 1, answers
+        assert answers[0].code not in REFUSALS, answers
+
+
 FOREIGN = [
     ({"Origin": ELSEWHERE}, "auth.request_origin_untrusted"),
     ({"Referer": f"{ELSEWHERE}/page"}, "auth.request_referer_untrusted"),
@@ -58,14 +118,24 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("headers", "code"), FOREIGN, ids=str)
-@pytest.mark.parametrize(("method", "path"), UNSAFE)
-def test_another_sites_request_is_refused_before_the_token_is_looked_at(
-    signed_in, method, path, headers, code
+def test_another_sites_request_is_refused_before_anything_else_happens(
+    app, rt, signed_in, headers, code
 ):
     csrf = {"X-CSRF-Token": signed_in.cookies["service_csrf"]}
-    signed_in.call(method, path, {}, headers=headers | csrf).fails(403, code)
+    before = list(everything_in(rt.database.engine))
+
+    def refuses(client, route):
+        answer = call(client, route, headers=headers | csrf).fails(403, code)
+        assert answer.set_cookies == {}
+        assert list(everything_in(rt.database.engine)) == before, answer
+
+    for route in checked(app):
+        refuses(signed_in, route)
+        if not is_of_a_session(route) or route.name == REFRESH:
+            refuses(signed_in.stranger(), route)
     signed_in.set_cookie("service_access", "nonsense")
-    signed_in.call(method, path, {}, headers=headers | csrf).fails(403, code)
+    for route in checked(app):
+        refuses(signed_in, route)
 
 
 @pytest.mark.parametrize(("headers", "code"), FOREIGN, ids=str)
@@ -101,7 +171,6 @@ def test_an_access_cookie_beside_a_bearer_is_still_checked(signed_in):
 # --- the double-submit token -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "path"), UNSAFE)
 @pytest.mark.parametrize(
     "source",
     [
@@ -113,19 +182,24 @@ def test_an_access_cookie_beside_a_bearer_is_still_checked(signed_in):
     ],
     ids=str,
 )
-def test_a_browsers_request_needs_the_token(signed_in, method, path, source):
-    def call(**headers):
-        return signed_in.call(method, path, {}, headers=source | headers)
-
-    call().fails(403, "auth.csrf_header_missing")
-    call(**{"X-CSRF-Token": "   "}).fails(403, "auth.csrf_header_missing")
-    call(**{"X-CSRF-Token": "wrong"}).fails(403, "auth.csrf_token_invalid")
+def test_a_browsers_request_needs_the_token(app, rt, signed_in, source):
     token = signed_in.cookies["service_csrf"]
-    call(**{"X-CSRF-Token": token[:-1]}).fails(403, "auth.csrf_token_invalid")
-    call(**{"X-CSRF-Token": token.swapcase()}).fails(403, "auth.csrf_token_invalid")
-    signed_in.drop_cookie("service_csrf")
-    call(**{"X-CSRF-Token": token}).fails(403, "auth.csrf_cookie_missing")
-    call().fails(403, "auth.csrf_cookie_missing")
+    before = list(everything_in(rt.database.engine))
+    for route in of_sessions(app):
+        client = signed_in.twin()
+
+        def refuses(code, client=client, route=route, **headers):
+            call(client, route, headers=source | headers).fails(403, code)
+
+        refuses("auth.csrf_header_missing")
+        refuses("auth.csrf_header_missing", **{"X-CSRF-Token": "   "})
+        refuses("auth.csrf_token_invalid", **{"X-CSRF-Token": "wrong"})
+        refuses("auth.csrf_token_invalid", **{"X-CSRF-Token": token[:-1]})
+        refuses("auth.csrf_token_invalid", **{"X-CSRF-Token": token.swapcase()})
+        client.drop_cookie("service_csrf")
+        refuses("auth.csrf_cookie_missing", **{"X-CSRF-Token": token})
+        refuses("auth.csrf_cookie_missing")
+    assert list(everything_in(rt.database.engine)) == before
 
 
 def test_the_token_is_trimmed(signed_in):
@@ -340,6 +414,14 @@ def test_a_host_name_of_ones_own_choice_is_trusted_only_as_own_origin(api):
 
 
 # --- anonymous routes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BODY_FIRST)
+def test_a_body_that_is_looked_at_first_is_refused_first(app, api, name):
+    [route] = [route for route in unsafe(app) if route.name == name]
+    for headers, _ in FOREIGN:
+        answer = api.call(route.method, route.path(), b"{", headers=headers)
+        answer.fails(400, "bad_request")
 
 
 @pytest.mark.parametrize("headers", [headers for headers, _ in FOREIGN], ids=str)

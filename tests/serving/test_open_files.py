@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from app.core.config import MIGRATIONS
+from tests.support.servers import ROOT
 
 PROGRAM = """
 import resource, sys
@@ -26,5 +26,5 @@ print(open_files.make_room(connections), *resource.getrlimit(resource.RLIMIT_NOF
 )
 def test_the_limit_is_raised_as_far_as_needed_and_allowed(soft, hard, connections, then):
     command = [sys.executable, "-c", PROGRAM, *map(str, (soft, hard, connections))]
-    told = subprocess.check_output(command, text=True, cwd=MIGRATIONS.parent)
+    told = subprocess.check_output(command, text=True, cwd=ROOT)
     assert told.split() == [str(then), str(then), str(hard)]

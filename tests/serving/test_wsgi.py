@@ -3,11 +3,10 @@
 import gc
 import os
 import runpy
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.servers import ROOT
 
 
 @pytest.fixture

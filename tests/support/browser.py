@@ -20,6 +20,7 @@ FLAGS = (
     "--no-first-run",
 )
 DOCS = "/api/v1/docs"
+PASSWORD = "a first password"
 
 needs_chromium = [
     pytest.mark.browser,
@@ -99,3 +100,23 @@ class Step:
 
     def says(self, words: str) -> None:
         expect(self.said).to_contain_text(words)
+
+
+def set_up_and_sign_in(page: Page) -> None:
+    """Walk through the first steps of an empty installation, as admin with PASSWORD."""
+    check = Step(page, "Look at the state")
+    check.press("Check")
+    check.says("The installation is empty")
+    expect(check.answer).to_contain_text('"needs_admin"')
+    check.press("Next: Create the first administrator")
+    setup = Step(page, "Create the first administrator")
+    setup.fill("Password", PASSWORD)
+    setup.press("Create")
+    setup.says("admin is the administrator")
+    expect(setup.request).not_to_contain_text(PASSWORD)
+    setup.press("Next: Sign in")
+    login = Step(page, "Sign in")
+    expect(login.field("Username or e-mail")).to_have_value("admin")
+    login.press("Sign in")
+    login.says("Signed in.")
+    expect(page.locator("#account")).to_have_text("Signed in")

@@ -20,9 +20,8 @@ from app.web.runtime import EXTENSION
 from tests.support import live
 from tests.support.leaks import watch
 from tests.support.live import free_port
-from tests.support.servers import cheap_config
+from tests.support.servers import ROOT, cheap_config
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0
 
 

@@ -245,6 +245,20 @@ def _merged(right: Json, bent: Json) -> Json:
 
 # --- what a page does --------------------------------------------------------------------------
 
+# Names no passkey may have, with the code of the refusal.
+BAD_NAMES = [
+    ("x" * 129, "passkey.name_too_long"),
+    ("😀" * 129, "passkey.name_too_long"),
+    ("x" * 100_000, "passkey.name_too_long"),
+    ("x" * 128 + "\x07x", "passkey.name_too_long"),
+    ("a\x07b", "passkey.name_invalid"),
+    ("a\nb", "passkey.name_invalid"),
+    ("\0", "passkey.name_invalid"),
+    ("a\x7f", "passkey.name_invalid"),
+    ("a\x9fb", "passkey.name_invalid"),
+    ("\ud800", "passkey.name_invalid"),
+]
+
 
 def start_registration(client: ApiClient, **body: Any) -> Json:
     """Begin a registration; return flow id and options."""

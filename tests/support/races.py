@@ -1,8 +1,8 @@
-"""Runs things at the same moment."""
+"""Runs things at the same moment, and tells who waits for whom."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,3 +18,16 @@ def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         return list(pool.map(run, jobs))
+
+
+def count_waits(event: Event) -> Callable[[], int]:
+    """Return what tells how often somebody has come to wait for the event from now on."""
+    wait = event.wait
+    timeouts: list[float | None] = []
+
+    def noted(timeout: float | None = None) -> bool:
+        timeouts.append(timeout)
+        return wait(timeout)
+
+    event.wait = noted  # type: ignore[method-assign]
+    return lambda: len(timeouts)

@@ -1,0 +1,58 @@
+"""Mails that wait to be sent, and the server they are sent to."""
+
+import sqlalchemy as sa
+
+from app.mail import dispatcher, service
+from app.mail.models import OutboxMail
+from app.mail.templates import Template
+from tests.support.factories import configure
+from tests.support.smtp import HOST
+
+TOKEN = "cv_a-token-of-a-mail-0123456789"
+
+
+def use(rt, port, *, tls=False, **settings):
+    """Set an SMTP server."""
+    configure(
+        rt,
+        mail_smtp_host=HOST,
+        mail_smtp_port=port,
+        mail_from_address="files@files.example",
+        mail_security=tls,
+        **{f"mail_smtp_{name}": value for name, value in settings.items()},
+    )
+
+
+def queue(rt, recipient="ada@example.com", template=Template.PASSWORD_RESET, **values):
+    """Put a mail into the outbox."""
+    values = values or {"username": "Ada", "token": TOKEN}
+    with rt.transaction() as session:
+        service.queue(rt, session, template, recipient, **values)
+
+
+def rows(rt):
+    """Return the outbox, the oldest first."""
+    statement = sa.select(*OutboxMail.__table__.columns).order_by(OutboxMail.created_at)
+    with rt.reading() as connection:
+        return connection.execute(statement).all()
+
+
+def only_row(rt):
+    [row] = rows(rt)
+    return row
+
+
+def attempt(rt):
+    """Queue a mail and try to send it once; return its row."""
+    queue(rt)
+    dispatcher.drain(rt)
+    return only_row(rt)
+
+
+def refusal(rt, password="none"):
+    """Return why a mail was not sent."""
+    row = attempt(rt)
+    assert (row.status, row.attempts) == ("queued", 1)
+    assert TOKEN not in row.last_error
+    assert password not in row.last_error
+    return row.last_error
