@@ -24,6 +24,11 @@ TOKEN_LIKE = re.compile(r"[\w-]{40,}")
 request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 
 
+def note_caller(user_id: int, session_id: str) -> None:
+    """Have the lines of this request, if there is one, tell whose it is."""
+    request_fields.get({}).update(user_id=user_id, session_id=session_id)
+
+
 class RequestFields(logging.Filter):
     """Adds the ids of the current request to every record."""
 
@@ -123,13 +128,17 @@ class AccessLog:
         self._root = logging.getLogger()
 
     def write(
-        self, method: str, path: str, status: int, seconds: float, address: str | None
+        self, method: str, path: str, status: int, code: str, seconds: float, address: str | None
     ) -> None:
-        """Write the line; the path goes without its query, which may carry a token."""
+        """Write the line; the path goes without its query, which may carry a token.
+
+        `code` tells why the request was refused; empty where it was not.
+        """
         if not self._logger.isEnabledFor(logging.INFO):
             return
         milliseconds = round(seconds * 1000, 1)
-        message = f"{method} {path} {status} {milliseconds} ms"
+        outcome = f"{status} {code}" if code else status
+        message = f"{method} {path} {outcome} {milliseconds} ms"
         fields = {
             "method": method,
             "path": path,
@@ -137,6 +146,8 @@ class AccessLog:
             "duration_ms": milliseconds,
             "address": address,
         }
+        if code:
+            fields["code"] = code
         handler = self._only_handler()
         if handler is not None:
             fields.update(request_fields.get({}))

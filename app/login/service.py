@@ -19,7 +19,9 @@ from app.sessions.opening import OneTimeUse
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
+from app.users.errors import PendingActivation
 from app.users.models import Account
+from app.web.principal import AccountDisabled
 
 
 class LoginStatus(StrEnum):
@@ -142,7 +144,11 @@ def complete_login(
     was being proven, or the factor was used up meanwhile.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
-    users.require_open(account)
+    try:
+        users.require_open(account)
+    except (AccountDisabled, PendingActivation):
+        _uncount(rt, factor, client)
+        raise
     methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
     if methods:
         return _wait_for_second(rt, account, factor, methods, client)
@@ -170,19 +176,21 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
-    right = factor.password
-    if right is not None:
-        # A right password is no failure, also where its login cannot wait since Redis is away; the
-        # wrong ones before it stay counted (decision E20).
-        rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
+    _uncount(rt, factor, client)  # also where its login cannot wait since Redis is away
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Now, since no hash may wait in Redis for the second step.
-        if right is not None and right.new_hash is not None:
+        if (right := factor.password) is not None and right.new_hash is not None:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
         audit.record(rt, session, _event(account, factor, client, details))
     return MfaRequired(flow_token, expires_in, methods)
+
+
+def _uncount(rt: Runtime, factor: FirstFactor, client: Client) -> None:
+    """Have a right password be no failure; the wrong ones before it stay counted (decision E20)."""
+    if (right := factor.password) is not None:
+        rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
 
 
 def _event(

@@ -1,6 +1,7 @@
 """Bodies of the password endpoints."""
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.users.schemas import PASSWORD_RULE
 from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
 
@@ -8,7 +9,7 @@ class ChangePasswordSchema(RequestSchema):
     """PUT /auth/password."""
 
     current_password = text(LONGEST_TYPED_PASSWORD)
-    new_password = text(LONGEST_TYPED_PASSWORD)
+    new_password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
 
 
 class RequestResetSchema(RequestSchema):
@@ -21,4 +22,4 @@ class ConfirmResetSchema(RequestSchema):
     """POST /auth/password/reset/confirm."""
 
     token = text(LONGEST_INPUT)
-    new_password = text(LONGEST_TYPED_PASSWORD)
+    new_password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)

@@ -41,7 +41,7 @@ def change_password(
     attempts_key = identifiers.attempts_key(principal.user_id)
     attempt = rt.failed_secrets.reserve(attempts_key, client.network)
     if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
-        raise CredentialsFailed
+        raise CredentialsFailed("The current password is not correct.")
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     if are_alike(new_password, current_password):
         raise PasswordUnchanged

@@ -154,7 +154,7 @@ def _custom_key(typed: str) -> str:
 
 def _require_storable(value: Any, levels_left: int) -> None:
     """Refuse what could not be given back as it came: deep nesting, NUL, half pairs, infinity."""
-    if levels_left < 0:
+    if isinstance(value, dict | list) and not levels_left:
         raise CustomPreferencesInvalid(
             f"custom values may be nested {DEEPEST_CUSTOM_VALUE} levels deep"
         )

@@ -31,7 +31,10 @@ from app.web.request import json_body
 from app.web.runtime import runtime
 from app.web.schema import MessageData
 
-RESENT = "If an account of this name waits for its activation, a new mail is on its way."
+RESENT = (
+    "If an account of this name waits for its activation, a new mail is on its way"
+    " unless the last one is too fresh."
+)
 
 bp = Blueprint("registration", __name__, url_prefix="/api/v1/auth")
 

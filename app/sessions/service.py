@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Event
 from app.core.client import Client
+from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair, digest, random_uuid
 from app.sessions import (
@@ -221,6 +222,7 @@ def _new_session(
 def _pair(
     rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
 ) -> TokenPair:
+    note_caller(user_id, session_id)
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(

@@ -25,6 +25,7 @@ from app.storage_policies.models import (
     StoragePolicyGroup,
     StoragePolicyGroupItem,
 )
+from app.teams import queries as teams_queries
 
 T = TypeVar("T")
 
@@ -49,7 +50,10 @@ class GroupWithItems:
 
 
 def bootstrap(rt: Runtime) -> StorageRoute:
-    """Make the default route complete and assign everybody without a group; repeatable (E10)."""
+    """Make the default route complete; repeatable (decision E10).
+
+    Accounts and teams without a group are assigned to the default one.
+    """
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)  # no administrator is made without a group meanwhile
@@ -64,6 +68,7 @@ def bootstrap(rt: Runtime) -> StorageRoute:
         if not queries.has_items(session, group.id):
             session.add(_item(group, policy, now))
         queries.assign_everybody_without_group(session, group.id, now)
+        teams_queries.assign_all_without_group(session, group.id, now)
         return StorageRoute(policy.id, group.id)
 
 

@@ -188,6 +188,15 @@ def move_assignments(session: Session, source_id: int, target_id: int, now: date
     )
 
 
+def assign_all_without_group(session: Session, group_id: int, now: datetime) -> None:
+    """Assign every team that has no policy group, archived ones too."""
+    session.execute(
+        update(Team)
+        .where(Team.policy_group_id.is_(None))
+        .values(policy_group_id=group_id, updated_at=now)
+    )
+
+
 def count_assigned(session: Session, group_id: int) -> int:
     """Return how many teams are assigned to a policy group."""
     statement = select(func.count()).select_from(Team).where(Team.policy_group_id == group_id)

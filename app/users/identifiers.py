@@ -33,7 +33,7 @@ def username(typed: str) -> str:
 
 def username_key(name: str) -> str:
     """Return the form usernames are unique by."""
-    return name.lower()
+    return _lower(name)
 
 
 def email(typed: str) -> str:
@@ -60,7 +60,7 @@ def identifier(typed: str) -> Identifier:
     try:
         return Identifier(email(text), is_email=True)
     except EmailInvalid:
-        return Identifier(text.lower(), is_email=True)
+        return Identifier(_lower(text), is_email=True)
 
 
 def attempts_key(user_id: int) -> str:
@@ -71,3 +71,8 @@ def attempts_key(user_id: int) -> str:
 def attempts_key_of_nobody(who: Identifier) -> str:
     """Like `attempts_key`, for who is unknown: so the limit tells nothing either (decision E20)."""
     return f"name:{who.key}"
+
+
+def _lower(text: str) -> str:
+    """Return ASCII in lower case, and no other letter as one of ASCII: the Kelvin sign is no k."""
+    return text.lower() if text.isascii() else text

@@ -2,25 +2,33 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.core.passwords import LONGEST_PASSWORD, LONGEST_TYPED_PASSWORD, SHORTEST_PASSWORD
 from app.users.models import AvatarSource, Role, Status
 from app.web.schema import LONGEST_INPUT, RequestSchema, text
+
+USERNAME_RULE = "2 to 64 of A to Z, a to z, 0 to 9, dot, hyphen and underscore"
+PASSWORD_RULE = f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
+AVATAR_URL = "relative to /api/v1 if it begins with a slash, else absolute"
 
 
 class NewAccountSchema(RequestSchema):
     """POST /auth/setup and /auth/register."""
 
-    username = text(LONGEST_INPUT)
+    username = text(LONGEST_INPUT, description=USERNAME_RULE)
     email = text(LONGEST_INPUT)
-    password = text(LONGEST_TYPED_PASSWORD)
+    password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
+
+
+def _avatar_url() -> fields.String:
+    return fields.String(required=True, allow_none=True, metadata={"description": AVATAR_URL})
 
 
 class AvatarInfo(Schema):
     """Where the avatar comes from; the addresses are null without one."""
 
     source = fields.String(required=True, validate=validate.OneOf(list(AvatarSource)))
-    url_512 = fields.String(required=True, allow_none=True)
-    url_1024 = fields.String(required=True, allow_none=True)
+    url_512 = _avatar_url()
+    url_1024 = _avatar_url()
     version = fields.Integer(required=True)
 
 

@@ -83,13 +83,14 @@ def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
     """Count the request and write its line; runs while Flask still knows the request."""
     rule = request.url_rule
     method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-    metrics.count_request(method, rule, status, seconds, environ.get(FAILURE_CODE, ""))
+    code = environ.get(FAILURE_CODE, "")
+    metrics.count_request(method, rule, status, seconds, code)
     # The line has the route's pattern where a part of the path is itself a secret.
     if rule is not None and "token" in rule.arguments:
         path = rule.rule
     elif rule is None:  # mistyped, or the frontend's
         path = TOKEN_LIKE.sub("...", path)
-    access_log.write(method, path, status, seconds, peer.client_address())
+    access_log.write(method, path, status, code, seconds, peer.client_address())
 
 
 def _tell_slow(status: int, seconds: float, waited: WaitTimes) -> None:

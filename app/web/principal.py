@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, RateLimited, Unauthenticated
-from app.core.logs import request_fields
+from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.web import cookies, origin, rate_limit
 from app.web.operation import Access, View, operation_of
@@ -115,7 +115,7 @@ def authenticated() -> Principal:
         raise TokenMissing
     authenticate: Authenticate = current_app.extensions[AUTHENTICATOR]
     principal = authenticate(runtime(), token)
-    request_fields.get({}).update(user_id=principal.user_id, session_id=principal.session_id)
+    note_caller(principal.user_id, principal.session_id)
     return principal
 
 

@@ -138,6 +138,8 @@ def _json_object() -> dict[str, Any]:
     body = request.get_data(cache=False)
     if len(body) > JSON_BODY_LIMIT:
         raise TooLarge
+    if len(body) < (request.content_length or 0):
+        raise BadRequest("invalid JSON request body: it is incomplete")  # RFC 9112 §8
     try:
         value = _decode(body.decode("utf-8-sig"))  # RFC 8259 §8.1
     except (ValueError, RecursionError):

@@ -65,10 +65,20 @@ class Switch(fields.Boolean):
 
 
 def text(
-    longest: int, *, required: bool = True, nullable: bool = False, example: str | None = None
+    longest: int,
+    *,
+    required: bool = True,
+    nullable: bool = False,
+    example: str | None = None,
+    description: str | None = None,
 ) -> Text:
-    """Return a field for a text of at most `longest` characters; a nullable one may be absent."""
+    """Return a field for a text of at most `longest` characters; a nullable one may be absent.
+
+    `description` is for the API description: what must hold besides, and is checked later.
+    """
     length, metadata = validate.Length(max=longest), like(example) if example else {}
+    if description:
+        metadata["description"] = description
     if nullable:
         return Text(load_default=None, allow_none=True, validate=length, metadata=metadata)
     return Text(required=required, validate=length, metadata=metadata)

@@ -204,6 +204,15 @@ def test_a_chunked_body_of_one_byte_more_is_too_large(api):
     answer.fails(413, "file.too_large")
 
 
+def test_a_body_that_ends_too_early_is_not_carried_out(api, user):
+    """What has arrived may be well-formed by chance (RFC 9112 §8)."""
+    body = json.dumps({"identifier": user.username, "password": user.password}).encode()
+    lengths = {"CONTENT_LENGTH": str(len(body) + 1)}
+    headers = {"Content-Type": "application/json"}
+    early = {**lengths, "wsgi.input": BytesIO(body), "wsgi.input_terminated": True}
+    api.post("/auth/login", headers=headers, environ_overrides=early).fails(400, "bad_request")
+
+
 def test_a_lie_about_the_length_does_not_help(api):
     answer = api.post(
         "/auth/login",

@@ -80,6 +80,13 @@ def test_a_login_is_audited_with_what_was_typed(rt, api, user):
     assert (entry.ip_address, entry.user_agent) == ("127.0.0.1", "curl")
 
 
+@pytest.mark.parametrize("kelvin", ["\u212aate", "\u212aate@example.com"])
+def test_no_letter_outside_ascii_stands_for_one_of_it(rt, api, kelvin):
+    kate = make_user(rt, username="kate", email="kate@example.com")
+    api.login(kelvin.replace("\u212a", "K"), kate.password).ok()
+    api.login(kelvin, kate.password).fails(401, "auth.credentials_failed")
+
+
 def test_a_failed_login_leaves_no_trace_but_its_count(rt, api, user):
     answer = api.login(user, WRONG).fails(401, "auth.credentials_failed")
     assert answer.set_cookies == {}

@@ -32,8 +32,8 @@ def stored(rt, user):
     return None if text is None else json.loads(text)
 
 
-def nested(levels):
-    value = 1
+def nested(levels, *, innermost=1):
+    value = innermost
     for _ in range(levels):
         value = [value]
     return value
@@ -214,6 +214,8 @@ def test_removing_the_last_key_leaves_nothing(rt, signed_in, user):
         {"custom": {"a": "\ud800"}},
         {"custom": {"a": [{"b\x00": 1}]}},
         {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE + 1)}},
+        {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE, innermost=[])}},
+        {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE, innermost={})}},
         *[{"custom": {f" {name} ": "dark"}} for name in BUILT_IN],
         {"remove_custom_keys": None},
         {"remove_custom_keys": "a"},

@@ -122,6 +122,32 @@ def test_every_line_of_a_request_carries_its_id(api, user, caplog, lines):
     assert line["request_id"] == answer.headers["X-Request-ID"]
 
 
+def access_line(caplog):
+    """Return the newest access line as JSON."""
+    record = [r for r in caplog.records if r.name == "gatehouse.access"][-1]
+    logs.RequestFields().filter(record)
+    return json.loads(logs.OneJsonObject().format(record))
+
+
+def test_the_access_line_of_a_refusal_tells_its_code(api, user, caplog):
+    caplog.set_level(logging.INFO)
+    api.login(user, "not the password").fails(401, "auth.credentials_failed")
+    line = access_line(caplog)
+    assert line["code"] == "auth.credentials_failed"
+    assert " 401 auth.credentials_failed " in line["message"]
+    api.login(user).ok()
+    assert "code" not in access_line(caplog)
+
+
+def test_the_access_lines_of_login_and_refresh_tell_whose_they_are(api, user, caplog):
+    caplog.set_level(logging.INFO)
+    for call in (lambda: api.login(user), lambda: api.post("/auth/refresh")):
+        call().ok()
+        line = access_line(caplog)
+        [session] = api.get("/auth/sessions").ok()
+        assert (line["user_id"], line["session_id"]) == (user.id, session["id"])
+
+
 def test_an_access_line_has_no_query(api, user, caplog):
     caplog.set_level(logging.INFO)
     api.login(user).ok()

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from app.administration import teams
 from app.storage_policies import service as storage
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
@@ -41,6 +42,15 @@ def test_without_a_storage_route_set_up_leads_to_needs_storage(rt, api):
     assert state(api) == "needs_storage"
     storage.bootstrap(rt)
     assert state(api) == "ready"
+
+
+@pytest.mark.usefixtures("without_storage_route")
+def test_a_team_made_before_the_storage_route_gets_its_group(rt, api):
+    api.sign_up_admin().ok(201)
+    assert teams.create(rt, "Crew", "admin").policy_group_id is None
+    route = storage.bootstrap(rt)
+    [team] = teams.list_teams(rt, archived=False)
+    assert team.policy_group_id == route.group_id
 
 
 def test_the_administrator_may_sign_in_while_storage_is_missing(rt, api, without_storage_route):
