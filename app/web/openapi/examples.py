@@ -22,7 +22,9 @@ USUAL: dict[str, Any] = {
     "current_password": "correct horse battery",
     "new_password": "a better horse battery",
     "flow_id": TOKEN,
-    "token": TOKEN,
+    "token": f"cv_{TOKEN}",
+    "setup_state": "ready",
+    "name": "My phone",
     "code": "492039",
     "secret": "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP",
     "otpauth_uri": "otpauth://totp/Gatehouse:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
