@@ -69,7 +69,7 @@ def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Ac
     Raises: AccountDisabled.
     """
     identity = queries.find_identity(session, profile.namespace, profile.subject)
-    account = held_account(session, identity.user_id) if identity else None
+    account = users_queries.hold(session, identity.user_id) if identity else None
     if identity is None or account is None:
         return None
     if account.status != Status.ACTIVE:
@@ -83,12 +83,6 @@ def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Ac
     return account if queries.touch_identity(session, identity, rt.clock.now(), **known) else None
 
 
-def held_account(session: Session, user_id: int) -> Account | None:
-    """Return an account that nobody changes until the transaction ends; None if it is gone."""
-    users_queries.lock(session, user_id)
-    return users_queries.find_account(session, user_id)
-
-
 def owner_of(reader: Reader, address: str) -> Account | None:
     """Return the account with this address; it is not held."""
     return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
@@ -100,7 +94,7 @@ def held_owner_of(session: Session, address: str) -> Account | None:
     Looked at again once it is held: the address may have been changed while it was waited for.
     """
     found = owner_of(session, address)
-    account = held_account(session, found.id) if found else None
+    account = users_queries.hold(session, found.id) if found else None
     return account if account is not None and account.email == address else None
 
 

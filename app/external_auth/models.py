@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.core.db import Base, Id, UTCDateTime, columns_of
 from app.external_auth.drivers.interface import ProviderKind
 
 
@@ -167,9 +167,7 @@ class Provider(NamedTuple):
         return not self.domains or address.rpartition("@")[2].lower() in self.domains
 
 
-PROVIDER_COLUMNS: tuple[Any, ...] = tuple(
-    getattr(ExternalAuthProvider, name) for name in Provider._fields
-)
+PROVIDER_COLUMNS = columns_of(Provider, ExternalAuthProvider)
 
 
 class Identity(NamedTuple):

@@ -10,6 +10,7 @@ from app.external_auth.models import Pending
 from app.login import ways
 from app.login.errors import CredentialsFailed
 from app.login.service import LoginOutcome, MfaRequired, check_password
+from app.users import queries as users_queries
 from app.users.models import Account
 
 
@@ -52,7 +53,7 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Pro
         provider = linking.hold(
             session, waiting.provider_id, profile, gone=ContactVerificationInvalid
         )
-        account = linking.held_account(session, seen.id)
+        account = users_queries.hold(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
         if account.created_at != seen.created_at:  # SQLite gives the id to the next account

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
 from app.core.database.lookups import Lookup
+from app.core.db import columns_of
 from app.external_auth.models import (
     ExternalAuthIdentity,
     ExternalAuthProvider,
@@ -36,7 +37,7 @@ _LINKS = Lookup(
     ).join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id),
     ExternalAuthIdentity.user_id,
 )
-_PENDING = select(*(getattr(PendingIdentity, name) for name in Pending._fields))
+_PENDING = select(*columns_of(Pending, PendingIdentity))
 
 
 def find_identity(session: Session, namespace: str, subject: str) -> Identity | None:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from app.external_auth import linking
 from app.external_auth.models import ExternalAuthIdentity, PendingIdentity
 from app.sessions.models import LoginSession
+from app.users import queries as users_queries
 from app.users.models import User
 from tests.support.external import (
     add_provider,
@@ -111,14 +112,14 @@ def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
 ):
     """Its owner removes the link while the account is waited for."""
     link(rt, user, corp, subject=SUBJECT)
-    real = linking.held_account
+    real = users_queries.hold
 
     def held(session, user_id):
         account = real(session, user_id)
         session.execute(sa.delete(ExternalAuthIdentity))
         return account
 
-    monkeypatch.setattr(linking, "held_account", held)
+    monkeypatch.setattr(users_queries, "hold", held)
     asks_for_address(sign_in(api, fake))
     assert count(rt, LoginSession) == 0
 
