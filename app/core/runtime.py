@@ -1,5 +1,6 @@
 """Runtime: everything a use case may touch besides its arguments."""
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -34,11 +35,11 @@ WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
 class Runtime:
     """What one application was built with; handed down as `rt`.
 
-    `disk` and `renders` are the native threads for files and for images. The factory
-    fills the lists with what areas offer to those below them: `extra_login_methods` to the switch
-    of password logins and `ways_in` to removals, which must leave a way to sign in;
-    `dropped_by_reset` to a reset by an address that nobody had proven; `on_start` and `on_stop` to
-    the serving process.
+    `disk` and `renders` are the native threads for files and for images. `mail_due` is set when
+    this process has put a mail into the outbox. The factory fills the lists with what areas offer
+    to those below them: `extra_login_methods` to the switch of password logins and `ways_in` to
+    removals, which must leave a way to sign in; `dropped_by_reset` to a reset by an address that
+    nobody had proven; `on_start` and `on_stop` to the serving process.
     """
 
     config: Config
@@ -62,6 +63,7 @@ class Runtime:
     renders: NativePool
     outgoing: Outgoing
     fetch_cache: FetchCache
+    mail_due: threading.Event = field(default_factory=threading.Event)
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     ways_in: list[WayIn] = field(default_factory=list)
     dropped_by_reset: list[Callable[[Session, int], int]] = field(default_factory=list)

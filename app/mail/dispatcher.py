@@ -72,7 +72,7 @@ def start(rt: Runtime) -> Callable[[], None]:
 
     def stop() -> None:
         stopped.set()
-        rt.mailer.due.set()
+        rt.mail_due.set()
         thread.join(timeout=STOP_SECONDS)
         if rt.mailer.is_content_out:
             thread.join(timeout=STOP_AFTER_CONTENT_SECONDS)
@@ -204,7 +204,7 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
     is_troubled = False
     with closing(Sender(rt)) as sender:
         while True:
-            rt.mailer.due.clear()
+            rt.mail_due.clear()
             if stopped.is_set():  # looked at after the clearing, which may have cleared its call
                 return
             try:
@@ -229,7 +229,7 @@ def _wait(rt: Runtime, sender: Sender) -> None:
     waited = 0.0
     while (left := _interval(rt) - waited) > 0:
         step = min(left, LONGEST_STEP_SECONDS)
-        if rt.mailer.due.wait(step):
+        if rt.mail_due.wait(step):
             return
         # Mails of busy times share a connection; a quiet one is not kept from other clients.
         sender.close()

@@ -120,7 +120,7 @@ def queue_step(
 
 def wake(rt: Runtime) -> None:
     """Have mails that were just committed leave without waiting for the sender's next look."""
-    rt.mailer.due.set()
+    rt.mail_due.set()
 
 
 def wake_after_commit(rt: Runtime, session: Session) -> None:

@@ -1,7 +1,6 @@
 """What all mail of a process shares: time limits, trusted certificates, what is under way."""
 
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -34,9 +33,8 @@ class Timeouts:
 class Mailer(flask_mail.Mail):
     """Flask-Mail with verified TLS and with an end to every wait.
 
-    `tls` replaces the certificates this machine trusts. `due` is set when this process has put a
-    mail into the outbox. `context` is entered around every sending: Flask-Mail announces each mail
-    to the application, so that one's context must be there.
+    `tls` replaces the certificates this machine trusts. `context` is entered around every sending:
+    Flask-Mail announces each mail to the application, so that one's context must be there.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class Mailer(flask_mail.Mail):
     ) -> None:
         super().__init__()
         self.timeouts = timeouts or Timeouts()
-        self.due = threading.Event()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._tls = tls
         self._out: set[object] = set()
