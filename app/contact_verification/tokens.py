@@ -47,7 +47,7 @@ COOLDOWNS = {
     Purpose.PASSWORD_RESET: keys.RESET_COOLDOWN_SECONDS,
 }
 
-_MAIL_IF_STORED = mail_queries.add_if(IS_STORED, parameters=("token_digest",))
+_MAIL_IF_STORED = mail_queries.add_if(IS_STORED, "token_digest")
 _RECORD_IF_STORED = audit_queries.add_if(IS_STORED, "token_digest")
 
 

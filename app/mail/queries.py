@@ -14,6 +14,7 @@ from sqlalchemy import (
     insert,
     null,
     select,
+    true,
     update,
 )
 from sqlalchemy.orm import Session
@@ -90,10 +91,10 @@ class Sealed(NamedTuple):
     payload: str
 
 
-def add_if(*conditions: ColumnElement[bool], parameters: tuple[str, ...] = ()) -> Prepared:
-    """Return the statement that writes a mail, due at once, where conditions hold.
+def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
+    """Return the statement that writes a mail, due at once, where a condition holds.
 
-    It takes the values of NEW_COLUMNS, then those of the conditions' parameters.
+    It takes the values of NEW_COLUMNS, then those of the condition's parameters.
     """
     values = [bindparam(name, type_=MAILS.c[name].type) for name in NEW_COLUMNS]
     fixed = {
@@ -101,7 +102,7 @@ def add_if(*conditions: ColumnElement[bool], parameters: tuple[str, ...] = ()) -
         "status": constant(MailStatus.QUEUED),
         "attempts": constant(0),
     }
-    source = select(*values, *fixed.values()).where(*conditions)
+    source = select(*values, *fixed.values()).where(condition)
     statement = insert(MAILS).from_select([*NEW_COLUMNS, *fixed], source)
     return Prepared(statement, (*NEW_COLUMNS, *parameters))
 
@@ -117,7 +118,7 @@ def _first_of(*selects: Select[tuple[str]]) -> ColumnElement[str]:
     return func.coalesce(*(one.scalar_subquery() for one in selects))
 
 
-ADD = add_if()
+ADD = add_if(true())
 _IS_DUE = MAILS.c.due_at <= bindparam("due")
 _IS_LEASE_ASTRAY = MAILS.c.due_at > bindparam("longest_lease")
 _IS_PAUSE_ASTRAY = MAILS.c.due_at > bindparam("longest_pause")

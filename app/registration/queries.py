@@ -29,7 +29,7 @@ _COLUMNS = (
     "created_at",
     "updated_at",
 )
-_values = (bindparam(name, type_=User.__table__.c[name].type) for name in _COLUMNS)
+_values = [bindparam(name, type_=User.__table__.c[name].type) for name in _COLUMNS]
 _ADD_IF_FREE = Prepared(
     insert(User).from_select(
         [*_COLUMNS, "policy_group_id"],
