@@ -1,6 +1,7 @@
 """`flask doctor`."""
 
 import json
+import socket
 
 import pytest
 import sqlalchemy as sa
@@ -8,6 +9,7 @@ from redis import Redis
 
 from app.administration import machine_checks
 from app.avatars import render_process
+from app.core import redis as redis_client
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.sandbox import Sandbox
@@ -16,6 +18,7 @@ from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import at_revision, configure, make_user
 from tests.support.live import free_port
+from tests.support.servers import short_folder
 from tests.support.smtp import HOST, Sink
 
 CHECKS = {
@@ -270,3 +273,33 @@ def test_missing_redis_is_found(make_app, embedded, level):
         embedded_redis=embedded,
     )
     finds(CommandLine(app), "redis", level)
+
+
+@pytest.fixture
+def with_embedded(make_app):
+    """Return a command line whose embedded Valkey is the one at this address."""
+
+    def make(url):
+        redis = redis_client.connect(url, patience=0.25)
+        options = {"argon2": Argon2Cost(), "redis": redis, "embedded_redis": True}
+        return CommandLine(make_app(clock=Stopwatch(), **options))
+
+    return make
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_embedded_valkey_that_left_its_socket_is_a_warning(with_embedded):
+    with short_folder() as folder:
+        path = folder / "valkey.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+        assert "is not running" in finds(with_embedded(f"unix://{path}"), "redis", "warn")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_embedded_valkey_that_hangs_is_a_failure(with_embedded, own_valkey):
+    line = with_embedded(own_valkey.url)
+    own_valkey.hang()
+    told = finds(line, "redis", "fail")
+    assert told.startswith("Redis does not answer (Timeout")
+    assert "Restart `bin/serve`" in told
