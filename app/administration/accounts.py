@@ -184,10 +184,10 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
 
 
-def reset_mfa(rt: Runtime, who: str) -> Account:
+def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
     """Remove the second factors of an account and end every session: for a lost device.
 
-    Raises: UserNotFound.
+    Return the account and how many factors it had. Raises: UserNotFound.
     """
     with rt.transaction() as session:
         held = users.hold_named(session, who)
@@ -198,7 +198,7 @@ def reset_mfa(rt: Runtime, who: str) -> Account:
         )
         account = users.get(session, held.id)
     mfa_flows.discard_all(rt, account.id)
-    return account
+    return account, removed
 
 
 def revoke_sessions(rt: Runtime, who: str) -> int:

@@ -16,6 +16,8 @@ from app.web.schema import timestamp
 
 group = Commands("audit", help="The audit log.")
 
+TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
+
 
 @group.command("list")
 @click.option("--user", help="Deeds of this account: an id, a username or an e-mail address.")
@@ -30,11 +32,13 @@ def list_entries(
     wanted = Filter(action=action, since=since, until=until)
     page = service.audit_page(runtime(), user, wanted, limit)
     data = [_entry(row, account) for row, account in page]
-    rows = [
-        [e["created_at"], _name(e), e["action"], e["entity_name"] or e["entity_id"], e["details"]]
-        for e in data
-    ]
-    return Shown(data, table(["TIME", "USER", "ACTION", "ABOUT", "DETAILS"], rows))
+    return Shown(data, table(TITLES, [_row(entry) for entry in data]))
+
+
+def _row(entry: dict[str, Any]) -> list[object]:
+    about = entry["entity_name"] or entry["entity_id"]
+    who, address = _name(entry), entry["ip_address"]
+    return [entry["created_at"], who, entry["action"], about, address, entry["details"]]
 
 
 def _entry(row: Any, account: Account | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import os
 
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
+from app.core.addresses import is_loopback_name
 from app.core.runtime import Runtime
 from app.external_auth import upkeep as external_auth
 from app.mail import service as mails
@@ -69,6 +70,11 @@ def mail(rt: Runtime) -> Finding:
             return warn(
                 f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
                 f"{error.public_message} Correct the mail_smtp_* settings, or start it."
+            )
+        if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
+            return warn(
+                f"Mails go to {host}, port {port}, in clear, with the links and codes in them. "
+                "Run `flask config set mail_security true`, or use a server on this machine."
             )
         return ok(f"SMTP server {host}, port {port}, sender {sender}.")
     if host or sender:

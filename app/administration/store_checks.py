@@ -12,16 +12,22 @@ from app.core.runtime import Runtime
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
 MOST_SKEW_SECONDS = 5.0
+NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
 def redis(rt: Runtime) -> Finding:
     """Tell whether Redis answers and is new enough."""
     try:
         server: Any = rt.redis.info("server")
-    except RedisError:
+    except RedisError as error:
         if not rt.config.embedded_redis:
             raise
-        return warn("The embedded Valkey is not running; it does while `bin/serve` does.")
+        # The error itself tells the cause in words alone.
+        if isinstance(error.__context__, NOBODY_LISTENS):
+            return warn("The embedded Valkey is not running; it does while `bin/serve` does.")
+        return fail(
+            f"Redis does not answer ({error}). Restart `bin/serve`, which runs the embedded Valkey."
+        )
     version = str(server["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
         return fail(f"Redis {version} is too old. Use 6.2 or later.")

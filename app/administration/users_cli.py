@@ -144,7 +144,9 @@ def assign_group(user: str, policy_group: str) -> Shown:
 @click.argument("user")
 def reset_mfa(user: str) -> Shown:
     """Remove USER's authenticator app and recovery codes, and end all its sessions."""
-    return _account(accounts.reset_mfa(runtime(), user), "has no second factor any more")
+    account, removed = accounts.reset_mfa(runtime(), user)
+    had_none = "had no second factor; its sessions were ended"
+    return _account(account, "has no second factor any more" if removed else had_none)
 
 
 @group.command("revoke-sessions")

@@ -1,6 +1,7 @@
 """`flask doctor`."""
 
 import json
+import socket
 
 import pytest
 import sqlalchemy as sa
@@ -8,15 +9,18 @@ from redis import Redis
 
 from app.administration import machine_checks
 from app.avatars import render_process
+from app.core import redis as redis_client
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.sandbox import Sandbox
+from app.core.smtp.mailer import Mailer
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import at_revision, configure, make_user
 from tests.support.live import free_port
-from tests.support.smtp import HOST, Sink
+from tests.support.servers import short_folder
+from tests.support.smtp import HOST, Authority, Sink
 
 CHECKS = {
     "configuration",
@@ -222,6 +226,46 @@ def test_a_mail_server_that_cannot_be_used_is_a_warning_with_the_reason(line, rt
     assert "mail_smtp_*" in told
 
 
+@pytest.fixture
+def names_lead_here(monkeypatch):
+    """Have every name be one of this machine."""
+    look_up = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda _host, port, **options: look_up("127.0.0.1", port, **options)
+    )
+
+
+@pytest.mark.usefixtures("healthy", "names_lead_here")
+@pytest.mark.parametrize("host", ["mail.example", "192.0.2.25", "localhost.example"])
+def test_mails_in_clear_to_another_machine_are_a_warning(line, rt, host):
+    with Sink() as server:
+        use_server(rt, server.port)
+        configure(rt, mail_smtp_host=host)
+        told = finds(line, "mail", "warn")
+    assert f"Mails go to {host}, port {server.port}, in clear" in told
+    assert "flask config set mail_security true" in told
+
+
+@pytest.mark.usefixtures("healthy", "names_lead_here")
+@pytest.mark.parametrize("host", ["LocalHost", "127.0.0.53", "::1"])
+def test_mails_in_clear_within_this_machine_are_fine(line, rt, host):
+    with Sink() as server:
+        use_server(rt, server.port)
+        configure(rt, mail_smtp_host=host)
+        assert examined(line)[1]["mail"]["level"] == "ok"
+
+
+@pytest.mark.usefixtures("healthy", "names_lead_here")
+def test_encrypted_mails_to_another_machine_are_fine(make_app, stopwatch, rt, tmp_path):
+    authority = Authority(tmp_path)
+    mailer = Mailer(tls=authority.client())
+    app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), mailer=mailer)
+    with Sink(tls=authority.server("mail.example")) as server:
+        use_server(rt, server.port)
+        configure(rt, mail_smtp_host="mail.example", mail_security=True)
+        assert examined(CommandLine(app))[1]["mail"]["level"] == "ok"
+
+
 @pytest.mark.usefixtures("healthy")
 def test_mails_that_cannot_become_files_are_a_warning(make_app, stopwatch, tmp_path):
     (tmp_path / "file").touch()
@@ -270,3 +314,33 @@ def test_missing_redis_is_found(make_app, embedded, level):
         embedded_redis=embedded,
     )
     finds(CommandLine(app), "redis", level)
+
+
+@pytest.fixture
+def with_embedded(make_app):
+    """Return a command line whose embedded Valkey is the one at this address."""
+
+    def make(url):
+        redis = redis_client.connect(url, patience=0.25)
+        options = {"argon2": Argon2Cost(), "redis": redis, "embedded_redis": True}
+        return CommandLine(make_app(clock=Stopwatch(), **options))
+
+    return make
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_embedded_valkey_that_left_its_socket_is_a_warning(with_embedded):
+    with short_folder() as folder:
+        path = folder / "valkey.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+        assert "is not running" in finds(with_embedded(f"unix://{path}"), "redis", "warn")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_an_embedded_valkey_that_hangs_is_a_failure(with_embedded, own_valkey):
+    line = with_embedded(own_valkey.url)
+    own_valkey.hang()
+    told = finds(line, "redis", "fail")
+    assert told.startswith("Redis does not answer (Timeout")
+    assert "Restart `bin/serve`" in told

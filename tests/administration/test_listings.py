@@ -74,6 +74,16 @@ def test_audit_log_is_listed_newest_first(line, api, user):
     assert oldest["created_at"] == "2026-03-02T09:30:00Z"
 
 
+def test_audit_table_has_the_address_an_entry_came_from(line, api, user):
+    credentials = {"identifier": user.username, "password": user.password}
+    api.post("/auth/login", credentials, address="203.0.113.9").ok()
+    line.json("users", "set-quota", user.username, "1")
+    titles, newest, oldest = map(str.split, line("audit", "list").text.splitlines())
+    assert titles == ["TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS"]
+    assert newest[4] == "-"
+    assert oldest[4] == "203.0.113.9"
+
+
 def test_audit_log_is_filtered(line, api, user, clock):
     api.login(user).ok()
     clock.advance(days=1)

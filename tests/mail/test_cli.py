@@ -37,6 +37,24 @@ def test_a_test_that_fails_tells_why(rt, line, smtp):
     assert line("mail", "test", "ada@example.com").complains() == f"Error: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("tls", "answer", "told"),
+    [
+        (
+            True,
+            None,
+            "the server offers no STARTTLS; to send to it in clear, set mail_security=false.",
+        ),
+        (False, "550 no such user.", "the server refused the recipient: 550 no such user."),
+    ],
+)
+def test_a_test_that_fails_tells_why_in_one_sentence(rt, line, sink, tls, answer, told):
+    use(rt, sink.port, tls=tls)
+    sink.refusals["ada@example.com"] = answer
+    expected = f"The mail could not be sent: {told}"
+    assert line.refuses("mail.delivery_failed", "mail", "test", "ada@example.com") == expected
+
+
 def test_a_test_wants_an_address(line, smtp):
     line.refuses("bad_request", "mail", "test", "nobody")
     assert smtp.received == []

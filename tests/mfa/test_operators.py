@@ -78,7 +78,14 @@ def test_a_reset_leaves_other_accounts_alone(line, rt, signed_in, user, enabled)
 def test_a_reset_of_nobody_is_refused(line, user):
     line.refuses("not_found", "users", "reset-mfa", "nobody")
     assert line("users", "reset-mfa").exit_code == 2
-    assert "no second factor" in line("users", "reset-mfa", user.username).text
+
+
+def test_a_reset_tells_whether_there_was_anything_to_reset(line, user, enabled):
+    told = [line("users", "reset-mfa", user.username).text for _ in range(2)]
+    assert told == [
+        f"{user.username} (id {user.id}) has no second factor any more",
+        f"{user.username} (id {user.id}) had no second factor; its sessions were ended",
+    ]
 
 
 # --- keys --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from app.core.smtp.letter import Letter
 from app.core.smtp.mailer import Mailer, SmtpServer
 
 IMPLICIT_TLS_PORT = 465
+NO_STARTTLS = "the server offers no STARTTLS; to send to it in clear, set mail_security=false"
 FAREWELL_SECONDS = 1.0
 # Some servers refuse what comes after the hundredth.
 MOST_MAILS_PER_CONNECTION = 100
@@ -228,7 +229,7 @@ class _OpenConnection(flask_mail.Connection):
             host = _Smtp(self._watch, server, self.mail)
         try:
             if server.uses_tls and server.port != IMPLICIT_TLS_PORT:
-                host.starttls(context=self.mail.tls)
+                _encrypt(host, self.mail.tls)
             if server.username:
                 _log_in(host, server)
         except BaseException:
@@ -250,6 +251,13 @@ class _OpenConnection(flask_mail.Connection):
                 self.host.sock.settimeout(FAREWELL_SECONDS)
                 self.host.quit()
         self.host.close()
+
+
+def _encrypt(host: smtplib.SMTP, tls: ssl.SSLContext) -> None:
+    try:
+        host.starttls(context=tls)
+    except smtplib.SMTPNotSupportedError as error:
+        raise smtplib.SMTPNotSupportedError(NO_STARTTLS) from error
 
 
 def _log_in(host: smtplib.SMTP, server: SmtpServer) -> None:

@@ -19,15 +19,15 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{4,}")
 class Undeliverable(Exception):
     """A mail was not taken.
 
-    `reason` is short and repeats neither the mail nor a password. `is_final`: another try is
-    pointless, since the recipient was refused for good. `is_servers_fault`: any other mail would
-    have met the same.
+    `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
+    another try is pointless, since the recipient was refused for good. `is_servers_fault`: any
+    other mail would have met the same.
     """
 
     def __init__(
         self, reason: str, *, is_final: bool = False, is_servers_fault: bool = False
     ) -> None:
-        self.reason = one_line(reason)[:LONGEST_REASON]
+        self.reason = one_line(reason)[:LONGEST_REASON].rstrip(".")
         self.is_final = is_final
         self.is_servers_fault = is_servers_fault
         super().__init__(self.reason)
