@@ -63,6 +63,11 @@ def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:
     by position: an order of its own could differ unnoticed.
     """
     names: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
-    return tuple(
-        next(getattr(source, name) for source in sources if hasattr(source, name)) for name in names
-    )
+    return tuple(_column(name, sources) for name in names)
+
+
+def _column(name: str, sources: tuple[Any, ...]) -> Any:
+    for source in sources:
+        if hasattr(source, name):
+            return getattr(source, name)
+    raise AttributeError(f"no column {name}")

@@ -41,7 +41,10 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
             question, descriptors, _, _ = socket.recv_fds(calls, LONGEST_QUESTION, 1)
             if not question:
                 os._exit(0)
-            os.write(writing, TAKEN)
+            try:
+                os.write(writing, TAKEN)
+            except BrokenPipeError:
+                os._exit(1)  # the server was killed; the caller asks another one
             os.close(writing)
             calls.close()
             _answer(function, json.loads(question), descriptors[0])

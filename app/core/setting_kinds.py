@@ -151,7 +151,7 @@ def text_list(
 def _entries(text: str) -> list[object]:
     try:
         entries = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         entries = None
     if isinstance(entries, list):
         return entries

@@ -2,6 +2,7 @@
 
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.client import Client
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import linking, pending, queries
 from app.external_auth.errors import PasswordMissing, PolicyDenied
@@ -9,7 +10,7 @@ from app.external_auth.linking import Proven
 from app.external_auth.models import Pending
 from app.login import ways
 from app.login.errors import CredentialsFailed
-from app.login.service import LoginOutcome, MfaRequired, check_password
+from app.login.service import LoginOutcome, MfaRequired, check_password, uncount
 from app.users import queries as users_queries
 from app.users.models import Account
 
@@ -30,7 +31,14 @@ def link_by_password(
         raise PasswordMissing
     waiting = _waiting(rt, token)
     account, right = check_password(rt, identifier, password, client)
-    return linking.complete(rt, _linked(rt, waiting, account, client), client, right)
+    try:
+        proven = _linked(rt, waiting, account, client)
+    except CredentialsFailed:
+        raise
+    except AppError:
+        uncount(rt, right, client)
+        raise
+    return linking.complete(rt, proven, client, right)
 
 
 def _waiting(rt: Runtime, token: str) -> Pending:

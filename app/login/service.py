@@ -117,7 +117,7 @@ def check_password(
 ) -> tuple[Account, RightPassword]:
     """Return the account of identifier and password, as it was when they were checked.
 
-    The attempt counts as a failed one until `complete_login` knows better.
+    The attempt counts as a failed one until `complete_login` or `uncount` knows better.
     Raises: RateLimited; CredentialsFailed, after the same work whether there is such an account.
     """
     who = identifiers.identifier(identifier)
@@ -147,7 +147,7 @@ def complete_login(
     try:
         users.require_open(account)
     except (AccountDisabled, PendingActivation):
-        _uncount(rt, factor, client)
+        uncount(rt, factor.password, client)
         raise
     methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
     if methods:
@@ -176,7 +176,7 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
-    _uncount(rt, factor, client)  # also where its login cannot wait since Redis is away
+    uncount(rt, factor.password, client)  # also where its login cannot wait since Redis is away
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
@@ -187,9 +187,9 @@ def _wait_for_second(
     return MfaRequired(flow_token, expires_in, methods)
 
 
-def _uncount(rt: Runtime, factor: FirstFactor, client: Client) -> None:
+def uncount(rt: Runtime, right: RightPassword | None, client: Client) -> None:
     """Have a right password be no failure; the wrong ones before it stay counted (decision E20)."""
-    if (right := factor.password) is not None:
+    if right is not None:
         rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate
 
 from app.passkeys.credentials import TYPE
-from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, text
+from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, like, text
 
 
 class Name(fields.String):
@@ -133,15 +133,15 @@ class PasskeyData(Schema):
 class RelyingPartyData(Schema):
     """The site."""
 
-    id = fields.String(required=True)
-    name = fields.String(required=True)
+    id = fields.String(required=True, metadata=like("files.example"))
+    name = fields.String(required=True, metadata=like("Gatehouse"))
 
 
 class UserEntity(Schema):
     """The account, under a random name that says nothing about it."""
 
-    id = fields.String(required=True)
-    name = fields.String(required=True)
+    id = fields.String(required=True, metadata=like("AQIDBAUGBwgJCgsMDQ4PEA"))
+    name = fields.String(required=True, metadata=like("ada"))
     displayName = fields.String(required=True)  # noqa: N815 - WebAuthn's
 
 

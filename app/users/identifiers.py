@@ -13,7 +13,7 @@ _USERNAME = re.compile(r"[A-Za-z0-9_.-]{2,64}")
 class Identifier:
     """What somebody typed to say who they are; `is_email` decides which column it is looked up in.
 
-    `key` is the one spelling all variants in case and surrounding space share.
+    `key` is the one spelling all variants in case, of ASCII, and surrounding space share.
     """
 
     key: str

@@ -188,6 +188,31 @@ def test_guesses_count_like_failed_logins(rt, app, api, user, flow):
     assert links(rt) == []
 
 
+@pytest.mark.parametrize(
+    ("closed", "status", "code"),
+    [
+        ({"status": "disabled"}, 403, "auth.account_disabled"),
+        ({"email_verified_at": None}, 403, "auth.pending_activation"),
+        ({}, 409, "conflict"),
+    ],
+)
+def test_a_right_password_is_no_failure_where_nothing_can_be_linked(
+    rt, app, api, user, provider, flow, closed, status, code
+):
+    if closed:
+        change_user(rt, user, **closed)
+    else:
+        link(rt, user, provider, subject="another")
+    for _ in range(9):
+        submit(api, flow, user, "wrong").fails(401, WRONG)
+    for _ in range(11):
+        submit(api, flow, user).fails(status, code)
+    change_user(rt, user, status="active", email_verified_at=rt.clock.now())
+    stranger = ApiClient(app)
+    stranger.login(user, "wrong").fails(401, WRONG)
+    stranger.login(user).fails(429, "rate_limited")
+
+
 def test_success_clears_the_count(rt, api, user, provider, flow):
     for _ in range(9):
         submit(api, flow, user, "wrong").fails(401, WRONG)

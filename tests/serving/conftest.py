@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,7 +18,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.fixture(name="eventually")
-def eventually_fixture() -> Callable[..., None]:
+def eventually_fixture() -> Callable[..., Any]:
     return eventually
 
 

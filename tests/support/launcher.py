@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -25,9 +26,9 @@ from tests.support.servers import ROOT, cheap_config
 PATIENCE = 180.0
 
 
-def eventually(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for `condition`, as long as a first start may take on a busy machine."""
-    live.eventually(condition, what, seconds)
+def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """Wait for `condition`, as long as a first start may take on a busy machine; return it."""
+    return live.eventually(condition, what, seconds)
 
 
 def is_gone(process: psutil.Process) -> bool:

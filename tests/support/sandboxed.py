@@ -63,6 +63,11 @@ def server() -> int:
     return os.getppid()
 
 
+def processes() -> list[int]:
+    """Return the server's process and this one."""
+    return [os.getppid(), os.getpid()]
+
+
 def surroundings() -> dict[str, list[str]]:
     """Return the names of the variables, and what is open."""
     links = []
