@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from app.core.breaker import Breaker
 from app.core.clock import Clock
-from app.core.lua import Script, pairs, timestamp
+from app.core.lua import Script, epoch_seconds, pairs
 from app.core.rate_limits import RESERVE, Slots
 from app.core.tokens import digest, random_hex
 
@@ -170,16 +170,16 @@ class FlowStore:
             "data": json.dumps(data),
             "state": FlowState.OPEN.value,
             "attempts": 0,
-            "expires_at": timestamp(expires_at),
+            "expires_at": epoch_seconds(expires_at),
             "counted_as": counted_as,
         }
         self._run(
             _OPEN,
             [self._key(name), self._index(user_id)],
             name,
-            timestamp(expires_at),
+            epoch_seconds(expires_at),
             int((life + REMEMBERED).total_seconds()) + 1,
-            timestamp(now - REMEMBERED),
+            epoch_seconds(now - REMEMBERED),
             *pairs(fields),
         )
         return token
@@ -202,7 +202,7 @@ class FlowStore:
             lambda redis: _TRY.answer(
                 redis,
                 [self._key(name)],
-                timestamp(self._clock.now()),
+                epoch_seconds(self._clock.now()),
                 most,
                 attempt,
                 limit.window_seconds,

@@ -9,7 +9,7 @@ from redis import Redis
 from redis.exceptions import NoScriptError
 
 
-def timestamp(moment: datetime) -> str:
+def epoch_seconds(moment: datetime) -> str:
     """Return a time as scripts are given it and keys hold it: seconds since 1970."""
     return f"{moment.timestamp():.6f}"
 

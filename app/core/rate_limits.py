@@ -16,7 +16,7 @@ from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import RateLimited
-from app.core.lua import Script, timestamp
+from app.core.lua import Script, epoch_seconds
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
@@ -80,7 +80,7 @@ class RateLimits:
 
         Raises: RateLimited.
         """
-        now = timestamp(self._clock.now())
+        now = epoch_seconds(self._clock.now())
         keys = [f"gatehouse:rate:{name}:{network}"]
         arguments = (now, 1 / bucket.per_second, bucket.burst)
         try:
@@ -111,7 +111,7 @@ class FailedSecrets:
 
         `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
         """
-        now = timestamp(self._clock.now())
+        now = epoch_seconds(self._clock.now())
         keys = [self._key(account, network)]
         limit, attempt = self._limit, random_hex()
         arguments = (now, limit.window_seconds, limit.attempts, attempt)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.core.flow_store import REMEMBERED, Flow
-from app.core.lua import Script, pairs, timestamp
+from app.core.lua import Script, epoch_seconds, pairs
 from app.core.rate_limits import refuse_for
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
@@ -93,14 +93,14 @@ def issue(
         "id": sent.id,
         "flow": flow.name,
         "code_hash": sent.code_hash,
-        "created_at": timestamp(now),
-        "expires_at": timestamp(sent.expires_at),
+        "created_at": epoch_seconds(now),
+        "expires_at": epoch_seconds(sent.expires_at),
     }
     wait_ms = _run(
         rt,
         _ISSUE,
         account.id,
-        timestamp(now),
+        epoch_seconds(now),
         cooldown.total_seconds(),
         math.ceil(kept.total_seconds() * 1000),
         sent.id,

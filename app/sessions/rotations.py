@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from redis.exceptions import RedisError
 
-from app.core.lua import timestamp
+from app.core.lua import epoch_seconds
 from app.core.runtime import Runtime
 
 # Longer than any request can be on its way (see `web.peer.arrived_at`).
@@ -67,7 +67,7 @@ def _wait_for_rivals(rt: Runtime, token_digest: str) -> None:
 
 def remember(rt: Runtime, spent_digest: str) -> None:
     """Tell that the rotation which spent this token is committed."""
-    now = timestamp(rt.clock.now())
+    now = epoch_seconds(rt.clock.now())
     rt.deferred_writes.put(_key(spent_digest), now, REMEMBERED_SECONDS)
 
 

@@ -8,12 +8,14 @@ from threading import Barrier
 import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
+from PIL import Image
 
 from app.core.config import MIGRATIONS
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from tests.support.factories import audit_rows, configure, count
+from tests.support.images import BLUE, RED, plain, upload
 from tests.support.live import eventually
 from tests.support.streams import OpenStream
 
@@ -43,6 +45,19 @@ def test_who_signs_in_on_one_is_known_to_the_other(bed, user, pair):
     with bed.client() as through_nginx:
         through_nginx.cookies = dict(two.cookies)
         through_nginx.me().ok()
+
+
+def test_a_picture_that_is_uploaded_to_one_is_shown_by_the_other(bed, user, pair):
+    one, two = pair
+    one.login(user).ok()
+    two.cookies = dict(one.cookies)
+    for client, other, colour in ((one, two, RED), (two, one, BLUE)):
+        upload(client, plain(colour)).ok()
+        where = other.get("/auth/profile/avatar/512").headers["X-Accel-Redirect"]
+        file = bed.avatars / where.removeprefix("/internal/avatars/")
+        with Image.open(file) as picture:
+            assert picture.getpixel((256, 256)) == colour
+    assert len(list(bed.avatars.rglob("512.webp"))) == 1
 
 
 def test_a_session_that_ends_on_one_has_ended_on_the_other(user, pair):
