@@ -57,7 +57,8 @@ def test_a_picture_that_is_uploaded_to_one_is_shown_by_the_other(bed, user, pair
         file = bed.avatars / where.removeprefix("/internal/avatars/")
         with Image.open(file) as picture:
             assert picture.getpixel((256, 256)) == colour
-    assert len(list(bed.avatars.rglob("512.webp"))) == 1
+    own = bed.avatars / "user" / str(user.id)
+    assert len(list(own.rglob("512.webp"))) == 1
 
 
 def test_a_session_that_ends_on_one_has_ended_on_the_other(user, pair):
