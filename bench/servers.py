@@ -214,6 +214,8 @@ class Service(Gunicorn):
         super().__init__("wsgi:app", folder, settings, "gunicorn.conf.py", "/health")
         stack.callback(self.server.stop)
         self.api.setup(self.ADMIN)
+        # Setting it up at a loopback address made this the site's address.
+        self.origin = f"http://localhost:{self.port}"
         self.parts["valkey"] = store.pid
         if postgres:
             self.parts["postgres"] = postgres.pid

@@ -33,13 +33,9 @@ class UTCDateTime(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Refuse a naive datetime, which would silently be taken for local time."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a naive datetime was about to be stored")
-        return value.astimezone(UTC)
+    def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], Any]:
+        """Return what makes of a datetime what the driver stores, and refuses a naive one."""
+        return _for_sqlite if dialect.name == "sqlite" else _in_utc
 
     def result_processor(
         self, dialect: Dialect, _coltype: object
@@ -48,12 +44,21 @@ class UTCDateTime(TypeDecorator[datetime]):
         return _from_sqlite if dialect.name == "sqlite" else _in_utc
 
 
+def _in_utc(moment: datetime | None) -> datetime | None:
+    if moment is None or moment.tzinfo is UTC:
+        return moment
+    if moment.tzinfo is None:
+        raise ValueError("a naive datetime, which would silently be taken for local time")
+    return moment.astimezone(UTC)
+
+
+def _for_sqlite(moment: datetime | None) -> str | None:
+    moment = _in_utc(moment)
+    return moment.isoformat(" ", "microseconds").removesuffix("+00:00") if moment else None
+
+
 def _from_sqlite(text: str | None) -> datetime | None:
     return datetime.fromisoformat(f"{text}+00:00") if text is not None else None
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return moment if moment is None or moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:

@@ -60,8 +60,7 @@ def _authenticators(service: Service) -> Sequence[Authenticator]:
 
 
 def _registered(service: Service, cookies: dict[str, str]) -> Authenticator:
-    # Setting it up at a loopback address made this the site's origin.
-    authenticator = Authenticator(f"http://localhost:{service.port}")
+    authenticator = Authenticator(service.origin)
     started = service.api.call("POST", f"{REGISTER}/start", {}, cookies).body["data"]
     body = {
         "flow_id": started["flow_id"],

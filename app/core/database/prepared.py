@@ -51,7 +51,7 @@ class Prepared:
         """
         if len(values) > len(self.parameters):
             raise TypeError(f"not taken: {values.keys() - set(self.parameters)}")
-        return self, tuple(values[name] for name in self.parameters)
+        return self, tuple([values[name] for name in self.parameters])
 
 
 Step = tuple[Prepared, Row]
