@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from app.core.clock import Clock
 from app.core.config import Config
-from app.core.database import engines, sqlite_writing
+from app.core.database import engines, postgres_addresses, sqlite_writing
 from app.core.database.checkpoints import MOST_PAGES, Checkpoints
 from app.core.database.driver_pool import DriverPool
 from app.core.database.lookups import BatchedReads, Key, Lookup
@@ -73,6 +73,8 @@ class Database:
         else:
             for engine in (self.engine, self.reader, self._apart):
                 event.listen(engine, "checkout", engines.refuse_hung_up)
+            for engine in (self.engine, self.reader, self._apart, self._direct):
+                postgres_addresses.install(engine)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:

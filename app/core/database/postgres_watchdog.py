@@ -17,6 +17,7 @@ from psycopg2 import extensions
 
 from app.core.clock import Clock
 from app.core.connecting import Handle
+from app.core.database import postgres_addresses
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +112,7 @@ def _wait(connection: Any) -> None:
 
 def _answers(way: dict[str, Any]) -> bool:
     """Tell whether the server answers a new connection; a refusal is an answer."""
+    way = postgres_addresses.renewed(way)
     try:
         with gevent.Timeout(ANSWER_SECONDS):
             connection = psycopg2.connect(**way)
