@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.core import folders
 from app.core.tokens import random_hex
 
 if TYPE_CHECKING:  # the process that renders has no use for a database
@@ -81,7 +82,7 @@ def put_in_place(rendered: Path, root: Path, user_id: int, name: str) -> None:
     _make(folder.parent)
     _make(folder)
     rendered.rename(folder / name)
-    sync_folder(folder)
+    folders.sync(folder)
 
 
 def remove(root: Path, user_id: int, name: str) -> None:
@@ -132,15 +133,6 @@ def write_through(file: Path, content: bytes) -> None:
         os.fsync(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
-    """Return once the disk has the names in a folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder that the owner's group may read."""
     folder.mkdir(mode=FOLDER_MODE)
@@ -157,7 +149,7 @@ def _remove_any(path: Path) -> None:
 def _make(folder: Path) -> None:
     with suppress(FileExistsError):
         make_folder(folder)
-        sync_folder(folder.parent)
+        folders.sync(folder.parent)
 
 
 def _folder_of(root: Path, user_id: int) -> Path:

@@ -35,6 +35,7 @@ from app.avatars.errors import (
     ProcessorUnavailable,
     RenderFailed,
 )
+from app.core import folders
 from app.core.errors import AppError
 
 LONGEST_SIDE = 1024
@@ -92,7 +93,7 @@ def render(source: str, folder: str) -> int:
         content = _webp(image, size)
         files.write_through(rendered / f"{size}.webp", content)
         written += len(content)
-    files.sync_folder(rendered)
+    folders.sync(rendered)
     return written
 
 

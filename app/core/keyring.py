@@ -16,6 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from app.core import folders
 from app.core.clock import Clock
 from app.core.config import Config, parse_secret_keys
 from app.core.environment import ConfigError
@@ -146,10 +147,13 @@ def _create(path: Path, now: datetime) -> None:
         pass
     finally:
         draft.unlink()
+        folders.sync(path.parent)
 
 
 def _write(path: Path, keys: Sequence[SecretKey]) -> None:
+    """Put a new file in the place of the old one; what it encrypts may be stored at once."""
     _draft(path, keys).replace(path)
+    folders.sync(path.parent)
 
 
 def _draft(path: Path, keys: Sequence[SecretKey]) -> Path:

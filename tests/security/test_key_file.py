@@ -1,5 +1,8 @@
 """The key file is damaged or gone while the service runs: the known keys stay in use."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from app.core.keyring import Keyring
@@ -25,6 +28,26 @@ def all_is_well(client, user):
     client.refresh().ok()
     client.stranger().login(user).ok()
     client.me().ok()
+
+
+def test_a_new_key_is_on_the_disk_with_its_name_before_it_is_used(rt, file, clock, monkeypatch):
+    """What is encrypted with it a moment later would be lost with it in a power cut."""
+    synced, sync = [], os.fsync
+
+    def noted(descriptor):
+        sync(descriptor)
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        synced.append((path, file.read_text() if file.exists() else None))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    before = file.read_text()
+    Keyring(rt.config, clock).rotate()
+    [(draft, then), (folder, now)] = synced
+    assert (draft.parent, then) == (file.parent, before)
+    assert (folder, now) == (file.parent, file.read_text())
+    file.unlink()
+    Keyring(rt.config, clock)
+    assert synced[-1] == (file.parent, file.read_text())
 
 
 def test_a_removed_key_file_is_not_missed(signed_in, user, file, clock):
