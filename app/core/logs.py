@@ -18,8 +18,8 @@ from pythonjsonlogger.json import JsonFormatter
 STDERR = 2
 REQUEST_FIELDS = ("request_id", "user_id", "session_id")
 
-# What is as long as a token may be one, in whatever a client sent.
-TOKEN_LIKE = re.compile(r"[\w-]{40,}")
+# What is as long as a token may be one, in whatever a client sent. The shortest has 32 digits.
+TOKEN_LIKE = re.compile(r"[\w-]{32,}")
 
 request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 

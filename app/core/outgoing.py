@@ -175,8 +175,10 @@ class Outgoing:
         except ValueError:
             raise Refused("the URL is malformed") from None
         host = parts.hostname or ""
-        if not host or parts.username is not None or parts.fragment or not url.isprintable():
+        if not host or parts.username is not None or parts.fragment:
             raise Refused("the URL has no host, or has a user name or a fragment")
+        if not url.isprintable() or " " in url:
+            raise Refused("the URL has spaces or control characters")
         if parts.scheme == "https":
             return parts.scheme, host, port or 443
         if parts.scheme == "http" and self.allow_loopback and addresses.is_loopback_name(host):

@@ -7,7 +7,8 @@ everything pass, while failed secrets are counted per network in this process (d
 import math
 import threading
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from redis.exceptions import RedisError
@@ -121,6 +122,22 @@ class FailedSecrets:
             wait_ms = self._local.reserve(network, attempt)
         refuse_for(wait_ms)
         return attempt
+
+    @contextmanager
+    def judging(self, account: str, network: str, *wrong: type[Exception]) -> Iterator[str]:
+        """Count an attempt as `reserve` does, and have its secret verified in the block.
+
+        What is raised there means that nothing was verified, and gives the attempt back; all but
+        the errors `wrong`, which are verdicts. Raises: RateLimited.
+        """
+        attempt = self.reserve(account, network)
+        try:
+            yield attempt
+        except wrong:
+            raise
+        except BaseException:
+            self.give_back(account, network, attempt)
+            raise
 
     def counted_as(self, account: str) -> str:
         """Return the name of an account in keys."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import string
 import uuid
 from dataclasses import dataclass, field
 
@@ -52,6 +53,11 @@ def random_hex() -> str:
 def random_digits(count: int) -> str:
     """Return so many random decimal digits."""
     return f"{secrets.randbelow(10**count):0{count}d}"
+
+
+def random_alphanumerics(count: int) -> str:
+    """Return so many random characters of a-z and 0-9."""
+    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(count))
 
 
 def random_fraction() -> float:

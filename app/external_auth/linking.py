@@ -156,11 +156,12 @@ def complete(
 ) -> LoginOutcome | MfaRequired:
     """Turn a proven identity into a session, or have the login wait for a second factor.
 
-    `password` is that of somebody who also typed one.
+    `password` is that of somebody who also typed one, which then is the first factor: its login
+    does not outlast the switch of password logins (spec, Authentication 7).
     Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account has just changed.
     """
     factor = FirstFactor(
-        kind=FirstFactorKind.EXTERNAL_AUTH,
+        kind=FirstFactorKind.PASSWORD if password else FirstFactorKind.EXTERNAL_AUTH,
         action=Action.USER_EXTERNAL_AUTH_LOGIN,
         entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
         entity_name=proven.provider.key,

@@ -17,7 +17,7 @@ from app.core.client import Client
 from app.core.config import Bucket
 from app.core.database.database import Reader
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_hex
+from app.core.tokens import digest, random_token
 from app.external_auth import linking, pending, provisioning, queries
 from app.external_auth.errors import PolicyDenied
 from app.external_auth.linking import Proven
@@ -58,7 +58,7 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
         provider = pending.provider_of(connection, waiting)
         _require_signing_in(connection, provider, address, terms)
     _count(rt, "external-mails-to", address)
-    mail_token, now = tokens.PREFIX + random_hex(), rt.clock.now()
+    mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         # All of it once more: it may have changed meanwhile.
         waiting = _find_unmailed(rt, session, token)
@@ -96,12 +96,8 @@ def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
         return MailLink.INVALID
     except ContactVerificationExpired:
         return MailLink.EXPIRED
-    try:
+    with pending.reopened_on_failure(rt, waiting, now):
         return Finished(linking.complete(rt, proven, client), waiting.return_path)
-    except BaseException:
-        with rt.transaction() as session:
-            queries.reopen(session, waiting, now)
-        raise
 
 
 def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
@@ -140,6 +136,8 @@ def _redeemed(
     rt: Runtime, token: str, terms: Terms, now: datetime, client: Client
 ) -> tuple[Proven, Pending]:
     """Use the link of a mail up; return who signs in by it."""
+    with rt.reading() as connection:
+        _find_mailed(connection, token, now)  # nonsense must not take turns at writing
     with rt.transaction() as session:
         waiting = _find_mailed(session, token, now)
         provider = _held(session, waiting)
@@ -148,8 +146,8 @@ def _redeemed(
         return _resolved(rt, session, provider, waiting, terms, client), waiting
 
 
-def _find_mailed(session: Session, token: str, now: datetime) -> Pending:
-    waiting = queries.find_mailed(session, digest(token))
+def _find_mailed(reader: Reader, token: str, now: datetime) -> Pending:
+    waiting = queries.find_mailed(reader, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
     if waiting.expires_at <= now:

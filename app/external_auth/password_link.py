@@ -1,5 +1,7 @@
 """The use case of an identity whose owner is told by a password (spec 03 §8.3; decision E32)."""
 
+from datetime import datetime
+
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.client import Client
 from app.core.errors import AppError
@@ -31,14 +33,16 @@ def link_by_password(
         raise PasswordMissing
     waiting = _waiting(rt, token)
     account, right = check_password(rt, identifier, password, client)
+    now = rt.clock.now()
     try:
-        proven = _linked(rt, waiting, account, client)
+        proven = _linked(rt, waiting, account, now, client)
     except CredentialsFailed:
         raise
     except AppError:
         uncount(rt, right, client)
         raise
-    return linking.complete(rt, proven, client, right)
+    with pending.reopened_on_failure(rt, waiting, now):
+        return linking.complete(rt, proven, client, right)
 
 
 def _waiting(rt: Runtime, token: str) -> Pending:
@@ -49,7 +53,7 @@ def _waiting(rt: Runtime, token: str) -> Pending:
     return waiting
 
 
-def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Proven:
+def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client: Client) -> Proven:
     """Use the waiting identity up for an account that is as it was when its password was checked.
 
     An identity that this account has already is only marked as used.
@@ -67,7 +71,6 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, client: Client) -> Pro
         if account.created_at != seen.created_at:  # SQLite gives the id to the next account
             raise CredentialsFailed
         linking.require_own_address(account)
-        now = rt.clock.now()
         if not queries.consume(session, waiting, now):
             raise ContactVerificationInvalid
         identity = queries.find_identity(session, profile.namespace, profile.subject)

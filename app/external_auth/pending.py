@@ -1,11 +1,13 @@
 """Steps of an identity that waits for an account (spec 03 §1, §8; decision E27)."""
 
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.database.database import Reader
+from app.core.database.database import DATABASE_AWAY, Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import provider_queries, queries
@@ -47,6 +49,20 @@ def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
     if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
         raise ContactVerificationInvalid
     return pending
+
+
+@contextmanager
+def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) -> Iterator[None]:
+    """Let an identity wait again if what it was used up for does not happen in the block.
+
+    It stays used up while the database is what fails.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(*DATABASE_AWAY), rt.transaction() as session:
+            queries.reopen(session, pending, consumed_at)
+        raise
 
 
 def provider_of(reader: Reader, pending: Pending) -> Provider:

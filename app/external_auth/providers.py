@@ -19,13 +19,14 @@ from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, SecretUnreadable
 from app.external_auth import drivers, kinds, provider_queries, provider_rules
-from app.external_auth.drivers.errors import ProviderMisconfigured
+from app.external_auth.drivers.errors import DiscoveryFailed, ProviderMisconfigured
 from app.external_auth.drivers.interface import (
     ClaimNames,
     ProviderConfig,
     ProviderKind,
     TestResult,
 )
+from app.external_auth.drivers.reporting import report
 from app.external_auth.errors import (
     LastProvider,
     ProviderAmbiguous,
@@ -38,7 +39,7 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 
 MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
-SECRET_UNREADABLE = "The client secret cannot be decrypted with any key; set it again."
+SECRET_UNREADABLE = "the client secret cannot be decrypted with any key; set it again"
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:
@@ -126,14 +127,19 @@ def remove(rt: Runtime, name: str) -> Provider:
 def test(rt: Runtime, name: str) -> TestResult:
     """Ask a provider, enabled or not, what can be asked without anybody signing in.
 
+    Its administrator is told what is wrong with it, which browsers are not.
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
     ProviderMisconfigured. Source: spec 03 §9.3.
     """
     with rt.reading() as connection:
         provider = _named(connection, name)
-    result = drivers.of(rt, provider.provider_kind).test(config_of(rt, provider))
+    try:
+        result = drivers.of(rt, provider.provider_kind).test(config_of(rt, provider))
+    except (DiscoveryFailed, ProviderMisconfigured) as error:
+        raise type(error)(error.reason, tells_reason=True) from None
     now = rt.clock.now()
     with rt.transaction() as session:
+        provider = _named(session, name)  # it may have been removed meanwhile
         provider_queries.set_columns(session, provider.id, now)
         _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
     return result
@@ -225,6 +231,7 @@ def _opened(rt: Runtime, provider: Provider) -> str | None:
     try:
         return rt.secret_box.open(provider.client_secret, row)
     except SecretUnreadable:
+        report(provider.key, provider.provider_kind, SECRET_UNREADABLE)
         raise ProviderMisconfigured(SECRET_UNREADABLE) from None
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from flask import Response
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED
 from app.core.tokens import digest
@@ -21,7 +20,7 @@ from app.external_auth.provider_rules import CLAIMS, FLAGS
 from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
 from app.login.service import MfaRequired
 from app.web import cookies
-from app.web.errors import note_failure, status_of
+from app.web.errors import as_refusal, note_failure, status_of
 from app.web.redirects import LOGIN_PAGE, to_page
 from app.web.schema import timestamp
 
@@ -160,14 +159,12 @@ def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
 def to_failure(rt: Runtime, error: Exception) -> Response:
     """Redirect to the page that tells of a refusal; of a fault only that there was one."""
     told = {"external_auth": "error"}
-    if isinstance(error, AppError):
-        log.warning("an external sign-in failed: %s (%s)", type(error).__name__, error.code)
-        note_failure(error.code.value)
-        if status_of(type(error)) < HTTPStatus.INTERNAL_SERVER_ERROR:
-            told["code"] = error.code.value
-    else:
-        log.error("an external sign-in failed", exc_info=error)
-        note_failure(ErrorCode.INTERNAL_SERVER_ERROR.value)
+    refusal = as_refusal(error)
+    code = refusal.code if refusal else ErrorCode.INTERNAL_SERVER_ERROR
+    log.warning("an external sign-in failed: %s (%s)", type(error).__name__, code)
+    note_failure(code.value)
+    if refusal is not None and status_of(type(refusal)) < HTTPStatus.INTERNAL_SERVER_ERROR:
+        told["code"] = code.value
     return to_page(rt, LOGIN_PAGE, told)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from app.core.tokens import random_hex
+from app.core.tokens import random_alphanumerics
 
 TRIES = 5
 SHORTEST, LONGEST = 4, 16
@@ -23,7 +23,7 @@ def candidates(subject: str, preferred: str | None, address: str) -> Iterator[st
     stem = name[:LONGEST_STEM].strip("-")
     stem = stem if len(stem) >= SHORTEST else FALLBACK
     for _ in range(TRIES - 1):
-        yield f"{stem}-{random_hex()[:SUFFIX_CHARACTERS]}"
+        yield f"{stem}-{random_alphanumerics(SUFFIX_CHARACTERS)}"
 
 
 def _name(subject: str, preferred: str | None, address: str) -> str:

@@ -127,8 +127,8 @@ def check_password(
         attempts_key = identifiers.attempts_key_of_nobody(who)
     else:
         attempts_key = identifiers.attempts_key(account.id)
-    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
-    verdict = rt.passwords.check(password, stored_hash)
+    with rt.failed_secrets.judging(attempts_key, client.network) as attempt:
+        verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed
     return account, RightPassword(attempts_key, attempt, stored_hash, verdict.new_hash)

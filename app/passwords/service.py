@@ -39,8 +39,9 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
-    attempt = rt.failed_secrets.reserve(attempts_key, client.network)
-    if old_hash is None or not rt.passwords.check(current_password, old_hash).matches:
+    with rt.failed_secrets.judging(attempts_key, client.network) as attempt:
+        is_right = rt.passwords.check(current_password, old_hash).matches
+    if old_hash is None or not is_right:
         raise CredentialsFailed("The current password is not correct.")
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     if are_alike(new_password, current_password):

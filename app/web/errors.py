@@ -52,6 +52,7 @@ RETRY_SOON_SECONDS = 2
 FAILURE_CODE = "gatehouse.failure_code"
 # PostgreSQL's SQLSTATE for a change that a standby was asked for, as in a failover.
 READ_ONLY = "25006"
+DATABASE_FAILED = (OperationalError, InterfaceError, PoolTimeout)
 REALM = "Bearer"
 
 
@@ -78,10 +79,7 @@ def install(app: Flask) -> None:
     """Answer every failure, ours and the framework's, in the envelope."""
     app.register_error_handler(AppError, _app_error)
     app.register_error_handler(HTTPException, _framework_error)
-    app.register_error_handler(RedisError, _redis_error)
-    for kind in (OperationalError, InterfaceError, PoolTimeout):
-        app.register_error_handler(kind, _database_error)
-    app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(Exception, _any_error)
 
 
 def note_failure(code: str) -> None:
@@ -121,23 +119,31 @@ def _framework_error(error: HTTPException) -> Response:
         return _refusal(MethodNotAllowed.code, MethodNotAllowed.message, status, allowed)
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return _refusal(ErrorCode.BAD_REQUEST, error.description or "Bad request.", status)
-    return _unexpected(error)
+    return _any_error(error)
 
 
-def _redis_error(error: RedisError) -> Response:
-    log.error("Redis failed: %s", error)
-    return _app_error(RedisUnavailable())
+def as_refusal(error: Exception) -> AppError | None:
+    """Return the documented error by which a request failed; None for a fault of our own.
 
-
-def _database_error(error: Exception) -> Response:
-    # The text would carry the statement's parameters.
-    log.error("the database failed: %s", type(getattr(error, "orig", None) or error).__name__)
-    return _app_error(DatabaseUnavailable())
-
-
-def _unexpected(error: Exception) -> Response:
-    if getattr(getattr(error, "orig", None), "pgcode", None) == READ_ONLY:
-        return _database_error(error)
+    That the database or Redis failed is logged in one line, a fault with its traceback.
+    """
+    if isinstance(error, AppError):
+        return error
+    if isinstance(error, RedisError):
+        log.error("Redis failed: %s", error)
+        return RedisUnavailable()
+    cause = getattr(error, "orig", None)
+    if isinstance(error, DATABASE_FAILED) or getattr(cause, "pgcode", None) == READ_ONLY:
+        # The text would carry the statement's parameters.
+        log.error("the database failed: %s", type(cause or error).__name__)
+        return DatabaseUnavailable()
     log.error("unexpected failure", exc_info=error)
+    return None
+
+
+def _any_error(error: Exception) -> Response:
+    refusal = as_refusal(error)
+    if refusal is not None:
+        return _app_error(refusal)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return _refusal(ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error", status)

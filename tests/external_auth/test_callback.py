@@ -1,14 +1,16 @@
 """Coming back from a provider: whose sign-in it is, and where the browser goes (spec 03 §5)."""
 
 import logging
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
 from redis.exceptions import ConnectionError as RedisGone
+from sqlalchemy.exc import OperationalError
 
 from app.core.config import Bucket
 from app.core.outgoing import Limits, Outgoing
-from app.external_auth import flows
+from app.external_auth import flows, resolution
 from app.external_auth.models import ExternalAuthIdentity
 from app.external_auth.provider_queries import look_up
 from app.sessions.models import LoginSession
@@ -566,6 +568,19 @@ def test_a_failed_sign_in_is_logged_without_its_secrets(app, api, jane, fake, ca
     assert "an external sign-in failed" in caplog.text
     secrets = [*parameters.values(), started.cookie, started.query["nonce"], fake.client_secret]
     assert [secret for secret in secrets if secret in caplog.text] == []
+
+
+def test_a_database_that_fails_is_told_in_one_line(api, jane, fake, caplog, monkeypatch):
+    logging.getLogger().addHandler(caplog.handler)
+    caplog.set_level(logging.WARNING)
+    lost = OperationalError("SELECT secret", {}, Exception())
+    monkeypatch.setattr(resolution, "resolve", Mock(side_effect=lost))
+    answer = come_back(api, fake.sign_in(start(api).url))
+    logging.getLogger().removeHandler(caplog.handler)
+    assert location(answer) == "/login?external_auth=error"
+    assert "(database.error)" in caplog.text
+    assert [r.name for r in caplog.records if r.exc_info] == []
+    assert "SELECT secret" not in caplog.text
 
 
 def test_the_account_is_read_anew(rt, api, fake, corp, user):

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from app.core.secret_box import SecretUnreadable
 from app.external_auth import providers
+from app.external_auth.drivers.oidc import OidcDriver
 from app.external_auth.models import ExternalAuthIdentity, ExternalAuthProvider, PendingIdentity
 from app.external_auth.provider_rules import CLAIMS
 from tests.support.commands import CommandLine
@@ -15,6 +16,7 @@ from tests.support.external import (
     add_provider,
     asks_for_address,
     change_provider,
+    delete_provider,
     link,
     links,
     sign_in,
@@ -634,6 +636,28 @@ def test_a_test_works_for_disabled_providers(run, fake, corp):
 def test_a_failed_test_says_why_and_is_not_audited(rt, refused, fake, corp, fault):
     DISCOVERY_FAULTS[fault](fake)
     assert "OIDC discovery failed" in refused("bad_request", "test", "corp")
+    assert audit_rows(rt, "admin_test_external_auth_provider") == []
+
+
+def test_a_test_says_that_a_client_secret_cannot_be_read(rt, refused, fake, corp, caplog):
+    change_provider(rt, corp, client_secret="v1:gone:AAAA:AAAA")
+    caplog.set_level(logging.WARNING)
+    logging.getLogger().addHandler(caplog.handler)
+    assert "the client secret cannot be decrypted" in refused("config.error", "test", "corp")
+    logging.getLogger().removeHandler(caplog.handler)
+    assert "external provider corp (oidc): the client secret cannot be decrypted" in caplog.text
+
+
+def test_a_test_of_a_provider_that_is_removed_meanwhile(rt, refused, fake, corp, monkeypatch):
+    real = OidcDriver.test
+
+    def test(driver, config):
+        result = real(driver, config)
+        delete_provider(rt, corp)
+        return result
+
+    monkeypatch.setattr(OidcDriver, "test", test)
+    refused("not_found", "test", "corp")
     assert audit_rows(rt, "admin_test_external_auth_provider") == []
 
 

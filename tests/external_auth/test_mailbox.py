@@ -88,7 +88,7 @@ def test_a_mail_with_a_link_is_sent(rt, api, flow, mailbox, clock):
     assert "Corp <SSO>" in text
     assert "25 minutes" in text
     link_ = mailbox.link(mail)
-    assert re.fullmatch(rf"{ORIGIN}{BASE}{CONFIRM}\?token=cv_[0-9a-f]{{32}}", link_)
+    assert re.fullmatch(rf"{ORIGIN}{BASE}{CONFIRM}\?token=cv_[\w-]{{43}}", link_)
     html = mail.get_body(("html",)).get_content()
     assert "Corp &lt;SSO&gt;" in html
     assert "Corp <SSO>" not in html

@@ -1,7 +1,11 @@
 """An identity whose owner is told by a password (spec 03 §8.3; decisions E25, E32)."""
 
-import pytest
+from unittest.mock import Mock
 
+import pytest
+from redis.exceptions import ConnectionError
+
+from app.core.flow_store import FlowStore
 from app.external_auth import pending
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
@@ -96,8 +100,25 @@ def test_a_second_factor_is_asked_for_after_linking(rt, api, user, flow):
     assert (data["status"], data["expires_in"]) == ("mfa_required", 300)
     assert api.cookies == {}
     assert len(links(rt)) == 1
-    configure(rt, auth_password_login_enabled=False)
+    configure(rt, auth_password_login_enabled=False)  # a password was the first factor
+    code = enabled.app.code()
+    verify(api, data["flow_token"], code).fails(403, "auth.password_login_disabled")
+    configure(rt, auth_password_login_enabled=True)
+    verify(api, data["flow_token"], code).ok()
+
+
+def test_a_flow_whose_login_failed_after_linking_can_be_tried_again(
+    rt, api, user, flow, monkeypatch
+):
+    enabled = give_totp(rt, user)
+    with monkeypatch.context() as away:
+        away.setattr(FlowStore, "open", Mock(side_effect=ConnectionError("Redis is away")))
+        submit(api, flow, user).fails(503, "internal_server_error")
+    assert len(links(rt)) == 1
+    data = submit(api, flow, user).ok()
     verify(api, data["flow_token"], enabled.app.code()).ok()
+    assert len(links(rt)) == 1
+    submit(api, flow, user).fails(400, INVALID)
 
 
 def test_a_forced_password_change_is_told(rt, api, user, flow):

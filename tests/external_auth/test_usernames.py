@@ -1,6 +1,7 @@
 """Usernames of accounts that external identities bring along (spec 03 §6.1)."""
 
 import re
+import string
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_without_four_usable_characters_the_subject_names_it(preferred):
     assert re.fullmatch(r"oidc[0-9a-f]{8}", name)
     assert name == first(preferred, "jd@example.com")
     assert name != first(preferred, "jd@example.com", subject="another")
+
+
+def test_random_ends_use_all_letters_and_digits():
+    ends = "".join(
+        name[-6:]
+        for _ in range(200)
+        for name in list(usernames.candidates(SUBJECT, "jane", "x@example.com"))[1:]
+    )
+    assert set(ends) == set(string.ascii_lowercase + string.digits)
 
 
 def test_further_names_have_a_random_end():

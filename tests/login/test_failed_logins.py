@@ -1,10 +1,12 @@
 """Failed logins are counted per account and address (decisions A11, E20, A29)."""
 
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
 from app.core.config import FailureLimit
+from app.core.native_pool import Overloaded
 from tests.support.api import ApiClient
 from tests.support.factories import change_user, configure, make_user
 
@@ -161,6 +163,21 @@ def test_parallel_guesses_cannot_overtake_the_limit(app, user):
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: ApiClient(app).login(user, WRONG), range(32)))
     assert sorted(answer.status for answer in answers) == [401] * 10 + [429] * 22
+
+
+@pytest.mark.parametrize("path", ["login", "change"])
+def test_a_password_that_nobody_judged_is_no_failure(rt, api, user, monkeypatch, path):
+    api.login(user).ok()
+    with monkeypatch.context() as busy:
+        busy.setattr(rt.passwords, "check", Mock(side_effect=Overloaded))
+        for _ in range(11):
+            if path == "login":
+                answer = api.stranger().login(user)
+            else:
+                body = {"current_password": user.password, "new_password": "quite another one"}
+                answer = api.put("/auth/password", body)
+            answer.fails(503, "internal_server_error")
+    api.stranger().login(user).ok()
 
 
 def test_redis_never_learns_who_is_tried(rt, api, user):

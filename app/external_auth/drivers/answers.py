@@ -11,10 +11,12 @@ from app.external_auth.drivers.errors import ProviderRejected
 
 
 def parsed(text: bytes | str) -> Any:
-    """Return the value of a JSON text.
+    """Return the value of a JSON text, whose bytes are UTF-8 (RFC 8259 §8.1).
 
     Raises: ValueError, also for what is no finite number and for one nested too deeply.
     """
+    if isinstance(text, bytes):  # of which json would take UTF-16 and UTF-32 as well
+        text = text.decode("utf-8-sig")
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:

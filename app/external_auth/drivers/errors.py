@@ -32,10 +32,13 @@ class DiscoveryFailed(BadRequest):
 
 
 class ProviderMisconfigured(Misconfigured):
-    """The stored provider lacks what its kind needs; `reason` is for the log."""
+    """The stored provider lacks what its kind needs.
+
+    `reason` is for the log and for the administrator who tests the provider.
+    """
 
     message = "The external provider is not configured completely."
 
-    def __init__(self, reason: str = "something is missing") -> None:
-        super().__init__()
+    def __init__(self, reason: str = "something is missing", *, tells_reason: bool = False) -> None:
+        super().__init__(f"{self.message[:-1]}: {reason}." if tells_reason else None)
         self.reason = reason

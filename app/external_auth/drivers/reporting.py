@@ -18,6 +18,7 @@ from app.external_auth.drivers.interface import (
     Driver,
     ExternalProfile,
     ProviderConfig,
+    ProviderKind,
     TestResult,
 )
 
@@ -51,12 +52,9 @@ class ReportingDriver:
             return self._driver.signs_for(provider, namespace)
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Look whether the provider can be used; its administrator is told what is wrong."""
-        try:
-            with _reported(provider):
-                return self._driver.test(provider)
-        except DiscoveryFailed as error:
-            raise DiscoveryFailed(error.reason, tells_reason=True) from None
+        """Look whether the provider can be used."""
+        with _reported(provider):
+            return self._driver.test(provider)
 
 
 @contextmanager
@@ -64,13 +62,14 @@ def _reported(provider: ProviderConfig) -> Iterator[None]:
     try:
         yield
     except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
-        _report(provider, error.reason)
+        report(provider.key, provider.kind, error.reason)
         raise
     except requests.RequestException as error:
         reason = transport_reason(error)
-        _report(provider, reason)
+        report(provider.key, provider.kind, reason)
         raise ProviderRejected(reason) from None
 
 
-def _report(provider: ProviderConfig, reason: str) -> None:
-    log.warning("external provider %s (%s): %s", provider.key, provider.kind, reason)
+def report(key: str, kind: ProviderKind, reason: str) -> None:
+    """Log why a provider cannot be used."""
+    log.warning("external provider %s (%s): %s", key, kind, reason)

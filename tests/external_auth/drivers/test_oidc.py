@@ -8,6 +8,7 @@ import pytest
 
 from app.core.outgoing import Limits
 from app.core.runtime import Runtime
+from app.external_auth.drivers import answers
 from app.external_auth.drivers.errors import (
     DiscoveryFailed,
     ProviderMisconfigured,
@@ -462,11 +463,18 @@ def test_a_test_shows_what_discovery_found(oidc: Client):
     ]
 
 
-def test_a_failed_test_tells_the_administrator_why(oidc: Client):
+def test_a_failed_test_knows_why(oidc: Client):
     DISCOVERY_FAULTS["no jwks_uri"](oidc.provider)
     with pytest.raises(DiscoveryFailed) as failed:
         oidc.driver.test(oidc.config)
-    assert failed.value.public_message == "OIDC discovery failed: jwks_uri is missing."
+    assert failed.value.reason == "jwks_uri is missing"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
+def test_what_providers_say_is_utf_8(encoding: str):
+    assert answers.parsed('\ufeff{"sub": "é"}'.encode()) == {"sub": "é"}
+    with pytest.raises(ValueError, match="decode|Expecting|Extra data"):
+        answers.parsed('{"sub": "é"}'.encode(encoding))
 
 
 def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
