@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,6 +18,8 @@ log = logging.getLogger(__name__)
 
 TURN = "gatehouse:cleanup_turn"
 POLL_SECONDS = 30.0
+RETRY_MS = 120_000
+AWAY = (RedisError, SQLAlchemyError, AppError)
 STOP_SECONDS = 2.0  # a batch of deletions takes less
 
 
@@ -42,16 +45,25 @@ def start(rt: Runtime) -> Callable[[], None]:
 def take_turn(rt: Runtime) -> bool:
     """Clean up, unless some process did within `maintenance_cleanup_interval_secs`; tell whether.
 
-    The turn is a key that nobody gives back: it expires when the next one may begin. Without
-    Redis nobody cleans up, which only keeps the waste a little longer.
+    The turn is a key that nobody gives back: it expires when the next one may begin, soon when
+    this one fails. Without Redis nobody cleans up, which only keeps the waste a little longer.
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
         if not rt.redis.set(TURN, "taken", nx=True, px=interval_ms):
             return False
-        cleaned = service.cleanup(rt)
-    except (RedisError, SQLAlchemyError, AppError) as error:
+    except AWAY as error:
         log.warning("cleaning up was put off: %s", error)
+        return False
+    try:
+        cleaned = service.cleanup(rt)
+    except Exception as error:
+        with suppress(RedisError):
+            rt.redis.set(TURN, "failed", px=min(interval_ms, RETRY_MS))
+        if isinstance(error, AWAY):
+            log.warning("cleaning up was put off: %s", error)
+        else:
+            log.exception("cleaning up failed")  # the thread is never started again
         return False
     log.info("deleted %s", cleaned)
     return True

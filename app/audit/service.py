@@ -46,13 +46,18 @@ def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
     }
 
 
-def record_server_event(rt: Runtime, action: Action) -> None:
-    """Record the start or the stop of a server; one that cannot be recorded does not prevent it."""
+def record_alone(rt: Runtime, event: Event) -> None:
+    """Record what changes nothing else; that it cannot be recorded prevents nothing (04 §0)."""
     try:
         with rt.transaction() as session:
-            record(rt, session, Event(action, EntityType.SYSTEM_CONFIG))
+            record(rt, session, event)
     except DATABASE_AWAY:
-        log.warning("%s could not be recorded: the database does not answer", action)
+        log.warning("%s could not be recorded: the database does not answer", event.action)
+
+
+def record_server_event(rt: Runtime, action: Action) -> None:
+    """Record the start or the stop of a server."""
+    record_alone(rt, Event(action, EntityType.SYSTEM_CONFIG))
 
 
 def delete_outdated(rt: Runtime) -> int:

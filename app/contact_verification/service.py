@@ -124,6 +124,8 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
 
 
 def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
+    with rt.reading() as connection:
+        tokens.peek(rt, connection, token, CONFIRMABLE)  # nonsense must not take turns at writing
     with rt.transaction() as session:
         found = tokens.redeem(rt, session, token, CONFIRMABLE)
         account = users.get(session, found.user_id)

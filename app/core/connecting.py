@@ -118,10 +118,11 @@ def verifying_tls() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=None if has_list else certifi.where())
 
 
-def own_name(seconds: float) -> str:
+def own_name(seconds: float) -> str | None:
     """Return what this machine calls itself to servers (RFC 5321 §4.1.1.1, §4.1.3).
 
-    Its full name, or else its address in brackets; the DNS is asked for so many seconds.
+    Its full name, or else its address in brackets; the DNS is asked for so many seconds. None when
+    it does not tell now.
     """
     try:
         name = within(seconds, socket.getfqdn)
@@ -129,7 +130,7 @@ def own_name(seconds: float) -> str:
             return name
         return f"[{within(seconds, lambda: socket.gethostbyname(socket.gethostname()))}]"
     except OSError:
-        return "[127.0.0.1]"
+        return None
 
 
 def within(seconds: float, ask: Callable[[], T]) -> T:

@@ -1,5 +1,6 @@
 """Use cases of the outbox, and what other areas need to fill it."""
 
+import logging
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import queries as audit_queries
 from app.core.database.after_commit import after_commit
+from app.core.database.database import DATABASE_AWAY
 from app.core.database.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
 from app.core.smtp.connection import SmtpConnection
@@ -33,6 +35,8 @@ from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings import service as settings
 from app.web import site
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "exact_life",
@@ -239,8 +243,13 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
 
 
 def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
+    """Note what became of a mail; that it cannot be noted changes nothing about it."""
+    delivery.count(status)
     entry = delivery.entry(rt, mail.recipient, mail.kind, mail, error)
-    if entry is not None:
+    if entry is None:
+        return
+    try:
         with rt.transaction() as session:
             audit_queries.add(session, **entry)
-    delivery.count(status)
+    except DATABASE_AWAY:
+        log.warning("a mail, %s, could not be recorded: the database does not answer", status)

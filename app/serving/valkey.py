@@ -14,6 +14,8 @@ PAUSE = 0.01
 ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 VOLATILE = ("--save", "", "--appendonly", "no")
+# A login that waits takes less than a kilobyte.
+MOST_MEMORY = "512mb"
 
 
 class ValkeyUnavailable(Exception):
@@ -50,8 +52,9 @@ def start(
     """
     command = [str(find_binary()), "--port", "0", "--dir", str(folder), "--loglevel", "warning"]
     command += ["--unixsocket", str(socket_path), "--unixsocketperm", "700"]
-    # A full memory must fail a write, not silently drop somebody's login flow.
-    command += ["--maxmemory-policy", "noeviction", *(DURABLE if persist else VOLATILE)]
+    # A full memory must fail a write, not silently drop somebody's login flow, nor end processes.
+    command += ["--maxmemory", MOST_MEMORY, "--maxmemory-policy", "noeviction"]
+    command += DURABLE if persist else VOLATILE
     with (folder / "valkey.log").open("ab") as log:
         return subprocess.Popen(
             command,

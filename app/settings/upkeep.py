@@ -76,7 +76,9 @@ def export(rt: Runtime) -> dict[str, Wire]:
     return {
         setting.key.name: setting.value
         for setting in list_all(rt)
-        if setting.text is not None and not setting.key.is_sensitive
+        if setting.text is not None
+        and not setting.key.is_sensitive
+        and _complaint(rt, setting.key, setting.text) is None
     }
 
 

@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from redis import Redis
 
 from app.administration import housekeeping, service
 from app.audit.models import AuditEntry
+from app.core.errors import DatabaseUnavailable
 from app.core.keyring import Keyring
 from app.sessions.models import LoginSession
 from app.settings import keys
@@ -209,6 +211,16 @@ def test_one_process_takes_the_turn_per_interval(rt, make_app):
     assert 3_500_000 < remaining <= 3_600_000
     rt.redis.delete(housekeeping.TURN)
     assert housekeeping.take_turn(other)
+
+
+@pytest.mark.parametrize("failure", [DatabaseUnavailable(), KeyError("a fault")], ids=repr)
+def test_a_turn_that_fails_comes_again_soon(rt, monkeypatch, failure):
+    with monkeypatch.context() as failing:
+        failing.setattr(housekeeping.service, "cleanup", Mock(side_effect=failure))
+        assert not housekeeping.take_turn(rt)
+    assert 0 < rt.redis.pttl(housekeeping.TURN) <= 120_000
+    rt.redis.delete(housekeeping.TURN)
+    assert housekeeping.take_turn(rt)
 
 
 def test_nobody_takes_the_turn_without_redis(make_app):

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
@@ -210,7 +211,9 @@ def test_without_a_token_it_is_missing(api, token):
         "%0D%0ALocation:%20https://elsewhere.example",
     ],
 )
-def test_an_unknown_token_is_invalid(api, token):
+def test_an_unknown_token_is_invalid(rt, api, token, monkeypatch):
+    # Who writes nonsense must not take turns with those who have something to write.
+    monkeypatch.setattr(rt.database, "transaction", Mock(side_effect=AssertionError))
     assert location(follow(api, token)) == "/login?contact_verification=invalid"
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import threading
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
 from app.login import completion
+from app.mail import service as mail
 from app.mfa import email_codes
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
@@ -430,6 +432,15 @@ def test_a_refused_mail_leaves_no_cooldown(rt, api, user, sink, flow_token):
         use(rt, refusing.port)
         send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
+
+
+def test_a_code_that_left_is_good_though_the_mail_could_not_be_recorded(
+    api, sink, flow_token, monkeypatch
+):
+    with monkeypatch.context() as failing:
+        failing.setattr(mail.audit_queries, "add", Mock(side_effect=DatabaseUnavailable))
+        send_code(api, flow_token).ok()
+    verify(api, flow_token, code_of(sink), EMAIL).ok()
 
 
 def test_a_server_that_is_not_there_leaves_no_cooldown(rt, api, sink, flow_token):

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from app.core import connecting
-from app.core.smtp.mailer import Timeouts
+from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
 from tests.support.outbox import queue, refusal, use
 from tests.support.smtp import Sink
@@ -116,7 +116,21 @@ def test_without_a_full_name_it_is_an_address(monkeypatch):
 
 
 def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
-    assert connecting.own_name(0.1) == "[127.0.0.1]"
+    assert connecting.own_name(0.1) is None
+
+
+def test_a_name_that_was_not_found_is_looked_for_again(monkeypatch):
+    mailer, found = Mailer(timeouts=Timeouts(answer=1)), []
+
+    def look() -> str:
+        found.append(None)
+        if len(found) == 1:
+            raise OSError("the DNS is away")
+        return "files.example"
+
+    monkeypatch.setattr(socket, "getfqdn", look)
+    assert [mailer.own_name for _ in range(3)] == ["[127.0.0.1]", "files.example", "files.example"]
+    assert len(found) == 2
 
 
 def test_a_connection_that_comes_after_the_end_is_cut():

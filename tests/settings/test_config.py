@@ -203,6 +203,16 @@ def test_closed_installation_is_found(line, rt):
 # --- export and import -----------------------------------------------------------------------
 
 
+def test_export_leaves_out_what_cannot_be_read(line, rt):
+    configure(rt, auth_access_token_ttl_secs=60, auth_refresh_token_ttl_secs=600)
+    before = line.json("config", "export")
+    with rt.transaction() as session:
+        broken = SystemConfig.key == "auth_access_token_ttl_secs"
+        session.execute(sa.update(SystemConfig).where(broken).values(value="garbage"))
+    after = line.json("config", "export")
+    assert before == {**after, "auth_access_token_ttl_secs": "60"}
+
+
 def test_export_can_be_imported_elsewhere(line, rt):
     configure(
         rt,

@@ -30,6 +30,9 @@ class Timeouts:
     attempt: float = 45.0
 
 
+UNKNOWN_NAME = "[127.0.0.1]"
+
+
 class Mailer(flask_mail.Mail):
     """Flask-Mail with verified TLS and with an end to every wait.
 
@@ -66,10 +69,13 @@ class Mailer(flask_mail.Mail):
 
     @property
     def own_name(self) -> str:
-        """Return what this machine calls itself; found once, as smtplib would for every mail."""
+        """Return what this machine calls itself; found once, unlike smtplib's for every mail.
+
+        While the DNS does not tell, it is an address that servers may not like.
+        """
         if self._own_name is None:
             self._own_name = connecting.own_name(self.timeouts.answer)
-        return self._own_name
+        return self._own_name or UNKNOWN_NAME
 
     @property
     def tls(self) -> ssl.SSLContext:
