@@ -14,8 +14,40 @@ import certifi
 
 T = TypeVar("T")
 
+LOOK_UPS_AT_ONCE = 4
+
 # As getaddrinfo gives it: family, type, protocol, canonical name, address.
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
+
+
+class LookUps:
+    """A few questions to the DNS at once.
+
+    The system's resolver cannot be interrupted: one that hangs keeps its place until that gives up.
+    """
+
+    def __init__(self) -> None:
+        self._places = threading.BoundedSemaphore(LOOK_UPS_AT_ONCE)
+
+    def within(self, seconds: float, look: Callable[[], T]) -> T:
+        """Return what was found; to wait for a place takes from the time as well.
+
+        Raises: TimeoutError, and what `look` raises.
+        """
+        ends_at = time.monotonic() + seconds
+        if not self._places.acquire(timeout=seconds):
+            raise TimeoutError
+
+        def ask() -> T:
+            try:
+                return look()
+            finally:
+                self._places.release()
+
+        return within(max(ends_at - time.monotonic(), 0), ask)
+
+
+_look_ups = LookUps()
 
 
 def connect(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
@@ -27,7 +59,7 @@ def connect(host: str, port: int, *, each: float, altogether: float) -> socket.s
     Raises: OSError, that of the last address.
     """
     ends_at = time.monotonic() + altogether
-    found = within(altogether, lambda: look_up(host, port))
+    found = _look_ups.within(altogether, lambda: look_up(host, port))
     connection = connect_to_first(found, each=each, ends_at=ends_at)
     connection.settimeout(each)
     return connection

@@ -39,8 +39,6 @@ LARGEST_BYTES = 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 # For each of a name's addresses, so that one that does not answer leaves time for the next.
 CONNECT_SECONDS = 4.0
-# The system's resolver cannot be interrupted; these many may be stuck in it.
-LOOKUPS_AT_ONCE = 4
 
 # What comes out of the libraries below, UnicodeError for a name or a header of odd characters.
 UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
@@ -91,7 +89,7 @@ class Outgoing:
         # Once for all conversations, since reading all authorities is slow.
         self._tls = cache(lambda: tls or connecting.verifying_tls())
         self._resolve = resolve
-        self._lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
+        self._lookups = connecting.LookUps()
         self._ends_at = math.inf
 
     @property
@@ -152,17 +150,7 @@ class Outgoing:
 
         Raises: OSError, UnicodeError.
         """
-        ends_at = time.monotonic() + seconds
-        if not self._lookups.acquire(timeout=seconds):
-            raise TimeoutError
-
-        def ask() -> list[AddressInfo]:
-            try:
-                return self._resolve(host, port)
-            finally:
-                self._lookups.release()
-
-        return connecting.within(max(ends_at - time.monotonic(), 0), ask)
+        return self._lookups.within(seconds, lambda: self._resolve(host, port))
 
     def _check(self, url: str) -> tuple[str, str, int]:
         """Return scheme, host and port of a URL that may be asked.

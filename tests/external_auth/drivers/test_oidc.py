@@ -473,7 +473,7 @@ def test_a_failed_test_knows_why(oidc: Client):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
 def test_what_providers_say_is_utf_8(encoding: str):
     assert answers.parsed('\ufeff{"sub": "é"}'.encode()) == {"sub": "é"}
-    with pytest.raises(ValueError, match="decode|Expecting|Extra data"):
+    with pytest.raises(ValueError, match=r"decode|Expecting|Extra data"):
         answers.parsed('{"sub": "é"}'.encode(encoding))
 
 
