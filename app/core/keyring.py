@@ -114,7 +114,7 @@ class Keyring:
         if not self.is_file:
             return False
         try:
-            if self.path.stat().st_mtime_ns == self._seen:
+            if _written_at(self.path) == self._seen:
                 return False
             self._keys = self._read()
         except (OSError, ConfigError) as error:
@@ -123,7 +123,7 @@ class Keyring:
         return True
 
     def _read(self) -> tuple[SecretKey, ...]:
-        written_at = self.path.stat().st_mtime_ns
+        written_at = _written_at(self.path)
         try:
             records = json.loads(self.path.read_text())["keys"]
             keys = tuple(_from_record(record) for record in records)
@@ -133,6 +133,12 @@ class Keyring:
             raise ConfigError(f"{self.path}: holds no key")
         self._seen = written_at
         return keys
+
+
+def _written_at(path: Path) -> int:
+    """Return when a file was written; opened for that, since NFS remembers what `stat` said."""
+    with path.open("rb") as file:
+        return os.fstat(file.fileno()).st_mtime_ns
 
 
 def _create(path: Path, now: datetime) -> None:
