@@ -101,7 +101,7 @@ def post_worker_init(worker: Any) -> None:
     from app.events.views import PATH
 
     runtime = worker.app.wsgi().extensions["gatehouse"]
-    _postgres_watchdog.watch(runtime.clock)
+    _postgres_watchdog.watch(runtime.clock, runtime.database.driver_parameters)
     runtime.start_background()
     worker.wind_down = runtime.wind_down
     worker.long_answers = frozenset({PATH})

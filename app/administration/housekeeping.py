@@ -30,7 +30,10 @@ def start(rt: Runtime) -> Callable[[], None]:
     def run() -> None:
         # Polling is the jitter: a turn begins up to POLL_SECONDS after it may.
         while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
-            take_turn(rt)
+            try:
+                take_turn(rt)
+            except Exception:
+                log.exception("cleaning up failed")  # this thread is never started again
 
     thread = threading.Thread(target=run, name="housekeeping", daemon=True)
     thread.start()
@@ -60,10 +63,9 @@ def take_turn(rt: Runtime) -> bool:
     except Exception as error:
         with suppress(RedisError):
             rt.redis.set(TURN, "failed", px=min(interval_ms, RETRY_MS))
-        if isinstance(error, AWAY):
-            log.warning("cleaning up was put off: %s", error)
-        else:
-            log.exception("cleaning up failed")  # the thread is never started again
+        if not isinstance(error, AWAY):
+            raise
+        log.warning("cleaning up was put off: %s", error)
         return False
     log.info("deleted %s", cleaned)
     return True

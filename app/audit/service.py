@@ -51,8 +51,8 @@ def record_alone(rt: Runtime, event: Event) -> None:
     try:
         with rt.transaction() as session:
             record(rt, session, event)
-    except DATABASE_AWAY:
-        log.warning("%s could not be recorded: the database does not answer", event.action)
+    except DATABASE_AWAY as error:
+        log.warning("%s could not be recorded: %s", event.action, type(error).__name__)
 
 
 def record_server_event(rt: Runtime, action: Action) -> None:

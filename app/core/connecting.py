@@ -15,6 +15,7 @@ import certifi
 T = TypeVar("T")
 
 LOOK_UPS_AT_ONCE = 4
+DNS_THREAD = "DNS question"
 
 # As getaddrinfo gives it: family, type, protocol, canonical name, address.
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
@@ -44,7 +45,12 @@ class LookUps:
             finally:
                 self._places.release()
 
-        return within(max(ends_at - time.monotonic(), 0), ask)
+        try:
+            answer = ask_in_thread(ask, thread=DNS_THREAD)
+        except BaseException:  # there are no more threads to be had
+            self._places.release()
+            raise
+        return answer.result(timeout=max(ends_at - time.monotonic(), 0))
 
 
 _look_ups = LookUps()
@@ -170,7 +176,7 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
 
     Raises: TimeoutError, and what `ask` raises.
     """
-    return ask_in_thread(ask, thread="DNS question").result(timeout=seconds)
+    return ask_in_thread(ask, thread=DNS_THREAD).result(timeout=seconds)
 
 
 def ask_in_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:

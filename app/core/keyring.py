@@ -61,7 +61,7 @@ class Keyring:
                 _create(self.path, clock.now())
                 self._keys = self._read()
             except OSError as error:
-                raise ConfigError(f"{error.filename}: {error.strerror}") from error
+                raise ConfigError(f"{error.filename or self.path}: {error.strerror}") from error
         else:
             self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
 
@@ -145,7 +145,9 @@ def _create(path: Path, now: datetime) -> None:
     """Write a first key unless there is a file already; two processes at once agree on one."""
     if path.exists():
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folders.sync(path.parent.parent)
     draft = _draft(path, [SecretKey(random_hex()[:12], random_bytes(), created_at=now)])
     try:
         os.link(draft, path)  # unlike rename, refuses to replace a file made meanwhile

@@ -16,12 +16,13 @@ from redis.exceptions import RedisError
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
-from app.core.errors import RateLimited
+from app.core.errors import AppError, Misconfigured, RateLimited, ServerFault, Unavailable
 from app.core.lua import Script, epoch_seconds
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
 MOST_LOCAL_NETWORKS = 10_000
+NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
 # Answers 0, or how many milliseconds to wait.
@@ -124,19 +125,18 @@ class FailedSecrets:
         return attempt
 
     @contextmanager
-    def judging(self, account: str, network: str, *wrong: type[Exception]) -> Iterator[str]:
+    def judging(self, account: str, network: str) -> Iterator[str]:
         """Count an attempt as `reserve` does, and have its secret verified in the block.
 
-        What is raised there means that nothing was verified, and gives the attempt back; all but
-        the errors `wrong`, which are verdicts. Raises: RateLimited.
+        A refusal that is raised there is a verdict. Whatever else is raised means that nothing was
+        verified, and gives the attempt back. Raises: RateLimited.
         """
         attempt = self.reserve(account, network)
         try:
             yield attempt
-        except wrong:
-            raise
-        except BaseException:
-            self.give_back(account, network, attempt)
+        except BaseException as error:
+            if not isinstance(error, AppError) or isinstance(error, NO_VERDICTS):
+                self.give_back(account, network, attempt)
             raise
 
     def counted_as(self, account: str) -> str:

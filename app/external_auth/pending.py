@@ -55,7 +55,7 @@ def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
 def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) -> Iterator[None]:
     """Let an identity wait again if what it was used up for does not happen in the block.
 
-    It stays used up while the database is what fails.
+    It stays used up if that cannot be written down.
     """
     try:
         yield

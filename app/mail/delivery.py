@@ -119,7 +119,7 @@ def entry(
 
 
 def count(status: MailStatus) -> None:
-    """Count a mail that was sent or given up, once that is written down."""
+    """Count a mail that was sent or given up."""
     MAILS.labels(status).inc()
 
 

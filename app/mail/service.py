@@ -251,5 +251,5 @@ def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None 
     try:
         with rt.transaction() as session:
             audit_queries.add(session, **entry)
-    except DATABASE_AWAY:
-        log.warning("a mail, %s, could not be recorded: the database does not answer", status)
+    except DATABASE_AWAY as error:
+        log.warning("a mail, %s, could not be recorded: %s", status, type(error).__name__)

@@ -1,6 +1,7 @@
 """Finding PostgreSQL's addresses before libpq does, which waits for the DNS in C."""
 
 import socket
+from unittest.mock import Mock
 
 import psycopg2
 import pytest
@@ -8,32 +9,37 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from app.core.database import postgres_addresses
+from app.core.database.postgres_addresses import with_addresses
 
-FOUND = [("192.0.2.1", 5432), ("192.0.2.2", 5432), ("192.0.2.1", 5432)]
+AWAY = socket.gaierror(socket.EAI_AGAIN, "the DNS is away")
 
 
-@pytest.fixture
-def names(monkeypatch):
-    """Every name that is looked up; each has the same addresses."""
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch):
+    monkeypatch.setattr(postgres_addresses, "_known", {})
+
+
+def have(monkeypatch, *addresses):
+    """Have every name stand for these; return what is looked up."""
     asked = []
 
     def look_up(host, port, **_):
         asked.append((host, port))
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in FOUND]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, port)) for found in addresses]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     return asked
 
 
-def test_a_name_keeps_its_place_beside_all_its_addresses(names):
-    found = postgres_addresses.with_addresses({"host": "db.example", "port": 6432, "user": "u"})
-    assert found == {
+def test_a_name_keeps_its_place_beside_all_its_addresses(monkeypatch):
+    asked = have(monkeypatch, "192.0.2.1", "192.0.2.2", "192.0.2.1")
+    assert with_addresses({"host": "db.example", "port": 6432, "user": "u"}) == {
         "host": "db.example,db.example",
         "hostaddr": "192.0.2.1,192.0.2.2",
         "port": 6432,
         "user": "u",
     }
-    assert names == [("db.example", 6432)]
+    assert asked == [("db.example", 6432)]
 
 
 @pytest.mark.parametrize(
@@ -42,33 +48,34 @@ def test_a_name_keeps_its_place_beside_all_its_addresses(names):
         {"dbname": "files"},
         {"host": "/run/postgresql"},
         {"host": "@abstract"},
+        {"host": "192.0.2.1"},
+        {"host": "fe80::1%eth0"},
         {"host": "a.example,b.example"},
+        {"host": "a.example", "port": "5432,5433"},
         {"host": "db.example", "hostaddr": "192.0.2.9"},
+        {"hostaddr": "192.0.2.9"},
     ],
     ids=str,
 )
-def test_what_has_no_name_to_look_up_is_left_to_libpq(names, parameters):
-    assert postgres_addresses.with_addresses(parameters) == parameters
-    assert names == []
+def test_what_has_no_name_to_look_up_is_left_to_libpq(monkeypatch, parameters):
+    asked = have(monkeypatch, "192.0.2.1")
+    assert with_addresses(parameters) == parameters
+    assert asked == []
 
 
-def test_after_a_failover_the_addresses_are_others(names):
-    old = {"host": "db.example", "hostaddr": "192.0.2.7", "port": "5432"}
-    new = {"host": "db.example,db.example", "hostaddr": "192.0.2.1,192.0.2.2", "port": "5432"}
-    assert postgres_addresses.renewed(old) == new
-    assert postgres_addresses.renewed(new) == new
-    assert postgres_addresses.renewed({"host": "/run/postgresql"}) == {"host": "/run/postgresql"}
+def test_after_a_failover_the_address_is_another(monkeypatch):
+    for address in ("192.0.2.1", "192.0.2.2"):
+        have(monkeypatch, address)
+        assert with_addresses({"host": "db.example"})["hostaddr"] == address
 
 
-def test_a_name_that_cannot_be_found_is_a_database_that_cannot_be_reached(monkeypatch):
-    def fail(*_, **__):
-        raise socket.gaierror(socket.EAI_AGAIN, "the DNS is away")
-
-    monkeypatch.setattr(socket, "getaddrinfo", fail)
-    known = {"host": "db.example", "hostaddr": "192.0.2.7"}
-    with pytest.raises(psycopg2.OperationalError, match=r"db\.example could not be found"):
-        postgres_addresses.with_addresses({"host": "db.example"})
-    assert postgres_addresses.renewed(known) == known
+def test_while_the_dns_is_away_a_host_is_where_it_was(monkeypatch):
+    have(monkeypatch, "192.0.2.1")
+    found = with_addresses({"host": "db.example"})
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=AWAY))
+    assert with_addresses({"host": "db.example"}) == found
+    with pytest.raises(psycopg2.OperationalError, match=r"new\.example could not be found"):
+        with_addresses({"host": "new.example"})
 
 
 def test_libpq_is_told_the_addresses_found(monkeypatch):
@@ -76,8 +83,7 @@ def test_libpq_is_told_the_addresses_found(monkeypatch):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
+    have(monkeypatch, "127.0.0.1")
     engine = create_engine(f"postgresql+psycopg2://files@db.invalid:{port}/files")
     postgres_addresses.install(engine)
     with pytest.raises(OperationalError, match=r'at "127\.0\.0\.1".*refused'):

@@ -5,9 +5,11 @@ from unittest.mock import Mock
 import pytest
 from redis.exceptions import ConnectionError
 
+from app.core.errors import DatabaseUnavailable
 from app.core.flow_store import FlowStore
-from app.external_auth import pending
+from app.external_auth import linking, pending
 from app.sessions.models import LoginSession
+from app.web.principal import AccountDisabled
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
 from tests.support.external import (
@@ -119,6 +121,17 @@ def test_a_flow_whose_login_failed_after_linking_can_be_tried_again(
     verify(api, data["flow_token"], enabled.app.code()).ok()
     assert len(links(rt)) == 1
     submit(api, flow, user).fails(400, INVALID)
+
+
+def test_why_a_login_failed_after_linking_is_told_though_the_database_fails_then(
+    rt, api, user, flow, monkeypatch
+):
+    def fail(*_, **__):
+        monkeypatch.setattr(rt.database, "transaction", Mock(side_effect=DatabaseUnavailable))
+        raise AccountDisabled
+
+    monkeypatch.setattr(linking, "complete", fail)
+    submit(api, flow, user).fails(403, "auth.account_disabled")
 
 
 def test_a_forced_password_change_is_told(rt, api, user, flow):

@@ -148,6 +148,13 @@ def test_the_access_lines_of_login_and_refresh_tell_whose_they_are(api, user, ca
         assert (line["user_id"], line["session_id"]) == (user.id, session["id"])
 
 
+@pytest.mark.parametrize("token", ["oev_" + "0f" * 16, "0f" * 16, "cv_" + "aZ-_" * 11])
+def test_the_access_line_of_a_mistyped_path_has_no_token(api, caplog, token):
+    caplog.set_level(logging.INFO)
+    api.get(f"/auth/contact-verification/confirm%3Ftoken={token}").fails(404, "endpoint.not_found")
+    assert access_line(caplog)["path"].endswith("/contact-verification/confirm?token=...")
+
+
 def test_an_access_line_has_no_query(api, user, caplog):
     caplog.set_level(logging.INFO)
     api.login(user).ok()

@@ -22,7 +22,7 @@ postgres_watchdog.SILENCE_SECONDS = postgres_watchdog.ANSWER_SECONDS = 0.6
 postgres_watchdog.LOOK_SECONDS = 0.1
 watchdog = postgres_watchdog.PostgresWatchdog()
 watchdog.install()
-watchdog.watch(SystemClock())
+watchdog.watch(SystemClock(), psycopg2.extensions.parse_dsn(sys.argv[1]))
 connections = [psycopg2.connect(sys.argv[1]) for _ in range(3)]
 
 def ask(connection, statement="SELECT 1"):
@@ -92,10 +92,9 @@ def test_a_slow_statement_is_waited_for_and_a_hanging_server_is_not(postgres):
 @pytest.mark.parametrize(("answers", "cut"), [([True], 0), ([False, True], 0), ([False] * 2, 1)])
 def test_one_answer_that_is_late_cuts_nobody_off(monkeypatch, clock, answers, cut):
     """The machine may have stood still just then."""
-    line = Mock(**{"get_dsn_parameters.return_value": {}})
     watchdog, ended, heard = postgres_watchdog.PostgresWatchdog(), [], iter([*answers, True])
-    monkeypatch.setattr(postgres_watchdog, "_answers", lambda way: next(heard))
+    monkeypatch.setattr(postgres_watchdog, "_answers", lambda parameters: next(heard))
     monkeypatch.setattr(postgres_watchdog, "_cut", ended.append)
-    watchdog._since[line] = clock.monotonic() - 10
+    watchdog._since[Mock()] = clock.monotonic() - 10
     watchdog._look(clock)
     assert len(ended) == cut

@@ -37,10 +37,11 @@ def test_data_survives_only_when_asked_to(folder, persist):
 
 
 def test_a_full_memory_refuses_writes_instead_of_dropping_keys(folder):
-    def policy(client):
-        return client.config_get("maxmemory-policy")
+    def settings(client):
+        return client.config_get("maxmemory", "maxmemory-policy")
 
-    assert run_once(folder, policy, persist=False) == {"maxmemory-policy": "noeviction"}
+    found = run_once(folder, settings, persist=False)
+    assert found == {"maxmemory": str(512 * 1024 * 1024), "maxmemory-policy": "noeviction"}
 
 
 def test_it_dies_with_its_parent(folder, eventually):

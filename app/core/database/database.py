@@ -41,17 +41,22 @@ extension = SQLAlchemy(model_class=Base)
 
 
 class Database:
-    """Hands out sessions of one application's database."""
+    """Hands out sessions of one application's database.
+
+    `driver_parameters` are what the driver is told to make a connection.
+    """
 
     def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
         app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
-        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engines.options(config)
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options = engines.options(config)
         extension.init_app(app)
         # Its session per request, which this would close, is used by nobody.
         app.teardown_appcontext_funcs.clear()
         with app.app_context():
             self.engine: Engine = extension.engine
         self.is_sqlite = self.engine.dialect.name == "sqlite"
+        _, named = self.engine.dialect.create_connect_args(self.engine.url)
+        self.driver_parameters = {**named, **options.get("connect_args", {})}
         self._clock = clock
         self._batched: dict[Lookup, BatchedReads] = {}
         self._count_statement: Callable[[], None] = lambda: None

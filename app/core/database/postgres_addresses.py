@@ -5,7 +5,7 @@ what a certificate is checked against.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 
 from psycopg2 import OperationalError
@@ -14,7 +14,12 @@ from sqlalchemy import Engine, event
 from app.core import connecting
 
 LOOK_UP_SECONDS = 5.0
+# Of a host that was found before, and is probably where it was.
+LOOK_UP_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 5432
+
+_look_ups = connecting.LookUps()
+_known: dict[tuple[str, int], list[str]] = {}
 
 
 def install(engine: Engine) -> None:
@@ -28,30 +33,36 @@ def install(engine: Engine) -> None:
 def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return libpq's parameters with all addresses of their host.
 
-    Sockets in a folder have none; a list of hosts, and addresses that are given, are left to libpq.
-    Raises: psycopg2.OperationalError when the DNS does not tell in time.
+    Folders of sockets and addresses have none, lists and addresses that are given are left to
+    libpq. While the DNS does not tell, a host is where it was.
+    Raises: psycopg2.OperationalError when the DNS does not tell of a new one in time.
     """
-    host = str(parameters.get("host") or "")
-    if not host or host[0] in "/@" or "," in host or parameters.get("hostaddr"):
+    host, port = str(parameters.get("host") or ""), str(parameters.get("port") or DEFAULT_PORT)
+    if not _is_name(host) or not port.isdecimal() or parameters.get("hostaddr"):
         return dict(parameters)
-    port = int(parameters.get("port") or DEFAULT_PORT)
-    try:
-        found = connecting.within(LOOK_UP_SECONDS, lambda: connecting.look_up(host, port))
-    except (OSError, UnicodeError) as error:
-        raise OperationalError(f"the address of {host} could not be found: {error}") from error
-    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    addresses = _addresses(host, int(port))
     hosts = ",".join([host] * len(addresses))  # libpq wants as many of one as of the other
     return {**parameters, "host": hosts, "hostaddr": ",".join(addresses)}
 
 
-def renewed(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a connection with the addresses its host has by now.
+def _is_name(host: str) -> bool:
+    if not host or host[0] in "/@" or "," in host:
+        return False
+    try:
+        ip_address(host)
+    except ValueError:
+        return True
+    return False
 
-    After a failover they are others. While the DNS does not tell, they are those it had.
-    """
-    named = {name: value for name, value in parameters.items() if name != "hostaddr"}
-    hosts = set(str(parameters.get("host") or "").split(","))
-    if len(hosts) == 1:
-        with suppress(OperationalError):
-            return with_addresses({**named, "host": hosts.pop()})
-    return dict(parameters)
+
+def _addresses(host: str, port: int) -> list[str]:
+    known = _known.get((host, port))
+    seconds = LOOK_UP_AGAIN_SECONDS if known else LOOK_UP_SECONDS
+    try:
+        found = _look_ups.within(seconds, lambda: connecting.look_up(host, port))
+    except (OSError, UnicodeError) as error:
+        if known:
+            return known
+        raise OperationalError(f"the address of {host} could not be found: {error}") from error
+    _known[host, port] = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    return _known[host, port]

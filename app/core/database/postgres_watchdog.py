@@ -7,6 +7,7 @@ nobody begins another until the server answers again.
 """
 
 import logging
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Any
 
@@ -42,14 +43,19 @@ class PostgresWatchdog:
         self._hangs = False
         self._watcher: gevent.Greenlet[..., Any] | None = None
         self._clock: Clock | None = None
+        self._parameters: Mapping[str, Any] = {}
 
     def install(self) -> None:
         """Have psycopg2 wait by gevent's loop, which serves others meanwhile."""
         extensions.set_wait_callback(self.wait)
 
-    def watch(self, clock: Clock) -> None:
-        """Look after the waits of this process from now on; called once after the fork."""
+    def watch(self, clock: Clock, parameters: Mapping[str, Any]) -> None:
+        """Look after the waits of this process from now on; called once after the fork.
+
+        `parameters` are what the driver is told to make a connection.
+        """
         self._clock = clock
+        self._parameters = parameters
         self._since.clear()
         self._watcher = gevent.spawn(self._run, clock)
 
@@ -85,8 +91,7 @@ class PostgresWatchdog:
         silent = [c for c, since in self._since.items() if now - since > SILENCE_SECONDS]
         if not silent:
             return
-        way = {**silent[0].get_dsn_parameters(), "password": silent[0].info.password}
-        if any(_answers(way) for _ in range(QUESTIONS)):
+        if any(_answers(self._parameters) for _ in range(QUESTIONS)):
             for connection in self._since.keys() & silent:
                 self._since[connection] = clock.monotonic()
             return
@@ -95,7 +100,7 @@ class PostgresWatchdog:
         try:
             for connection in self._since:
                 _cut(connection)
-            while not _answers(way):
+            while not _answers(self._parameters):
                 clock.sleep(LOOK_SECONDS)
         finally:
             self._hangs = False
@@ -110,12 +115,14 @@ def _wait(connection: Any) -> None:
             wait_write(connection.fileno())
 
 
-def _answers(way: dict[str, Any]) -> bool:
-    """Tell whether the server answers a new connection; a refusal is an answer."""
-    way = postgres_addresses.renewed(way)
+def _answers(parameters: Mapping[str, Any]) -> bool:
+    """Tell whether the server answers a new connection; a refusal is an answer.
+
+    After a failover its name stands for another address.
+    """
     try:
         with gevent.Timeout(ANSWER_SECONDS):
-            connection = psycopg2.connect(**way)
+            connection = psycopg2.connect(**postgres_addresses.with_addresses(parameters))
             try:
                 connection.cursor().execute("SELECT 1")
             finally:

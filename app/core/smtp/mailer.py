@@ -1,6 +1,7 @@
 """What all mail of a process shares: time limits, trusted certificates, what is under way."""
 
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class Timeouts:
 
 
 UNKNOWN_NAME = "[127.0.0.1]"
+# How long a name that was not found is not looked for again: each time a mail waits for it.
+ASK_AGAIN_SECONDS = 300.0
 
 
 class Mailer(flask_mail.Mail):
@@ -49,6 +52,7 @@ class Mailer(flask_mail.Mail):
         self._tls = tls
         self._out: set[object] = set()
         self._own_name: str | None = None
+        self._ask_again_at = 0.0
 
     @property
     def is_content_out(self) -> bool:
@@ -73,8 +77,9 @@ class Mailer(flask_mail.Mail):
 
         While the DNS does not tell, it is an address that servers may not like.
         """
-        if self._own_name is None:
+        if self._own_name is None and time.monotonic() >= self._ask_again_at:
             self._own_name = connecting.own_name(self.timeouts.answer)
+            self._ask_again_at = time.monotonic() + ASK_AGAIN_SECONDS
         return self._own_name or UNKNOWN_NAME
 
     @property
