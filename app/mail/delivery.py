@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import make_msgid
 from pathlib import Path
-from typing import Any
 
 from prometheus_client import Counter
 
-from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.runtime import Runtime
 from app.core.smtp.connection import SmtpConnection
@@ -97,15 +95,12 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
     )
 
 
-def entry(
-    rt: Runtime, recipient: str, kind: str, mail: ReadyMail | None, error: str | None
-) -> dict[str, Any] | None:
+def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) -> Event:
     """Return what the audit log tells of a mail that was sent or given up (spec 02 §1.3).
 
     `error` is why it was given up, None when it was sent. `mail` is None when it was never made.
-    None when the log does not record it.
     """
-    details = {
+    details: dict[str, object] = {
         "to_address": recipient,
         "to_name": (mail.username or None) if mail else None,
         "template_code": kind,
@@ -115,7 +110,7 @@ def entry(
     if error is not None:
         action = Action.MAIL_DELIVERY_FAILED
         details["error"] = error
-    return audit.entry(rt, Event(action, EntityType.MAIL, entity_name=recipient, details=details))
+    return Event(action, EntityType.MAIL, entity_name=recipient, details=details)
 
 
 def count(status: MailStatus) -> None:

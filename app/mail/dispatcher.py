@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from app.audit import service as audit
 from app.core.database.database import DATABASE_AWAY
 from app.core.runtime import Runtime
 from app.core.smtp.errors import Undeliverable
@@ -190,7 +191,7 @@ def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcom
         is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)
     else:
         status = outcome.status
-        entry = delivery.entry(rt, row.recipient, row.template, mail, error)
+        entry = audit.entry(rt, delivery.event(row.recipient, row.template, mail, error))
         is_ours = queries.settle_finished(
             rt.database, attempt, entry, status=status, error=error, now=now
         )

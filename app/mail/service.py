@@ -1,6 +1,5 @@
 """Use cases of the outbox, and what other areas need to fill it."""
 
-import logging
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -8,9 +7,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.audit import queries as audit_queries
+from app.audit import service as audit
 from app.core.database.after_commit import after_commit
-from app.core.database.database import DATABASE_AWAY
 from app.core.database.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
 from app.core.smtp.connection import SmtpConnection
@@ -35,8 +33,6 @@ from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings import service as settings
 from app.web import site
-
-log = logging.getLogger(__name__)
 
 __all__ = [
     "exact_life",
@@ -243,13 +239,5 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
 
 
 def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
-    """Note what became of a mail; that it cannot be noted changes nothing about it."""
     delivery.count(status)
-    entry = delivery.entry(rt, mail.recipient, mail.kind, mail, error)
-    if entry is None:
-        return
-    try:
-        with rt.transaction() as session:
-            audit_queries.add(session, **entry)
-    except DATABASE_AWAY as error:
-        log.warning("a mail, %s, could not be recorded: %s", status, type(error).__name__)
+    audit.record_alone(rt, delivery.event(mail.recipient, mail.kind, mail, error))

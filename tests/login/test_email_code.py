@@ -9,12 +9,12 @@ from unittest.mock import Mock
 import pytest
 import sqlalchemy as sa
 
+from app.audit import queries as audit_queries
 from app.core.db import Base
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
 from app.login import completion
-from app.mail import service as mail
 from app.mfa import email_codes
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
@@ -438,7 +438,7 @@ def test_a_code_that_left_is_good_though_the_mail_could_not_be_recorded(
     api, sink, flow_token, monkeypatch
 ):
     with monkeypatch.context() as failing:
-        failing.setattr(mail.audit_queries, "add", Mock(side_effect=DatabaseUnavailable))
+        failing.setattr(audit_queries, "add", Mock(side_effect=DatabaseUnavailable))
         send_code(api, flow_token).ok()
     verify(api, flow_token, code_of(sink), EMAIL).ok()
 
