@@ -80,6 +80,10 @@ class Runtime:
         """Open a connection for statements that only read."""
         return self.database.reading()
 
+    def reading_session(self) -> AbstractContextManager[Session]:
+        """Open a session for statements that only read, where their rows are objects."""
+        return self.database.reading_session()
+
     def start_background(self) -> None:
         """Start what a serving process runs besides answering; called once after the fork."""
         self.database.forget_inherited_connections()

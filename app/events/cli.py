@@ -7,7 +7,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import click
-from sqlalchemy.orm import Session
 
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL
@@ -102,7 +101,7 @@ def tail(count: int | None) -> Iterator[Shown]:
 
 
 def _audience(rt: Runtime, user: str | None, team: str | None) -> Audience:
-    with rt.reading() as connection, Session(connection) as session:
+    with rt.reading_session() as session:
         if user is not None:
             return Audience(user_id=users.named(session, user).id)
         if team is not None:

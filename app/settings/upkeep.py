@@ -84,7 +84,7 @@ def export(rt: Runtime) -> dict[str, Wire]:
 
 def problems(rt: Runtime) -> list[Problem]:
     """Check every stored value by itself and all of them together."""
-    with rt.reading() as connection, Session(connection) as session:
+    with rt.reading_session() as session:
         texts = queries.list_texts(session)
         return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
 

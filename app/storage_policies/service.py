@@ -101,13 +101,13 @@ def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
 
 def list_policies(rt: Runtime) -> list[StoragePolicy]:
     """Return every policy."""
-    with rt.reading() as connection, Session(connection) as session:
+    with rt.reading_session() as session:
         return list(queries.list_policies(session))
 
 
 def list_groups(rt: Runtime) -> list[GroupWithItems]:
     """Return every group with its policies."""
-    with rt.reading() as connection, Session(connection) as session:
+    with rt.reading_session() as session:
         groups = queries.list_groups(session)
         items = queries.list_items(session, [group.id for group in groups])
     return [

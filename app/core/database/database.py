@@ -97,6 +97,12 @@ class Database:
         with self.reader.connect() as connection:
             yield connection
 
+    @contextmanager
+    def reading_session(self) -> Iterator[Session]:
+        """Yield a session that only reads, and so waits for no writer."""
+        with self.reading() as connection, Session(connection) as session:
+            yield session
+
     def rows(self, prepared: Prepared, *values: Any) -> list[Row]:
         """Run a prepared SELECT and return every row.
 
