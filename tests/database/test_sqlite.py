@@ -7,15 +7,17 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from app.core.database.sqlite_writing import PATIENCE_SECONDS
+from app.core.database.sqlite_writing import PATIENCE_SECONDS, SOON_SECONDS, patiently
+from app.core.errors import DatabaseUnavailable
 from app.users import queries
+from tests.support.clock import FakeClock
 
 
 @pytest.fixture
 def elsewhere(rt):
     """Another process's connection."""
     if not rt.database.is_sqlite:
-        pytest.skip("PostgreSQL has no snapshot that outlives a transaction")
+        pytest.skip("about SQLite alone")
     with sqlite3.connect(sa.make_url(rt.config.database_url).database) as connection:
         yield connection
     connection.close()
@@ -58,3 +60,51 @@ def test_a_connection_with_a_cursor_left_open_is_replaced(rt, user, elsewhere):
         assert driver_connection(session) is not first
         assert queries.find_account(session, user.id) is not None
     assert time.monotonic() - began < PATIENCE_SECONDS / 2
+
+
+class Impatient(FakeClock):
+    """A clock on which a failed try takes a fifth of what is soon."""
+
+    def sleep(self, seconds):
+        super().sleep(seconds)
+        self.advance(seconds=seconds + SOON_SECONDS / 5)
+
+
+def locked():
+    raise sqlite3.OperationalError("database is locked")
+
+
+def test_a_lock_that_is_free_soon_is_tried_for_in_every_turn_and_a_later_one_after_pauses():
+    clock, tries = Impatient(), iter(range(9))
+    assert patiently(clock, lambda: next(tries) == 8 or locked()) is True
+    assert clock.slept[:5] == [0] * 5
+    assert all(0.0005 <= pause <= 0.0025 for pause in clock.slept[5:])
+
+
+def test_a_lock_that_is_never_free_is_given_up():
+    clock = Impatient()
+    began = clock.monotonic()
+    with pytest.raises(DatabaseUnavailable):
+        patiently(clock, locked)
+    assert PATIENCE_SECONDS < clock.monotonic() - began < PATIENCE_SECONDS + 0.01
+
+
+def test_no_writer_waits_in_c(rt, elsewhere):
+    """There, nobody else of the worker would be served meanwhile."""
+    for engine in (rt.database.engine, rt.database._direct):
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 0
+
+
+def test_others_run_while_a_writer_waits(rt, user, elsewhere):
+    elsewhere.execute("BEGIN IMMEDIATE")
+
+    class Others(FakeClock):
+        def sleep(self, seconds):
+            super().sleep(seconds)
+            elsewhere.rollback()
+
+    clock = rt.database._clock = Others()
+    with rt.transaction() as session:
+        queries.lock(session, user.id)
+    assert clock.slept == [0]

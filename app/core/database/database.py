@@ -72,8 +72,10 @@ class Database:
         self._checkpoints: Checkpoints | None = None
         if self.is_sqlite:
             self._write_turn = sqlite_writing.WriteTurn(self._note_commit)
-            for engine in (self.engine, self.reader, self._apart, self._direct):
+            for engine in (self.reader, self._apart):
                 event.listen(engine, "connect", self._prepare_sqlite)
+            for engine in (self.engine, self._direct):  # on which `patiently` waits
+                event.listen(engine, "connect", self._prepare_sqlite_writer)
             event.listen(self.engine, "begin", self._begin_sqlite)
         else:
             for engine in (self.engine, self.reader, self._apart):
@@ -109,10 +111,14 @@ class Database:
         Raises: DatabaseUnavailable when the connection is lost.
         """
         self._count_statement()
+        compiled = compiled_for(prepared, self._direct.dialect)
         try:
-            return self._runner.rows(compiled_for(prepared, self._direct.dialect), values)
-        except sqlite3.OperationalError as error:
-            raise DatabaseUnavailable from error
+            return self._runner.rows(compiled, values)
+        except sqlite3.OperationalError:
+            # Readers need no lock, but for the moment in which a log is cleared away.
+            return sqlite_writing.patiently(
+                self._clock, lambda: self._runner.rows(compiled, values)
+            )
 
     def row(self, prepared: Prepared, *values: Any) -> Row | None:
         """Like `rows`, for a SELECT by a unique key; None without a row."""
@@ -216,8 +222,11 @@ class Database:
         self._drivers.forget()
 
     def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
+        sqlite_writing.prepare(connection)
+
+    def _prepare_sqlite_writer(self, connection: Any, _record: Any) -> None:
         beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
-        sqlite_writing.prepare(connection, *beside)
+        sqlite_writing.prepare(connection, "busy_timeout=0", *beside)
 
     def _note_commit(self) -> None:
         if self._checkpoints:
