@@ -6,7 +6,7 @@ from errno import EPROTO, ETIMEDOUT
 from typing import Any
 
 import gevent
-from gunicorn.http.body import ChunkedReader
+from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.http.errors import ParseException
 from gunicorn.http.unreader import SocketUnreader
 
@@ -23,6 +23,7 @@ FILE_BYTES_PER_SECOND = 1024
 LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
 SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # as chunks of one byte they take some 30 ms
+READ_AHEAD_BYTES = 1024
 # By default gunicorn reads up to a megabyte ahead, and copies what is left of it at every read.
 SocketUnreader.max_body_chunk = 128 * 1024  # type: ignore[attr-defined]  # the stubs are older
 
@@ -40,8 +41,10 @@ class TimedBody(WorkerBody):
         self._began = time.monotonic()
         self._ends_at = self._latest_end = self._began + BODY_SECONDS
         self._has_ended = False
+        reader = getattr(body, "reader", None)
         # Chunks may be of one byte, and to take many of them apart is all computing.
-        self._is_chunked = isinstance(getattr(body, "reader", None), ChunkedReader)
+        self._is_chunked = isinstance(reader, ChunkedReader)
+        self._counted = reader if isinstance(reader, LengthReader) else None
         self._is_first = connection.reads == 1
 
     @property
@@ -73,14 +76,16 @@ class TimedBody(WorkerBody):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; of a file, or in chunks, perhaps fewer than asked for."""
-        if self._has_ended:  # gunicorn asks again after every answer; a timer has its price
+        if self._has_ended:  # gunicorn asks again after every answer
             return b""
         if self._ends_at < self._latest_end:
             size = min(size, self._bearable_bytes())
         if self._is_chunked and size > PIECE_BYTES:
             size = PIECE_BYTES
             take_turns()
-        content = self._in_time(self._body.read, size)
+        # A timer has its price, and the bodies of most requests came with their headers.
+        has_arrived = self._has_arrived(size)
+        content = self._body.read(size) if has_arrived else self._in_time(self._body.read, size)
         # What has already arrived is read without waiting, so no time-out strikes.
         if content and time.monotonic() > self._ends_at:
             raise TimeoutError(ETIMEDOUT, SLOW)
@@ -104,6 +109,16 @@ class TimedBody(WorkerBody):
         except Exception:  # a sender that has gone, or what this server raises itself
             return False
         return True
+
+    def _has_arrived(self, size: int) -> bool:
+        """Tell whether so many bytes, or all that are missing, are surely here already."""
+        if self._counted is None:
+            return False
+        missing: int = self._counted.length
+        # gunicorn may read so much more than it is asked for.
+        wanted = min(size + READ_AHEAD_BYTES, missing) if size >= 0 else missing
+        here: int = self._counted.unreader.buf.getbuffer().nbytes
+        return here >= wanted
 
     def _bearable_bytes(self) -> int:
         """Return what even the slowest sender can bring in half of the time that is left.

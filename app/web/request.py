@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from flask import request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema, ValidationError
+from werkzeug.exceptions import ClientDisconnected
 
 from app.core.errors import BadRequest, TooLarge
 from app.core.multipart import BodyUnreadable, MultipartBody
@@ -16,6 +17,7 @@ from app.web import client_connection
 from app.web.operation import View, operation_of
 from app.web.runtime import runtime
 
+JSON_TYPE = "application/json"
 JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
 # Of chunks, so much as the worker reads without letting others run (`app/serving/body.py`).
@@ -131,15 +133,11 @@ def _first_complaint(error: ValidationError) -> str:
 
 
 def _json_object() -> dict[str, Any]:
-    if request.mimetype != "application/json":
+    # The usual spelling need not be taken apart.
+    if request.environ.get("CONTENT_TYPE") != JSON_TYPE and request.mimetype != JSON_TYPE:
         raise BadRequest("invalid JSON request body: Content-Type must be application/json")
-    # A chunked body is cut off at this limit without an error, so one byte more is read.
-    request.max_content_length = JSON_BODY_LIMIT + 1
-    body = request.get_data(cache=False)
-    if len(body) > JSON_BODY_LIMIT:
-        raise TooLarge
-    if len(body) < (request.content_length or 0):
-        raise BadRequest("invalid JSON request body: it is incomplete")  # RFC 9112 §8
+    length = request.content_length
+    body = _chunks() if length is None else _bytes(length)
     try:
         value = _decode(body.decode("utf-8-sig"))  # RFC 8259 §8.1
     except (ValueError, RecursionError):
@@ -147,6 +145,28 @@ def _json_object() -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadRequest("invalid JSON request body: must be an object")
     return value
+
+
+def _bytes(length: int) -> bytes:
+    """Return a body of known length, for which Werkzeug would make a stream around the server's."""
+    if length > JSON_BODY_LIMIT:
+        raise TooLarge
+    try:
+        body: bytes = request.environ["wsgi.input"].read(length)
+    except (OSError, ValueError):
+        raise ClientDisconnected from None
+    if len(body) < length:
+        raise BadRequest("invalid JSON request body: it is incomplete")  # RFC 9112 §8
+    return body
+
+
+def _chunks() -> bytes:
+    # They are cut off at this limit without an error, so one byte more is read.
+    request.max_content_length = JSON_BODY_LIMIT + 1
+    body = request.get_data(cache=False)
+    if len(body) > JSON_BODY_LIMIT:
+        raise TooLarge
+    return body
 
 
 def _refuse_constant(_name: str) -> NoReturn:

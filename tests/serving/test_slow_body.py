@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import gevent
 import pytest
-from gunicorn.http.body import ChunkedReader, LengthReader
+from gunicorn.http.body import Body, ChunkedReader, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
 from app.serving import body as bodies
@@ -248,6 +248,43 @@ def test_no_more_is_read_ahead_than_a_file_is_asked_for_at_once():
     body = timed(LengthReader(SocketUnreader(Arrived()), 10**6))
     assert len(body.read(PIECE_BYTES)) == PIECE_BYTES
     assert asked == [PIECE_BYTES]
+
+
+@pytest.mark.parametrize("size", [1, 99, 100, 5000, -1])
+def test_a_body_that_came_with_its_headers_needs_no_timer(fake, size):
+    body, _ = counted(arrived=b"x" * 100, length=100)
+    fake.Timeout = None
+    got = b""
+    while piece := body.read(size):
+        got += piece
+    assert got == b"x" * 100
+
+
+@pytest.mark.parametrize("size", [1, 50, 100, -1])
+@pytest.mark.parametrize("arrived", [0, 50, 99])
+def test_what_may_have_to_be_waited_for_has_its_time(fake, arrived, size):
+    """gunicorn asks the socket for more than it was asked for itself."""
+    body, slow = counted(arrived=b"x" * arrived, length=100)
+    slow.recv = lambda _size: fake.sleep(2 * bodies.BODY_SECONDS)
+    with pytest.raises(TimeoutError):
+        body.read(size)
+
+
+def test_a_body_is_never_taken_for_more_than_its_length(fake):
+    body, _ = counted(arrived=b"body" + b"GET / HTTP/1.1", length=4)
+    assert (body.read(), body.read(), body.throw_away()) == (b"body", b"", True)
+
+
+def counted(arrived, length):
+    """Return a body of known length, of which so much was read with the headers; its socket."""
+
+    class Socket:
+        def recv(self, size):
+            raise AssertionError(f"nobody needs {size} more")
+
+    unreader = SocketUnreader(client := Socket())
+    unreader.unread(arrived)
+    return timed(Body(LengthReader(unreader, length))), client
 
 
 def test_others_run_between_the_pieces_of_a_body_in_chunks():
