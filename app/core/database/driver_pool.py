@@ -21,8 +21,6 @@ def was_hung_up(connection: Any) -> bool:
 
     Nobody has asked it anything, so whatever there is to read is a farewell, or the end.
     """
-    if not hasattr(connection, "fileno"):
-        return False  # SQLite's are files
     try:
         return is_readable(connection.fileno())
     except InterfaceError:
@@ -42,6 +40,7 @@ class DriverPool:
 
     def __init__(self, engine: Engine, size: int, patience_seconds: float) -> None:
         self._engine = engine
+        self._has_server = engine.dialect.name != "sqlite"
         self._patience = patience_seconds
         self._lock = threading.Lock()
         self._idle: list[PoolProxiedConnection] = []
@@ -63,7 +62,7 @@ class DriverPool:
                 self._waiting.append(waiter)
         if waiter is not None:
             connection = self._wait(waiter)
-        elif connection is not None and was_hung_up(connection):
+        elif connection is not None and self._has_server and was_hung_up(connection):
             self._close_idle(connection)
             connection = None
         return connection or self._make()
