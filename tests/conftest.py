@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     databases = ["sqlite", "postgres"]
     if metafunc.definition.get_closest_marker("postgres"):
         databases = ["postgres"]
-    elif metafunc.definition.get_closest_marker("any_database"):
+    elif any(metafunc.definition.get_closest_marker(name) for name in ("sqlite", "any_database")):
         databases = ["sqlite"]
     for fixture in ("database_url", *LIVE):
         if fixture in metafunc.fixturenames:

@@ -15,8 +15,8 @@ from app.core.errors import Unavailable
 T = TypeVar("T")
 
 # With half of it the slowest of a page's requests took twice as long beside a flood of logins, and
-# the logins no less. Where requests alone keep every core busy, logins still get four tenths of the
-# processor time they would have by themselves.
+# logins by themselves are no faster. Of a core that never rests they get a tenth: hashing must not
+# stop requests, nor they it.
 NICENESS = 10
 
 

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 TAKEN = b"!"  # a forked process tells its server that it has a call
 BEGUN = b"\n"  # the first byte of every answer; nothing follows where the call did not survive
 LONGEST_QUESTION = 64 * 1024
-# Short requests of the service come first.
-NICENESS = 10
+# Short requests of the service come first, and its hashing (`native_pool.py`).
+NICENESS = 15
 
 
 def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> None:

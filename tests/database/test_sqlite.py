@@ -7,17 +7,20 @@ import time
 import pytest
 import sqlalchemy as sa
 
+from app.core.database import sqlite_writing
 from app.core.database.sqlite_writing import PATIENCE_SECONDS, SOON_SECONDS, patiently
 from app.core.errors import DatabaseUnavailable
+from app.sessions import opening
 from app.users import queries
+from app.users.models import User
 from tests.support.clock import FakeClock
+
+pytestmark = pytest.mark.sqlite
 
 
 @pytest.fixture
 def elsewhere(rt):
     """Another process's connection."""
-    if not rt.database.is_sqlite:
-        pytest.skip("about SQLite alone")
     with sqlite3.connect(sa.make_url(rt.config.database_url).database) as connection:
         yield connection
     connection.close()
@@ -89,7 +92,7 @@ def test_a_lock_that_is_never_free_is_given_up():
     assert PATIENCE_SECONDS < clock.monotonic() - began < PATIENCE_SECONDS + 0.01
 
 
-def test_no_writer_waits_in_c(rt, elsewhere):
+def test_no_writer_waits_in_c(rt):
     """There, nobody else of the worker would be served meanwhile."""
     for engine in (rt.database.engine, rt.database._direct):
         with engine.connect() as connection:
@@ -108,3 +111,38 @@ def test_others_run_while_a_writer_waits(rt, user, elsewhere):
     with rt.transaction() as session:
         queries.lock(session, user.id)
     assert clock.slept == [0]
+
+
+@pytest.mark.parametrize("way", ["transaction", "prepared"])
+def test_whose_turn_does_not_come_gives_up(rt, user, monkeypatch, way):
+    """Each writer before it may take all of its patience."""
+    monkeypatch.setattr(sqlite_writing, "PATIENCE_SECONDS", 0.01)
+
+    def write_one():
+        if way == "prepared":
+            return rt.database.change_together(opening.if_unchanged().step(**nobodys_session()))
+        with rt.transaction() as session:
+            mine = sa.update(User).where(User.id == user.id)
+            return session.execute(mine.values(session_version=9)).rowcount
+
+    with rt.database._write_turn, pytest.raises(DatabaseUnavailable):
+        write_one()
+    assert write_one() == (0 if way == "prepared" else 1)
+
+
+def nobodys_session():
+    columns = dict.fromkeys(opening._COLUMNS, None) | {"id": "x", "user_id": 0}
+    return columns | {"status": "active", "session_version": 0, "account_created_at": None}
+
+
+def test_a_reader_tries_again_while_the_file_is_locked(rt, user):
+    runner, clock = rt.database._runner, FakeClock()
+    rt.database._clock, rows, tries = clock, runner.rows, []
+
+    def locked_at_first(*asked):
+        tries.append(asked)
+        return rows(*asked) if len(tries) == 4 else locked()
+
+    runner.rows = locked_at_first
+    assert queries.look_up_account(rt.database, user.id).id == user.id
+    assert (len(tries), clock.slept) == (4, [0, 0])

@@ -1,6 +1,6 @@
 """SQLite's one writer: what its connections are set to, whose turn it is, and waiting for the lock.
 
-Nothing here sleeps in C, which would stop an event loop.
+No writer's wait sleeps in C, which would stop an event loop.
 """
 
 import sqlite3
@@ -58,7 +58,10 @@ def patiently(clock: Clock, ask: Callable[[], T]) -> T:
 
 
 class WriteTurn:
-    """The turn of the one writer there is at a time in this process; `wrote` is told of each."""
+    """The turn of the one writer there is at a time in this process; `wrote` is told of each.
+
+    Entering it raises DatabaseUnavailable when it is not had in time.
+    """
 
     def __init__(self, wrote: Callable[[], None]) -> None:
         self._lock = threading.Lock()
@@ -66,8 +69,10 @@ class WriteTurn:
 
     def __enter__(self) -> None:
         began = perf_counter()
-        self._lock.acquire()
+        is_ours = self._lock.acquire(timeout=PATIENCE_SECONDS)
         wait_times.add_database(perf_counter() - began)
+        if not is_ours:
+            raise DatabaseUnavailable  # each of those before it may have waited as long
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
