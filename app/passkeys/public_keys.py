@@ -4,8 +4,6 @@ from contextlib import suppress
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 from fido2 import cbor
 from fido2.cose import ES256, RS256, CoseKey
 
@@ -15,7 +13,6 @@ ALGORITHMS = (ES256.ALGORITHM, RS256.ALGORITHM)
 KTY, ALG, CRV, X, Y, N, E = 1, 3, -1, -2, -3, -1, -2
 EC2, RSA, P_256 = 2, 3, 1
 P_256_BYTES = 32
-_P_256, _ECDSA = ec.SECP256R1(), ec.ECDSA(hashes.SHA256())
 # What authenticators make; a longer one would take long to verify.
 RSA_BITS = range(2048, 4097)
 LONGEST_EXPONENT_BYTES = 4
@@ -34,21 +31,15 @@ def stored(key: CoseKey) -> bytes | None:
 
 def has_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     """Tell whether the owner of a stored key signed this message."""
-    members = _decoded(key)
+    return _has_signed(CoseKey.parse(_decoded(key)), message, signature)
+
+
+def _has_signed(key: CoseKey, message: bytes, signature: bytes) -> bool:
     try:
-        if members[ALG] == ES256.ALGORITHM:
-            # Nearly every sign-in: without what else the library looks at, a seventh faster.
-            _ec_key(members).verify(signature, message, _ECDSA)
-        else:
-            CoseKey.parse(members).verify(message, signature)
+        key.verify(message, signature)
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _ec_key(members: dict[int, Any]) -> ec.EllipticCurvePublicKey:
-    uncompressed = b"\x04" + members[X] + members[Y]  # SEC 1 §2.3.4
-    return ec.EllipticCurvePublicKey.from_encoded_point(_P_256, uncompressed)
 
 
 def _decoded(key: bytes) -> dict[int, Any]:
