@@ -6,10 +6,17 @@ import socket
 import pytest
 import redis
 
+from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch
-from tests.support.launcher import PATIENCE
+from tests.support.launcher import PATIENCE, eventually
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def listening_workers(service):
+    """Return how many have started: one that is still starting has nothing to say at the stop."""
+    with redis.Redis(unix_socket_path=str(service.valkey_socket)) as client:
+        return client.pubsub_numsub(SETTINGS_CHANNEL)[0][1]
 
 
 def first_answer(connection):
@@ -40,6 +47,7 @@ def test_a_signal_ends_every_process_and_exits_0(service, all_gone, number):
 
 def test_idle_connections_do_not_hold_up_the_stop(service):
     service.start()
+    eventually(lambda: listening_workers(service) == 2, "both workers")
     with service.connect() as idle:
         idle.sendall(KEEP_ALIVE)
         assert first_answer(idle) == b"HTTP/1.1 200 OK"
