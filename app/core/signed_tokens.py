@@ -58,7 +58,7 @@ class SignedTokens:
     def sign(self, claims: dict[str, Any]) -> str:
         """Return a token that carries `claims`, in the compact form (RFC 7515 §3.1).
 
-        PyJWT makes it of everything a header may have, which takes twice as long as the signature.
+        PyJWT would take more than twice as long: it makes each header anew, for all it may hold.
         """
         key = self._keyring.current()
         secret = self._keyring.derived(key, self._purpose)

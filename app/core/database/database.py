@@ -112,13 +112,10 @@ class Database:
         """
         self._count_statement()
         compiled = compiled_for(prepared, self._direct.dialect)
-        try:
+        if not self.is_sqlite:
             return self._runner.rows(compiled, values)
-        except sqlite3.OperationalError:
-            # Readers need no lock, but for the moment in which a log is cleared away.
-            return sqlite_writing.patiently(
-                self._clock, lambda: self._runner.rows(compiled, values)
-            )
+        # Readers need no lock, but for the moment in which a log is cleared away.
+        return sqlite_writing.patiently(self._clock, lambda: self._runner.rows(compiled, values))
 
     def row(self, prepared: Prepared, *values: Any) -> Row | None:
         """Like `rows`, for a SELECT by a unique key; None without a row."""
@@ -222,11 +219,11 @@ class Database:
         self._drivers.forget()
 
     def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
-        sqlite_writing.prepare(connection)
+        sqlite_writing.prepare(connection, sqlite_writing.BUSY_WAIT_MS)
 
     def _prepare_sqlite_writer(self, connection: Any, _record: Any) -> None:
         beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
-        sqlite_writing.prepare(connection, "busy_timeout=0", *beside)
+        sqlite_writing.prepare(connection, 0, *beside)
 
     def _note_commit(self) -> None:
         if self._checkpoints:

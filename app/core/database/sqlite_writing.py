@@ -26,14 +26,17 @@ SOON_SECONDS = 0.001
 PATIENCE_SECONDS = 10.0
 
 
-def prepare(connection: Any, *pragmas: str) -> None:
-    """Set up one connection; transactions are begun by `Database` alone."""
+def prepare(connection: Any, busy_wait_ms: int, *pragmas: str) -> None:
+    """Set up one connection, which waits so long for a lock by itself, in C.
+
+    Transactions are begun by `Database` alone.
+    """
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
         "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
         "foreign_keys=ON",
-        f"busy_timeout={BUSY_WAIT_MS}",
+        f"busy_timeout={busy_wait_ms}",
         *pragmas,
     ):
         connection.execute(f"PRAGMA {pragma}")
