@@ -1,4 +1,4 @@
-"""All open streams of one process: who is told what, who is still there, signs of life.
+"""What the open streams of one process are told, and which of them may go on.
 
 One Redis subscription serves them all. Before a frame is sent, and with every sign of life, it is
 looked up whether the stream's session may go on; many streams share one query. Who belongs to a
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter
 
 from app.core.database.database import DATABASE_AWAY
 from app.core.ids import parsed_id
@@ -21,7 +21,6 @@ from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 from app.events.database_breaker import DatabaseBreaker
-from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import (
     EVERYBODY,
     LONGEST_MESSAGE,
@@ -30,7 +29,7 @@ from app.events.messages import (
     parse,
     sync_required,
 )
-from app.events.seats import Seats
+from app.events.open_streams import OpenStreams
 from app.events.streams import Stream
 from app.sessions import service as sessions
 from app.teams import queries as teams_queries
@@ -40,7 +39,6 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 15
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 15.0
 # So many streams are checked by one query.
@@ -48,11 +46,7 @@ CHECKED_AT_ONCE = 100
 # And so many are told before requests that wait get their turn: half a millisecond.
 TOLD_AT_ONCE = 20
 STOP_SECONDS = 2.0
-# A browser comes back by itself after a while; so may who was refused.
-RETRY_SECONDS = 15
 
-STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mode="livesum")
-REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["reason"])
 MESSAGES = Counter("storage_events_total", "Storage events received.", ["outcome"])
 SYNCS = Counter(
     "storage_event_syncs_total", "Times a stream was told to load everything anew.", ["reason"]
@@ -67,20 +61,12 @@ class Hub:
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
-        self._lock = threading.Lock()
-        self._by_user: dict[int, list[Stream]] = {}
-        self._count = 0
-        # A stream is in one slot; each tick the streams of the next one get their sign of life.
-        self._wheel: tuple[set[Stream], ...] = tuple(set() for _ in range(HEARTBEAT_SECONDS))
-        self._ticks = 0
-        self._fresh: list[Stream] = []
+        self.streams = OpenStreams(rt)
         # Streams that were ended since the last tick, and since the one before it.
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
         self._owes_sync = False
         self._renew_at = -math.inf
-        self._is_open = False
-        self._seats = Seats(rt)
         self._breaker = DatabaseBreaker(rt.clock)
         self._stopped = threading.Event()
 
@@ -98,7 +84,7 @@ class Hub:
             ],
         )
         ticker = threading.Thread(target=self._run, name="event streams", daemon=True)
-        self.take_streams()
+        self.streams.open_up()
         listener.start()
         ticker.start()
 
@@ -107,21 +93,14 @@ class Hub:
             self._stopped.set()
             listener.close()
             ticker.join(timeout=STOP_SECONDS)
-            self._seats.leave()
+            self.streams.seats.leave()
 
         return stop
 
-    def take_streams(self) -> None:
-        """Take streams from now on; called after the fork."""
-        self._seats.join()
-        with self._lock:
-            self._is_open = True
-
     def wind_down(self) -> None:
         """End every stream and take no more."""
-        with self._lock:
-            self._is_open = False
-        for stream in self._everybody():
+        self.streams.close()
+        for stream in self.streams.everybody():
             self._end(stream)
 
     def open(
@@ -132,54 +111,14 @@ class Hub:
         `connection` is None where the client's cannot be watched.
         Raises: WorkerFull, TooManyStreams.
         """
-        if not self._is_open:
+        if not self.streams.is_open():
             return None
-        self._reserve(user_id)
-        stream = Stream(
-            user_id, session_id, connection=connection, lock=self._lock, leave=self._leave
-        )
-        with self._lock:
-            self._by_user.setdefault(user_id, []).append(stream)
-            # The slot just passed: its next turn is a whole round away.
-            stream.slot = self._ticks % HEARTBEAT_SECONDS
-            self._wheel[stream.slot].add(stream)
-            # The session may have ended while its stream was not known here yet.
-            self._fresh.append(stream)
-            has_closed = not self._is_open
-        if has_closed:
+        stream = self.streams.add(user_id, session_id, connection)
+        if not self.streams.is_open():
             self._end(stream)
         if connection is not None:
             connection.watch(stream.client_left)
         return stream
-
-    def _reserve(self, user_id: int) -> None:
-        with self._lock:
-            has_room = self._count < self._rt.config.sse_per_worker
-            self._count += has_room
-        if not has_room:
-            REFUSED.labels("worker").inc()
-            raise WorkerFull(retry_after=RETRY_SECONDS)
-        if not self._seats.take(user_id):
-            with self._lock:
-                self._count -= 1
-            REFUSED.labels("user").inc()
-            raise TooManyStreams(retry_after=RETRY_SECONDS)
-        STREAMS.inc()
-
-    def _leave(self, stream: Stream) -> None:
-        with self._lock:
-            if stream not in self._wheel[stream.slot]:
-                return
-            self._wheel[stream.slot].remove(stream)
-            others = self._by_user[stream.user_id]
-            others.remove(stream)
-            if not others:
-                del self._by_user[stream.user_id]
-            self._count -= 1
-        if stream.connection is not None:
-            stream.connection.unwatch()
-        STREAMS.dec()
-        self._seats.give_back(stream.user_id)
 
     def _end(self, stream: Stream) -> None:
         stream.end()
@@ -221,17 +160,13 @@ class Hub:
         for_all = tuple(n for n, message in enumerate(messages) if message.audience == EVERYBODY)
         for_some = self._recipients(messages)
         frames: dict[tuple[int, ...], bytes] = {}
-        with self._lock:
-            users = list(self._by_user if for_all else for_some)
-        for user in users:
+        for user in self.streams.users() if for_all else for_some:
             wanted = for_all
             if user in for_some:
                 wanted = tuple(sorted({*for_all, *for_some[user]}))
             if wanted not in frames:
                 frames[wanted] = b"".join(messages[n].event.frame() for n in wanted)
-            with self._lock:
-                theirs = tuple(self._by_user.get(user, ()))
-            for stream in theirs:
+            for stream in self.streams.of_user(user):
                 yield stream, frames[wanted]
 
     def _recipients(self, messages: Sequence[Message]) -> dict[int, set[int]]:
@@ -249,8 +184,7 @@ class Hub:
         return found
 
     def _members(self, team_ids: Collection[int]) -> list[tuple[int, int]]:
-        with self._lock:
-            here = list(self._by_user)
+        here = self.streams.users()
         if not team_ids or not here:
             return []
         database = self._rt.database
@@ -271,7 +205,7 @@ class Hub:
     def _sync_everybody(self, reason: str) -> None:
         self._owes_sync = False
         frame = self._sync_frame()
-        plan = [(stream, frame) for stream in self._everybody()]
+        plan = [(stream, frame) for stream in self.streams.everybody()]
         with self._owing_sync():
             for part in _parts(plan, CHECKED_AT_ONCE):
                 self._send(part)
@@ -299,9 +233,7 @@ class Hub:
     def _sessions_ended(self, texts: Sequence[str]) -> None:
         """Look at the streams of those users again whose sessions ended somewhere."""
         users = {user for text in texts if (user := parsed_id(text)) is not None}
-        with self._lock:
-            theirs = [stream for user in users for stream in self._by_user.get(user, ())]
-        self._check(theirs)
+        self._check([stream for user in users for stream in self.streams.of_user(user)])
 
     def _check(self, streams: Sequence[Stream]) -> None:
         """End the streams whose session may not go on; without the database, none."""
@@ -324,10 +256,7 @@ class Hub:
     def tick(self) -> None:
         """Do what is due every second."""
         self._cut_what_is_stuck()
-        self._ticks += 1
-        with self._lock:
-            due = list(self._wheel[self._ticks % HEARTBEAT_SECONDS])
-            fresh, self._fresh = self._fresh, []
+        fresh, due = self.streams.turn()
         # Signs of life, which tell nothing, wait for no database.
         for few in _parts(due, TOLD_AT_ONCE):
             for stream in few:
@@ -338,7 +267,7 @@ class Hub:
         self._check([*fresh, *due])
         if self._rt.clock.monotonic() >= self._renew_at:
             self._renew_at = self._rt.clock.monotonic() + RENEW_SECONDS
-            self._seats.renew()
+            self.streams.seats.renew()
 
     def _run(self) -> None:
         now = self._rt.clock.monotonic
@@ -356,12 +285,8 @@ class Hub:
         """Hang up on those whose stream ended while they did not read what it sent."""
         overdue, self._overdue, self._ending = self._overdue, self._ending, []
         for stream in overdue:
-            if stream.connection is not None and stream in self._wheel[stream.slot]:
+            if stream.connection is not None and self.streams.holds(stream):
                 stream.connection.cut()
-
-    def _everybody(self) -> list[Stream]:
-        with self._lock:
-            return [stream for theirs in self._by_user.values() for stream in theirs]
 
 
 def _parts(things: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -20,7 +20,6 @@ from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
 from app.events import database_breaker, seats, streams
 from app.events.errors import TooManyStreams, WorkerFull
-from app.events.hub import HEARTBEAT_SECONDS
 from app.events.messages import (
     EVERYBODY,
     KEEP_ALIVE,
@@ -30,6 +29,7 @@ from app.events.messages import (
     Message,
     StorageEvent,
 )
+from app.events.open_streams import HEARTBEAT_SECONDS
 from app.events.views import HUB
 from app.sessions import service as sessions
 from app.teams.models import TeamRole
@@ -73,7 +73,7 @@ class FakeConnection:
 def hub(app):
     """A hub that takes streams; without its threads, which real time drives."""
     hub = app.extensions[HUB]
-    hub.take_streams()
+    hub.streams.open_up()
     yield hub
     hub.wind_down()
 
@@ -488,15 +488,15 @@ def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user):
 def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user):
     connection = FakeConnection()
     stream = watch(user, connection=connection)
-    assert hub._count == 1
+    assert hub.streams._count == 1
     connection.left()
     assert has_ended(stream)
     assert connection.is_cut
     stream.close()
     stream.close()
-    assert hub._count == 0
-    assert hub._by_user == {}
-    assert not any(hub._wheel)
+    assert hub.streams._count == 0
+    assert hub.streams._by_user == {}
+    assert not any(hub.streams._wheel)
     assert not connection.is_watched
 
 
@@ -647,7 +647,7 @@ def small(make_app):
         found = []
         for _ in range(2):
             hub = make_app(**caps).extensions[HUB]
-            hub.take_streams()
+            hub.streams.open_up()
             found.append(hub)
         return found
 
@@ -666,7 +666,7 @@ def test_an_account_has_so_many_streams_over_all_workers(rt, small, watch, user)
     opened[1].close()
     watch(user, on=one)
     assert metric("storage_event_streams_refused_total", reason="user") == before + 2
-    assert (one._count, two._count) == (4, 0)
+    assert (one.streams._count, two.streams._count) == (4, 0)
 
 
 def test_streams_of_a_worker_that_died_count_no_more(rt, small, watch, user, clock):
@@ -676,7 +676,7 @@ def test_streams_of_a_worker_that_died_count_no_more(rt, small, watch, user, clo
     with pytest.raises(TooManyStreams):
         watch(user, on=alive)
     clock.advance(seconds=44)
-    alive._seats.renew()
+    alive.streams.seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=alive)
     clock.advance(seconds=1)
@@ -688,7 +688,7 @@ def test_a_worker_that_lives_keeps_its_seats(rt, small, watch, user, clock):
     watch(user, on=one)
     for _ in range(5):
         clock.advance(seconds=30)
-        one._seats.renew()
+        one.streams.seats.renew()
         with pytest.raises(TooManyStreams):
             watch(user, on=two)
 
@@ -700,7 +700,7 @@ def test_a_redis_that_was_emptied_is_told_again(rt, small, watch, user):
     rt.redis.flushdb()
     with pytest.raises(TooManyStreams):
         watch(user, on=one)
-    one._seats.renew()
+    one.streams.seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
@@ -708,25 +708,25 @@ def test_a_redis_that_was_emptied_is_told_again(rt, small, watch, user):
 def test_a_worker_that_ends_gives_its_seats_back(rt, small, watch, user):
     one, two = small(sse_per_user=1)
     watch(user, on=one)
-    one._seats.leave()
+    one.streams.seats.leave()
     watch(user, on=two)
     assert rt.redis.keys("gatehouse:streams:*") != []
-    two._seats.leave()
+    two.streams.seats.leave()
     assert rt.redis.keys("gatehouse:stream*") == []
 
 
 def test_without_redis_each_worker_counts_alone(rt, make_app, watch, user, tmp_path):
     gone = redis_client.connect(f"unix://{tmp_path}/gone.sock")
     hub = make_app(redis=gone, sse_per_user=2).extensions[HUB]
-    hub.take_streams()
+    hub.streams.open_up()
     first = watch(user, on=hub)
     watch(user, on=hub)
     with pytest.raises(TooManyStreams):
         watch(user, on=hub)
     first.close()
     watch(user, on=hub)
-    hub._seats.renew()
-    hub._seats.leave()
+    hub.streams.seats.renew()
+    hub.streams.seats.leave()
 
 
 def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, watch, user, clock):
@@ -739,7 +739,7 @@ def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, wa
     finally:
         rt.redis.config_set("maxmemory", "0")
     clock.advance(seconds=2)
-    one._seats.renew()
+    one.streams.seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
@@ -750,34 +750,34 @@ def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, 
     rt.redis.flushdb()
 
     def fail():
-        rt.redis.hset(one._seats._key, "0", 1)  # so that the key is there the next time
-        rt.redis.expire(one._seats._key, 45)
+        rt.redis.hset(one.streams.seats._key, "0", 1)  # so that the key is there the next time
+        rt.redis.expire(one.streams.seats._key, 45)
         raise RedisError
 
     with monkeypatch.context() as patch:
-        patch.setattr(one._seats, "_tell_all", fail)
-        one._seats.renew()
-    one._seats.renew()
+        patch.setattr(one.streams.seats, "_tell_all", fail)
+        one.streams.seats.renew()
+    one.streams.seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
 def test_a_redis_that_was_emptied_is_told_of_all_though_one_came_since(rt, small, watch, user):
     one, two = small(sse_per_user=1)
-    one._seats.renew()
+    one.streams.seats.renew()
     watch(user, on=one)
     rt.redis.flushdb()
     watch(make_user(rt), on=one)
-    one._seats.renew()
+    one.streams.seats.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
 def counted(rt, hub):
     """Return what Redis knows of a worker's seats, and what the worker knows itself."""
-    told = rt.redis.hgetall(hub._seats._key)
+    told = rt.redis.hgetall(hub.streams.seats._key)
     del told[seats.WHOLE]
-    return {int(user): int(count) for user, count in told.items()}, dict(hub._seats._own)
+    return {int(user): int(count) for user, count in told.items()}, dict(hub.streams.seats._own)
 
 
 @pytest.mark.parametrize("step", ["_take", "_give_back"])
@@ -787,17 +787,17 @@ def test_a_seat_that_changes_while_all_are_told_is_counted_once(
     """It is in the counts already, and on its way to Redis as well."""
     hub, _ = small(sse_per_user=5)
     first, _ = watch(user, on=hub), watch(user, on=hub)
-    real = getattr(hub._seats, step)
+    real = getattr(hub.streams.seats, step)
 
     def crossing(*arguments):
-        hub._seats._tell_all()
+        hub.streams.seats._tell_all()
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(hub._seats, step, crossing)
+        patch.setattr(hub.streams.seats, step, crossing)
         watch(user, on=hub)
         first.close()
-    hub._seats.renew()
+    hub.streams.seats.renew()
     assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
 
 
@@ -816,26 +816,26 @@ def test_a_seat_that_is_taken_while_all_are_written_down_is_not_lost(
 
     with monkeypatch.context() as patch:
         patch.setattr(redis, "pipeline", late)
-        hub._seats._tell_all()
+        hub.streams.seats._tell_all()
     assert counted(rt, hub)[0] == {user.id: 1}
-    hub._seats.renew()
+    hub.streams.seats.renew()
     assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
 
 
 def test_a_refused_seat_that_crosses_is_not_counted(rt, small, watch, user, monkeypatch):
     one, two = small(sse_per_user=1)
     watch(user, on=two)
-    real = one._seats._forget
+    real = one.streams.seats._forget
 
     def crossing(user_id):
-        one._seats._tell_all()
+        one.streams.seats._tell_all()
         real(user_id)
 
     with monkeypatch.context() as patch:
-        patch.setattr(one._seats, "_forget", crossing)
+        patch.setattr(one.streams.seats, "_forget", crossing)
         with pytest.raises(TooManyStreams):
             watch(user, on=one)
-    one._seats.renew()
+    one.streams.seats.renew()
     assert counted(rt, one) == ({}, {})
 
 
@@ -878,7 +878,7 @@ def test_the_answer_is_an_event_stream(app, rt, hub, user):
     assert response.headers["Content-Encoding"] == "identity"
     assert response.headers["X-Accel-Buffering"] == "no"
     assert "Content-Length" not in response.headers
-    assert hub._count == 0
+    assert hub.streams._count == 0
 
 
 def test_head_shows_the_headers_and_takes_no_seat(app, rt, hub, user):
@@ -886,7 +886,7 @@ def test_head_shows_the_headers_and_takes_no_seat(app, rt, hub, user):
     assert answer.status == 200
     assert answer.headers["Content-Type"] == "text/event-stream"
     assert answer.body == b""
-    assert hub._count == 0
+    assert hub.streams._count == 0
 
 
 def test_a_service_that_stops_takes_no_stream(app, rt, hub, watch, user):
@@ -901,7 +901,7 @@ def test_a_service_that_stops_takes_no_stream(app, rt, hub, watch, user):
 def test_refusals_are_envelopes(make_app, rt, watch, user):
     app = make_app(sse_per_user=1, sse_per_worker=1)
     hub = app.extensions[HUB]
-    hub.take_streams()
+    hub.streams.open_up()
     watch(user, on=hub)
     bearer_of(rt, app, user).get(PATH).fails(503, "internal_server_error")
     hub._rt.config.__dict__["sse_per_worker"] = 5

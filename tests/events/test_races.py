@@ -25,7 +25,7 @@ def opener(rt, hub, user):
 def hubs(make_app, number, **caps):
     found = [make_app(**caps).extensions[HUB] for _ in range(number)]
     for hub in found:
-        hub.take_streams()
+        hub.streams.open_up()
     return found
 
 
@@ -35,7 +35,7 @@ def test_an_account_never_gets_more_than_its_share(make_app, rt, user):
     streams = [stream for stream in opened if stream is not None]
     assert len(streams) == 7
     at_once([stream.close for stream in streams])
-    assert sum(hub._count for hub in workers) == 0
+    assert sum(hub.streams._count for hub in workers) == 0
     again = at_once([opener(rt, workers[n % 4], user) for n in range(24)])
     assert sum(stream is not None for stream in again) == 7
 
@@ -54,7 +54,7 @@ def test_streams_opened_while_the_service_stops_end(make_app, rt, user):
 
 def test_what_redis_knows_is_right_when_all_are_told_meanwhile(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_user=100)
-    seats = hub._seats
+    seats = hub.streams.seats
 
     def come_and_go():
         for _ in range(20):
