@@ -1,6 +1,5 @@
 """Configuration of one process, read once from the environment."""
 
-import base64
 import hashlib
 import ipaddress
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from app.core import base64url
 from app.core.environment import EnvironmentReader
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -249,7 +249,7 @@ def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:
     for part in raw.split(","):
         key_id, separator, encoded = part.strip().partition(":")
         try:
-            secret = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+            secret = base64url.decoded(encoded.rstrip("="))
         except ValueError:
             secret = b""
         if not separator or not key_id.isalnum() or len(secret) < SHORTEST_SECRET:

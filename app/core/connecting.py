@@ -162,11 +162,13 @@ def own_name(seconds: float) -> str | None:
     Its full name, or else its address in brackets; the DNS is asked for so many seconds. None when
     it does not tell now.
     """
+    ends_at = time.monotonic() + seconds
     try:
         name = within(seconds, socket.getfqdn)
         if "." in name:
             return name
-        return f"[{within(seconds, lambda: socket.gethostbyname(socket.gethostname()))}]"
+        left = ends_at - time.monotonic()
+        return f"[{within(left, lambda: socket.gethostbyname(socket.gethostname()))}]"
     except OSError:
         return None
 

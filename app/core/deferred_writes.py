@@ -1,5 +1,6 @@
 """Redis commands that no request waits for, sent a few at a time."""
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -13,6 +14,8 @@ GATHERING_SECONDS = 0.005
 STOP_SECONDS = 1.0
 # More than this waits only while Redis hangs; what is lost then is what an outage loses anyway.
 MOST_WAITING = 10_000
+
+log = logging.getLogger(__name__)
 
 Command = tuple[str | int, ...]
 
@@ -65,8 +68,12 @@ class DeferredWrites:
             self._clock.sleep(GATHERING_SECONDS)
             self._has_work.clear()
             commands, self._waiting = self._waiting, []
-            if commands:
-                self._send(commands)
+            try:
+                if commands:
+                    self._send(commands)
+            except Exception:
+                # This thread is never started again.
+                log.exception("deferred writes were lost")
 
     def _send(self, commands: list[Command]) -> None:
         def send(redis: Redis) -> None:

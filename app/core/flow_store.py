@@ -215,7 +215,7 @@ class FlowStore:
         return Try(flow, number, wait_ms) if flow else None
 
     def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
-        """Undo what `attempt` took, when nothing was judged after all."""
+        """Undo what `attempt` took, when nothing was judged, or to no avail."""
         self._run(_GIVE_BACK, [self._key(flow.name), slots.key(flow.counted_as)], attempt)
 
     def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
@@ -235,7 +235,7 @@ class FlowStore:
         self._run(_EXHAUST, [self._key(flow.name)])
 
     def reopen(self, flow: Flow, attempt: str) -> None:
-        """Undo this attempt's `consume`, when nothing came of it; attempts stay spent."""
+        """Undo this attempt's `consume`, when nothing came of it; the attempt stays spent."""
         self._run(_REOPEN, [self._key(flow.name)], attempt)
 
     def discard_all(self, user_id: int) -> None:

@@ -135,7 +135,7 @@ class FailedSecrets:
         try:
             yield attempt
         except BaseException as error:
-            if not isinstance(error, AppError) or isinstance(error, NO_VERDICTS):
+            if not is_verdict(error):
                 self.give_back(account, network, attempt)
             raise
 
@@ -202,6 +202,11 @@ class _LocalFailures:
         """Uncount one attempt, if it was counted here; that it was right says nothing of others."""
         with self._lock:
             self._times.get(network, {}).pop(attempt, None)
+
+
+def is_verdict(error: BaseException) -> bool:
+    """Tell whether an error says something about a secret, not just that nobody looked at it."""
+    return isinstance(error, AppError) and not isinstance(error, NO_VERDICTS)
 
 
 def refuse_for(wait_ms: int, message: str | None = None) -> None:

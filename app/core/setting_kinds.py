@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
+from app.core.texts import has_controls
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -92,8 +94,10 @@ def text(
         value = value if multiline or is_sensitive else value.strip()
         if len(value) > longest:
             raise ValueError(f"must be at most {longest} characters long")
-        if any(not c.isprintable() and not (multiline and c in "\r\n\t") for c in value):
+        if has_controls(value, allowed="\r\n\t" if multiline else ""):
             raise ValueError("must not contain control characters")
+        if is_sensitive and not value.isprintable():  # pasted, and nobody would see it
+            raise ValueError("must not contain invisible characters")
         return check(value)
 
     kind: ValueType = "multiline" if multiline else "string"

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.client import Client
-from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import linking, pending, queries
 from app.external_auth.errors import PasswordMissing, PolicyDenied
@@ -12,7 +11,7 @@ from app.external_auth.linking import Proven
 from app.external_auth.models import Pending
 from app.login import ways
 from app.login.errors import CredentialsFailed
-from app.login.service import LoginOutcome, MfaRequired, check_password, uncount
+from app.login.service import LoginOutcome, MfaRequired, check_password, uncounted_on_failure
 from app.users import queries as users_queries
 from app.users.models import Account
 
@@ -34,13 +33,8 @@ def link_by_password(
     waiting = _waiting(rt, token)
     account, right = check_password(rt, identifier, password, client)
     now = rt.clock.now()
-    try:
+    with uncounted_on_failure(rt, right, client):
         proven = _linked(rt, waiting, account, now, client)
-    except CredentialsFailed:
-        raise
-    except AppError:
-        uncount(rt, right, client)
-        raise
     with pending.reopened_on_failure(rt, waiting, now):
         return linking.complete(rt, proven, client, right)
 

@@ -6,12 +6,12 @@ the field. Lengths are in bytes, as they are in the specification.
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.core.addresses import is_loopback_name
+from app.core.texts import has_controls
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.drivers.microsoft import (
     DEFAULT_TENANT,
@@ -129,7 +129,7 @@ def _optional(name: str, typed: str | None, longest: int) -> str | None:
     text = (typed or "").strip()
     if len(text.encode()) > longest:
         raise ProviderInvalid(f"{name} must have at most {longest} bytes")
-    if any(unicodedata.category(character) == "Cc" for character in text):
+    if has_controls(text):
         raise ProviderInvalid(f"{name} must not contain control characters")
     return text or None
 

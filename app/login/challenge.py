@@ -10,7 +10,7 @@ from functools import partial
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.rate_limits import refuse_for
+from app.core.rate_limits import is_verdict, refuse_for
 from app.core.runtime import Runtime
 from app.login import completion, ways
 from app.login.mfa_login import (
@@ -65,6 +65,10 @@ def verify(
         return completion.sign_in(rt, step, verify_code(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(rt, step, attempt.number, error) from None
+    except BaseException as error:
+        if not is_verdict(error):
+            give_back(rt, attempt, client)
+        raise
 
 
 def _second_step(

@@ -122,7 +122,7 @@ def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
 
 
 def give_back(rt: Runtime, attempt: Attempt, client: Client) -> None:
-    """Undo `attempt_login`, when nothing was looked at."""
+    """Undo `attempt_login`, when nothing was judged, or to no avail."""
     slots = rt.failed_secrets.slots(client.network)
     with suppress(RedisError):  # it stays spent then
         flows.logins(rt).give_back(attempt.login.flow, attempt.name, slots)

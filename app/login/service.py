@@ -1,12 +1,16 @@
 """Password login, and `complete_login()`, which alone decides what a proven first factor earns."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
+from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
 from app.core.tokens import TokenPair
 from app.login import ways
@@ -19,9 +23,9 @@ from app.sessions.opening import OneTimeUse
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import PendingActivation
 from app.users.models import Account
-from app.web.principal import AccountDisabled
+
+log = logging.getLogger(__name__)
 
 
 class LoginStatus(StrEnum):
@@ -144,14 +148,25 @@ def complete_login(
     was being proven, or the factor was used up meanwhile.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
-    try:
+    with uncounted_on_failure(rt, factor.password, client):
         users.require_open(account)
-    except (AccountDisabled, PendingActivation):
-        uncount(rt, factor.password, client)
-        raise
-    methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
-    if methods:
-        return _wait_for_second(rt, account, factor, methods, client)
+        methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
+        if methods:
+            return _wait_for_second(rt, account, factor, methods, client)
+        outcome = _open_session(rt, account, factor, client)
+    if (right := factor.password) is not None:
+        rt.failed_secrets.clear(right.attempts_key, client.network, right.attempt)
+        _renew_hash(rt, account, right)
+    return outcome
+
+
+def _open_session(
+    rt: Runtime, account: Account, factor: FirstFactor, client: Client
+) -> LoginOutcome:
+    """Open the session of a login that owes no second factor.
+
+    Raises: CredentialsFailed when the account changed, or the factor was used up, meanwhile.
+    """
     is_limited = sessions.is_change_forced(rt, account)
     details = {"mfa_required": False} if factor.kind.needs_second else {}
     details["password_change_required"] = is_limited
@@ -161,12 +176,18 @@ def complete_login(
     )
     if pair is None:
         raise CredentialsFailed
-    if (right := factor.password) is not None:
-        if right.new_hash is not None:
-            with rt.transaction() as session:
-                users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
-        rt.failed_secrets.clear(right.attempts_key, client.network, right.attempt)
     return LoginOutcome(pair, is_limited)
+
+
+def _renew_hash(rt: Runtime, account: Account, right: RightPassword) -> None:
+    """Replace a hash made with old parameters; at a later login where that fails now."""
+    if right.new_hash is None:
+        return
+    try:
+        with rt.transaction() as session:
+            users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
+    except DATABASE_AWAY as error:
+        log.warning("a password's hash was not renewed: %s", reason_of(error))
 
 
 def _wait_for_second(
@@ -176,7 +197,6 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
-    uncount(rt, factor.password, client)  # also where its login cannot wait since Redis is away
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
@@ -184,11 +204,29 @@ def _wait_for_second(
         if (right := factor.password) is not None and right.new_hash is not None:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
         audit.record(rt, session, _event(account, factor, client, details))
+    _uncount(rt, factor.password, client)
     return MfaRequired(flow_token, expires_in, methods)
 
 
-def uncount(rt: Runtime, right: RightPassword | None, client: Client) -> None:
-    """Have a right password be no failure; the wrong ones before it stay counted (decision E20)."""
+@contextmanager
+def uncounted_on_failure(
+    rt: Runtime, right: RightPassword | None, client: Client
+) -> Iterator[None]:
+    """Have a right password be no failure when something else fails in the block (decision E20).
+
+    CredentialsFailed says that it is right no more: then it stays counted.
+    """
+    try:
+        yield
+    except CredentialsFailed:
+        raise
+    except BaseException:
+        _uncount(rt, right, client)
+        raise
+
+
+def _uncount(rt: Runtime, right: RightPassword | None, client: Client) -> None:
+    """Uncount a right password; the wrong ones before it stay counted (decision E20)."""
     if right is not None:
         rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
 

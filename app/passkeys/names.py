@@ -1,13 +1,10 @@
 """Names of passkeys (spec 02 §2.2)."""
 
-import unicodedata
-
+from app.core.texts import has_controls
 from app.passkeys.errors import PasskeyNameInvalid, PasskeyNameTooLong
 from app.passkeys.models import LONGEST_NAME
 
 DEFAULT_NAME = "Passkey"
-# Control characters, and halves of surrogate pairs, which no database stores.
-_REFUSED = {"Cc", "Cs"}
 
 
 def tidy(typed: str | None) -> str:
@@ -18,6 +15,6 @@ def tidy(typed: str | None) -> str:
     name = (typed or "").strip() or DEFAULT_NAME
     if len(name) > LONGEST_NAME:
         raise PasskeyNameTooLong
-    if any(unicodedata.category(character) in _REFUSED for character in name):
+    if has_controls(name):
         raise PasskeyNameInvalid
     return name

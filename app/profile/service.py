@@ -1,11 +1,11 @@
 """Use cases of the own profile and preferences (spec 04 §1.3, §2)."""
 
-import unicodedata
 from typing import Any
 
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.runtime import Runtime
+from app.core.texts import has_controls
 from app.profile import preferences, queries
 from app.profile.errors import DisplayNameInvalid
 from app.sessions import service as sessions
@@ -66,6 +66,6 @@ def _normalised(typed: str) -> str | None:
     Raises: DisplayNameInvalid.
     """
     name = typed.strip()
-    if len(name) > LONGEST_DISPLAY_NAME or any(unicodedata.category(c) == "Cc" for c in name):
+    if len(name) > LONGEST_DISPLAY_NAME or has_controls(name):
         raise DisplayNameInvalid
     return name or None

@@ -72,8 +72,8 @@ class OneTimeUse:
     """What opening a session depends on besides the account, and what it changes with it.
 
     `opening` is made by `if_unchanged`, `values` are those of its further conditions by name.
-    Each of `changes` takes its own values and the `session_id`, and changes nothing unless that
-    session `was_opened`.
+    Each of `changes` takes its own values and the `session_id`. It changes nothing unless that
+    session `was_opened`, and then one row: the last step's count tells whether it was.
     """
 
     opening: Prepared

@@ -73,6 +73,7 @@ def open_session(
     """Start a session within a larger change and return its first token pair."""
     columns, pair = _new_session(rt, user_id, client, is_limited=is_limited)
     queries.add(session, **columns)
+    note_caller(user_id, columns["id"])
     return pair
 
 
@@ -94,8 +95,10 @@ def open_if_unchanged(
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
     entry = audit.entry(rt, event)
-    is_open = opening.add_if_unchanged(rt.database, account, columns, entry, use)
-    return pair if is_open else None
+    if not opening.add_if_unchanged(rt.database, account, columns, entry, use):
+        return None
+    note_caller(account.id, columns["id"])
+    return pair
 
 
 def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> TokenPair:
@@ -131,6 +134,7 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
         _refuse_rotation(rt, token, client, arrived_at, saw_it_live=saw_it_live)
     session_id, user_id = rotated
     rotations.remember(rt, token.digest)
+    note_caller(user_id, session_id)
     return _pair(rt, session_id, user_id, successor, now)
 
 
@@ -222,7 +226,6 @@ def _new_session(
 def _pair(
     rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
 ) -> TokenPair:
-    note_caller(user_id, session_id)
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(

@@ -10,6 +10,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from app.core.database.failures import reason_of
 from app.core.error_codes import ErrorCode
 from app.core.errors import (
     AppError,
@@ -77,7 +78,6 @@ def status_of(error: type[AppError]) -> HTTPStatus:
 
 def install(app: Flask) -> None:
     """Answer every failure, ours and the framework's, in the envelope."""
-    app.register_error_handler(AppError, _app_error)
     app.register_error_handler(HTTPException, _framework_error)
     app.register_error_handler(Exception, _any_error)
 
@@ -128,14 +128,15 @@ def as_refusal(error: Exception) -> AppError | None:
     That the database or Redis failed is logged in one line, a fault with its traceback.
     """
     if isinstance(error, AppError):
+        if isinstance(error, DatabaseUnavailable) and error.__cause__ is not None:
+            log.error("the database failed: %s", reason_of(error))
         return error
     if isinstance(error, RedisError):
         log.error("Redis failed: %s", error)
         return RedisUnavailable()
-    cause = getattr(error, "orig", None)
-    if isinstance(error, DATABASE_FAILED) or getattr(cause, "pgcode", None) == READ_ONLY:
-        # The text would carry the statement's parameters.
-        log.error("the database failed: %s", type(cause or error).__name__)
+    pgcode = getattr(getattr(error, "orig", None), "pgcode", None)
+    if isinstance(error, DATABASE_FAILED) or pgcode == READ_ONLY:
+        log.error("the database failed: %s", reason_of(error))
         return DatabaseUnavailable()
     log.error("unexpected failure", exc_info=error)
     return None

@@ -70,13 +70,14 @@ def test_commits_make_no_checkpoints_themselves(rt, file):
         session.execute(sa.text("DROP TABLE large"))
 
 
-def test_a_checkpoint_that_fails_is_not_the_last(serving, user, monkeypatch, wait_for):
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("disk I/O error"), KeyError("odd")])
+def test_a_checkpoint_that_fails_is_not_the_last(serving, user, monkeypatch, wait_for, error):
     make, made = Checkpoints._make, []
 
     def failing_once(self):
         made.append(self)
         if len(made) == 1:
-            raise sqlite3.OperationalError("disk I/O error")
+            raise error
         return make(self)
 
     monkeypatch.setattr(Checkpoints, "_make", failing_once)

@@ -74,7 +74,9 @@ class Impatient(FakeClock):
 
 
 def locked():
-    raise sqlite3.OperationalError("database is locked")
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    raise error
 
 
 def test_a_lock_that_is_free_soon_is_tried_for_in_every_turn_and_a_later_one_after_pauses():

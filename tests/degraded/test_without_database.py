@@ -1,14 +1,18 @@
 """The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import psycopg2
 import pytest
 import sqlalchemy as sa
 
+from app.core.errors import DatabaseUnavailable
 from app.login import challenge
+from app.sessions import service as sessions
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import audit_rows
@@ -91,6 +95,30 @@ def test_everything_that_needs_it_says_so(database, signed_in, user):
             answer.fails(503, "database.error")
             assert answer.set_cookies == {}
     database.restore()
+
+
+def test_the_log_tells_why(database, signed_in, caplog):
+    caplog.set_level(logging.ERROR)
+    database.lose()
+    signed_in.me().fails(503, "database.error")
+    signed_in.patch("/auth/profile", {"display_name": "Ada"}).fails(503, "database.error")
+    database.restore()
+    reasons = [r.getMessage() for r in caplog.records if "the database failed" in r.getMessage()]
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert "OperationalError" in reason
+        assert "unable to open" in reason or "not currently accepting connections" in reason
+
+
+def test_a_refused_login_is_logged_without_the_session_it_did_not_get(
+    database, signed_in, user, monkeypatch, caplog
+):
+    caplog.set_level(logging.INFO)
+    lost = Mock(side_effect=DatabaseUnavailable)
+    monkeypatch.setattr(sessions.opening, "add_if_unchanged", lost)
+    signed_in.stranger().login(user).fails(503, "database.error")
+    [line] = [r for r in caplog.records if "/auth/login 503" in r.getMessage()]
+    assert not hasattr(line, "session_id")
 
 
 def test_it_recovers_by_itself(database, signed_in):

@@ -6,9 +6,13 @@ from unittest.mock import Mock
 import pytest
 
 from app.core.config import FailureLimit
+from app.core.errors import DatabaseUnavailable
 from app.core.native_pool import Overloaded
 from app.mfa import queries as mfa_queries
+from app.mfa import service as mfa
+from app.sessions import service as sessions
 from tests.support.api import ApiClient
+from tests.support.challenge import give_totp
 from tests.support.factories import change_user, configure, make_user
 
 WRONG = "not the password"
@@ -181,6 +185,22 @@ def test_a_secret_that_nobody_judged_is_no_failure(rt, api, user, monkeypatch, s
         for _ in range(11):
             ask().fails(503, "internal_server_error")
     api.stranger().login(user).ok()
+
+
+@pytest.mark.parametrize("has_second_factor", [False, True])
+def test_a_right_password_whose_login_fails_otherwise_is_no_failure(
+    rt, api, user, monkeypatch, has_second_factor
+):
+    if has_second_factor:
+        give_totp(rt, user)
+    fail(api, user, 9)
+    with monkeypatch.context() as lost:
+        lost.setattr(sessions, "open_if_unchanged", Mock(side_effect=DatabaseUnavailable))
+        lost.setattr(mfa, "methods", Mock(side_effect=DatabaseUnavailable))
+        for _ in range(11):
+            api.login(user).fails(503, "database.error")
+    fail(api, user, 1)
+    api.login(user).fails(429, "rate_limited")
 
 
 def test_redis_never_learns_who_is_tried(rt, api, user):

@@ -1,5 +1,6 @@
 """The addresses of database and Redis, as an operator may mistype them (`Config.from_env`)."""
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,25 @@ def test_all_bad_addresses_are_named_at_once_a_line_each():
     lines = str(caught.value).splitlines()
     names = ["GATEHOUSE_BIND", "GATEHOUSE_DATABASE_URL", "GATEHOUSE_REDIS_URL"]
     assert sorted(line.partition(":")[0] for line in lines) == names
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "correct horse battery staple and a good deal more of words",
+        "a+b/" * 16,
+        "short",
+        "",
+    ],
+)
+def test_a_secret_key_is_base64url_of_32_bytes_and_nothing_else(secret):
+    assert complaint(SECRET_KEYS=f"k1:{secret}").startswith("GATEHOUSE_SECRET_KEYS: must be ID:")
+
+
+@pytest.mark.parametrize("padding", ["", "="])
+def test_a_secret_key_may_be_padded(padding):
+    encoded = base64.urlsafe_b64encode(b"s" * 32).decode().rstrip("=")
+    assert config(SECRET_KEYS=f"k1:{encoded}{padding}").secret_keys == (("k1", b"s" * 32),)
 
 
 def test_a_socket_needs_a_path():

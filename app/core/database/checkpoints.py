@@ -59,6 +59,9 @@ class Checkpoints:
                 self._disk.run(self._make)
             except (sqlite3.Error, Overloaded) as error:
                 log.warning("no checkpoint of the database was made: %s", error)
+            except Exception:
+                # This thread is never started again.
+                log.exception("no checkpoint of the database was made")
 
     def _make(self) -> Any:
         """Copy what no reader needs in the log any more; waits for nobody but the disk."""

@@ -115,12 +115,23 @@ class DriverPool:
             connection.invalidate(error)
 
     def _wait(self, waiter: _Waiter) -> PoolProxiedConnection | None:
-        if not waiter.has_turn.wait(self._patience):
-            with self._lock:
-                if waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                    raise DatabaseUnavailable
+        try:
+            has_turn = waiter.has_turn.wait(self._patience)
+        except BaseException:  # cut short, say by a time-out
+            if not self._leave(waiter):
+                self._pass_on(waiter.connection)
+            raise
+        if not has_turn and self._leave(waiter):
+            raise DatabaseUnavailable
         return waiter.connection
+
+    def _leave(self, waiter: _Waiter) -> bool:
+        """Have a caller wait no more; False when it has got its turn."""
+        with self._lock:
+            if waiter not in self._waiting:
+                return False
+            self._waiting.remove(waiter)
+            return True
 
     def _make(self) -> PoolProxiedConnection:
         driver: Any = self._engine.dialect.dbapi

@@ -1,10 +1,10 @@
 """What a provider says about somebody, brought into the form all providers share (spec 03 §7)."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.texts import has_controls, is_control
 from app.external_auth.drivers.errors import ProviderRejected
 
 LONGEST_SUBJECT = 255
@@ -15,16 +15,13 @@ LONGEST_NAME = 255
 # do fractions, wherever they are.
 EXACT_FLOATS = 2**53
 
-# Control characters, and halves of surrogate pairs, which JSON can spell and nothing can store.
-_UNSTORABLE = ("Cc", "Cs")
-
 
 def subject(value: Any) -> str:
     """Return the id under which the provider knows somebody.
 
     Raises: ProviderRejected.
     """
-    if not isinstance(value, str) or not value or _is_unstorable(value):
+    if not isinstance(value, str) or not value or has_controls(value):
         raise ProviderRejected("the subject is missing or has control characters")
     if len(value.encode()) > LONGEST_SUBJECT:
         raise ProviderRejected("the subject is too long")
@@ -36,7 +33,7 @@ def namespace(value: str) -> str:
 
     Raises: ProviderRejected.
     """
-    if _is_unstorable(value) or not 0 < len(value.encode()) <= LONGEST_NAMESPACE:
+    if has_controls(value) or not 0 < len(value.encode()) <= LONGEST_NAMESPACE:
         raise ProviderRejected("the issuer is too long")
     return value
 
@@ -56,7 +53,7 @@ def email(value: Any) -> str | None:
     local, _, domain = address.partition("@")
     labels = domain.split(".")
     is_valid = local and "@" not in domain and len(labels) > 1 and all(labels)
-    if not is_valid or _is_unstorable(address) or re.search(r"\s", address):
+    if not is_valid or has_controls(address) or re.search(r"\s", address):
         raise ProviderRejected("the e-mail address is not valid")
     if len(address.encode()) > LONGEST_EMAIL:
         raise ProviderRejected("the e-mail address is too long")
@@ -67,7 +64,7 @@ def name(value: Any) -> str | None:
     """Return a display name or username; None when there is none, or it is not a text."""
     if not isinstance(value, str):
         return None
-    kept = "".join(c for c in value if unicodedata.category(c) not in _UNSTORABLE).strip()
+    kept = "".join(c for c in value if not is_control(c)).strip()
     return kept.encode()[:LONGEST_NAME].decode(errors="ignore").strip() or None
 
 
@@ -129,7 +126,3 @@ def _walk(value: Any, steps: list[str]) -> Any:
         else:
             return None
     return value
-
-
-def _is_unstorable(text: str) -> bool:
-    return any(unicodedata.category(c) in _UNSTORABLE for c in text)

@@ -1,0 +1,19 @@
+"""Why the database failed, in words that may stand in a log."""
+
+from app.core.errors import AppError
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the driver's error, its code and its first line; further ones may repeat values."""
+    while (cause := _cause(error)) is not None:
+        error = cause
+    code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
+    what = f"{type(error).__name__} {code}" if code else type(error).__name__
+    line = str(error).strip().partition("\n")[0]
+    return f"{what}: {line}" if line else what
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """Return what an error of SQLAlchemy's or of ours was made of."""
+    orig: BaseException | None = getattr(error, "orig", None)
+    return error.__cause__ if isinstance(error, AppError) else orig
