@@ -59,7 +59,7 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup.views import bp as setup
 from app.storage_policies.views import bp as storage_policies
-from app.web import cors, errors, lifecycle, metrics, principal
+from app.web import cors, errors, guards, lifecycle, metrics
 from app.web import runtime as web_runtime
 
 BLUEPRINTS = (
@@ -127,7 +127,7 @@ def create_app(
     rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), outgoing)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
-    principal.install(app, sessions_service.authenticate)
+    guards.install(app, sessions_service.authenticate)
     errors.install(app)
     lifecycle.install(app, rt)
     cors.install(app)

@@ -22,6 +22,7 @@ from app.avatars.errors import (
     VersionsUsedUp,
 )
 from app.avatars.staging import Place
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
 from app.core.runtime import Runtime
@@ -30,7 +31,6 @@ from app.settings import keys
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, AvatarSource
-from app.web.principal import Principal
 
 log = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from app.avatars import files, metrics, publishing, queries, upload_limit
 from app.avatars.disk import on_disk, storage_failed
 from app.avatars.errors import AvatarNotFound, NothingUploaded, SizeUnknown
 from app.avatars.publishing import Uploaded
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.multipart import MultipartBody
@@ -19,7 +20,6 @@ from app.sessions import service as sessions
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, AvatarSource
-from app.web.principal import Principal
 
 T = TypeVar("T")
 

@@ -25,13 +25,14 @@ from app.avatars.errors import (
     VersionsUsedUp,
 )
 from app.avatars.schemas import SetSourceSchema, UploadedData
+from app.core.access import Principal
 from app.core.multipart import MultipartBody
 from app.users import responses as users
 from app.users.schemas import ProfileInfo
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers, answers_raw
 from app.web.peer import client
-from app.web.principal import Principal, login_required
 from app.web.request import file_body, json_body
 from app.web.runtime import runtime
 

@@ -16,6 +16,7 @@ from app.contact_verification.errors import (
 )
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
+from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
 from app.core.config import Bucket
 from app.core.database.prepared import run_within
@@ -28,7 +29,6 @@ from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Status
-from app.web.principal import AccountDisabled, Principal
 
 CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
 # A signed-in account chooses whom this service writes to, so it may not do so without end.

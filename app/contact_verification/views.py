@@ -9,6 +9,7 @@ from app.contact_verification import service
 from app.contact_verification.errors import EmailUnchanged, NoPendingChange
 from app.contact_verification.responses import to_frontend
 from app.contact_verification.schemas import ChangeEmailSchema, ConfirmQuery
+from app.core.access import AccountDisabled, Principal
 from app.users import responses as users
 from app.users.errors import (
     EmailBlocked,
@@ -18,13 +19,13 @@ from app.users.errors import (
     PendingActivation,
 )
 from app.users.schemas import UserInfo
-from app.web import principal as web_principal
+from app.web import guards
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers, redirects
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData
@@ -45,7 +46,7 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
     `contact_verification`: `register-activated`, `email-changed` with the new address as `email`,
     `missing`, `invalid` or `expired`. HEAD uses nothing up and tells nothing.
     """
-    rt, is_signed_in = runtime(), web_principal.is_signed_in()
+    rt, is_signed_in = runtime(), guards.is_signed_in()
     # Mail scanners look at links by HEAD.
     is_followed = request.method != "HEAD"
     confirmed = service.confirm(rt, query["token"], client()) if is_followed else None

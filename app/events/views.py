@@ -3,12 +3,13 @@
 from flask import Blueprint, Flask, Response, current_app, request
 from flask.typing import ResponseReturnValue
 
+from app.core.access import Principal
 from app.core.errors import DatabaseUnavailable
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import Hub
 from app.web import client_connection
+from app.web.guards import login_required
 from app.web.operation import answers_raw
-from app.web.principal import Principal, login_required
 
 PREFIX = "/api/v1/auth/events"
 ROUTE = "/storage"

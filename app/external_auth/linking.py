@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import AccountDisabled
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
@@ -29,7 +30,6 @@ from app.users import service as users
 from app.users.errors import PendingActivation
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
-from app.web.principal import AccountDisabled
 
 
 @dataclass(frozen=True)

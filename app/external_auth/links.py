@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
@@ -16,7 +17,6 @@ from app.external_auth.models import Link
 from app.login import ways
 from app.login.errors import LastWayIn
 from app.sessions import service as sessions
-from app.web.principal import Principal
 
 
 def list_links(rt: Runtime, user_id: int) -> list[Link]:

@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
 from app.contact_verification.errors import ContactVerificationInvalid
+from app.core.access import AccountDisabled, Principal
 from app.core.errors import BadRequest
 from app.external_auth import links, mailbox, password_link, providers, responses, service
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderMisconfigured
@@ -46,10 +47,10 @@ from app.users.errors import EmailInvalid, PendingActivation
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import View, answers, operation_of, redirects
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.redirects import LOGIN_PAGE, to_page
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime

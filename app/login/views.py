@@ -6,6 +6,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from app.core.access import AccountDisabled
 from app.login import challenge, email_code, service
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.login.responses import login_response
@@ -34,7 +35,6 @@ from app.web.envelope import ok
 from app.web.operation import answers
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import AccountDisabled
 from app.web.request import json_body
 from app.web.runtime import runtime
 

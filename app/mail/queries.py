@@ -270,10 +270,11 @@ def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMai
     return [ListedMail(*row) for row in reader.execute(statement)]
 
 
-def list_sealed(session: Session) -> list[Sealed]:
-    """Return every mail that still has a payload."""
+def list_sealed(session: Session, after_id: str, most: int) -> list[Sealed]:
+    """Return up to `most` mails that still have a payload, of those with ids above `after_id`."""
     statement = select(*columns_of(Sealed, MAILS.c)).where(OutboxMail.payload.is_not(None))
-    return [Sealed(*row) for row in session.execute(statement)]
+    page = statement.where(OutboxMail.id > after_id).order_by(OutboxMail.id).limit(most)
+    return [Sealed(*row) for row in session.execute(page)]
 
 
 def replace_payload(session: Session, mail_id: str, old: str, new: str) -> int:

@@ -42,9 +42,11 @@ def delete_finished(rt: Runtime) -> int:
 
 def reseal(rt: Runtime, session: Session) -> int:
     """Encrypt what waiting mails hold under the newest key; return how many changed."""
-    changed = 0
-    for mail_id, sealed in queries.list_sealed(session):
-        fresh = payload.resealed(rt.secret_box, mail_id, sealed)
-        if fresh is not None:
-            changed += queries.replace_payload(session, mail_id, sealed, fresh)
+    changed, last_id = 0, ""
+    while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
+        for mail_id, sealed in batch:
+            fresh = payload.resealed(rt.secret_box, mail_id, sealed)
+            if fresh is not None:
+                changed += queries.replace_payload(session, mail_id, sealed, fresh)
+            last_id = mail_id
     return changed

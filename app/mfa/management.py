@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
@@ -23,7 +24,6 @@ from app.sessions import service as sessions
 from app.users import identifiers, notices
 from app.users import service as users
 from app.users.models import Account
-from app.web.principal import Principal
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.flow_store import Flow, FlowState, FlowStore
@@ -36,7 +37,6 @@ from app.settings import keys
 from app.users import notices
 from app.users import service as users
 from app.users.models import Account
-from app.web.principal import Principal
 
 TOKEN_PREFIX = "mfs_"
 DEFAULT_NAME = "Authenticator app"

@@ -2,11 +2,10 @@
 
 from sqlalchemy.orm import Session
 
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.mfa import queries
 from app.mfa.service import sealed_for
-
-BATCH_ROWS = 500
 
 
 def reseal(rt: Runtime, session: Session) -> int:
@@ -16,7 +15,7 @@ def reseal(rt: Runtime, session: Session) -> int:
     are not known here, so theirs are kept, and verified, under the key they were made with.
     """
     changed = last_id = 0
-    while batch := queries.list_sealed(session, last_id, BATCH_ROWS):
+    while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
         for factor_id, user_id, sealed in batch:
             fresh = rt.secret_box.resealed(sealed, sealed_for(user_id))
             if fresh is not None:

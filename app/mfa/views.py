@@ -6,6 +6,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
+from app.core.access import Principal
 from app.mfa import management, responses, totp_setup
 from app.mfa.errors import (
     FactorNameTooLong,
@@ -27,9 +28,9 @@ from app.mfa.schemas import (
 )
 from app.users.errors import PendingActivation
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.peer import client
-from app.web.principal import Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
@@ -19,7 +20,6 @@ from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
-from app.web.principal import Principal
 
 
 def list_passkeys(rt: Runtime, user_id: int) -> list[ListedPasskey]:

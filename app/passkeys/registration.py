@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core import base64url
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import random_bytes
@@ -41,7 +42,6 @@ from app.passkeys.queries import ListedPasskey
 from app.sessions import service as sessions
 from app.users import notices
 from app.users.models import Account
-from app.web.principal import Principal
 
 
 @dataclass(frozen=True)

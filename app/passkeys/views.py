@@ -6,6 +6,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
+from app.core.access import AccountDisabled, Principal
 from app.login.errors import LastWayIn
 from app.login.responses import login_response
 from app.login.schemas import SignedInData
@@ -37,9 +38,9 @@ from app.passkeys.schemas import (
 from app.users.errors import PendingActivation
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.peer import client
-from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 

@@ -5,6 +5,7 @@ from app.contact_verification import tokens
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
+from app.core.access import AccountDisabled, Principal, TokenInvalid
 from app.core.client import Client
 from app.core.passwords import are_alike
 from app.core.runtime import Runtime
@@ -21,7 +22,6 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
-from app.web.principal import AccountDisabled, Principal, TokenInvalid
 
 RESETTING = (Purpose.PASSWORD_RESET,)
 

@@ -9,6 +9,7 @@ from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
+from app.core.access import AccountDisabled, Principal
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.passwords import service
 from app.passwords.errors import PasswordUnchanged
@@ -18,10 +19,10 @@ from app.users.errors import EmailInvalid, PasswordInvalid
 from app.web import cookies
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.principal import AccountDisabled, Principal, login_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 from app.web.schema import MessageData

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from app.core.access import Principal
 from app.core.runtime import Runtime
 from app.profile import preferences
 from app.profile.field_groups import FieldGroup
 from app.users import responses as users
-from app.web.principal import Principal
 
 
 def me(

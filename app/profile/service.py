@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.audit.models import Action
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import has_controls
@@ -12,7 +13,6 @@ from app.sessions import service as sessions
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account
-from app.web.principal import Principal
 
 LONGEST_DISPLAY_NAME = 64
 

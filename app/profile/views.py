@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from app.core.access import Principal
 from app.profile import field_groups, preferences, responses, service
 from app.profile.errors import (
     CustomPreferencesInvalid,
@@ -23,9 +24,9 @@ from app.profile.schemas import (
 from app.users import responses as users
 from app.users.schemas import ProfileInfo
 from app.web.envelope import ok
+from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.peer import client
-from app.web.principal import Principal, login_required
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from app.core.access import TokenExpired, TokenInvalid
 from app.core.signed_tokens import SignedTokens, TokenForged
 from app.core.tokens import random_uuid
-from app.web.principal import TokenExpired, TokenInvalid
 
 LEEWAY_SECONDS = 5
 

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import TokenExpired, TokenInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import endings, queries, rotations
@@ -12,7 +13,6 @@ from app.sessions.errors import RefreshTokenReused, RefreshTokenStale
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
-from app.web.principal import TokenExpired, TokenInvalid
 
 
 def refuse_spent(

@@ -7,12 +7,12 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Principal, TokenInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.sessions import access_token, endings, queries, refresh_token
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.users import queries as users_queries
-from app.web.principal import Principal, TokenInvalid
 
 
 def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:

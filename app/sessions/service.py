@@ -9,6 +9,13 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Event
+from app.core.access import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    Principal,
+    TokenExpired,
+    TokenInvalid,
+)
 from app.core.client import Client
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
@@ -29,13 +36,6 @@ from app.sessions.rotations import Arrival
 from app.settings import keys
 from app.users import queries as users_queries
 from app.users.models import Account, Status
-from app.web.principal import (
-    AccountDisabled,
-    PasswordChangeRequired,
-    Principal,
-    TokenExpired,
-    TokenInvalid,
-)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:

@@ -3,6 +3,14 @@
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from app.core.access import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    Principal,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
 from app.sessions import responses, revocation, service
 from app.sessions.errors import (
     RefreshTokenReused,
@@ -15,18 +23,9 @@ from app.sessions.schemas import RefreshedData, RemovedData, SessionItem
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import login_required, presented_token
 from app.web.operation import answers
 from app.web.peer import arrived_at, client, opened_connection
-from app.web.principal import (
-    AccountDisabled,
-    PasswordChangeRequired,
-    Principal,
-    TokenExpired,
-    TokenInvalid,
-    TokenMissing,
-    login_required,
-    presented_token,
-)
 from app.web.runtime import runtime
 
 bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")

@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from app.core.access import Principal
 from app.core.ids import parsed_id
 from app.storage_policies import migration, responses
 from app.storage_policies.errors import (
@@ -16,9 +17,9 @@ from app.storage_policies.errors import (
 )
 from app.storage_policies.schemas import MigrateAssignmentsSchema, MigratedData
 from app.web.envelope import ok
+from app.web.guards import admin_required
 from app.web.operation import answers
 from app.web.peer import client
-from app.web.principal import Principal, admin_required
 from app.web.request import json_body
 from app.web.runtime import runtime
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import AccountDisabled
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
@@ -30,7 +31,6 @@ from app.users.errors import (
     UserNotFound,
 )
 from app.users.models import Account, Role, Status
-from app.web.principal import AccountDisabled
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from app.administration import accounts
 from app.contact_verification import service
 from app.contact_verification.errors import NoPendingChange
 from app.contact_verification.models import ContactToken
+from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.database.database import Database
 from app.core.rate_limits import RateLimits
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users.models import Status, User
-from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp
 from tests.support.factories import (

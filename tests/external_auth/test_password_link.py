@@ -5,11 +5,11 @@ from unittest.mock import Mock
 import pytest
 from redis.exceptions import ConnectionError
 
+from app.core.access import AccountDisabled
 from app.core.errors import DatabaseUnavailable
 from app.core.flow_store import FlowStore
 from app.external_auth import linking, pending
 from app.sessions.models import LoginSession
-from app.web.principal import AccountDisabled
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
 from tests.support.external import (

@@ -677,6 +677,16 @@ def test_waiting_mails_survive_rotated_keys(make_app, smtp, rt):
     assert count(rt, OutboxMail, OutboxMail.payload.is_not(None)) == 0
 
 
+def test_many_mails_are_encrypted_anew_page_by_page(make_app, monkeypatch):
+    monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
+    rt = make_app(secret_keys=()).extensions[web_runtime.EXTENSION]
+    for number in range(5):
+        queue(rt, f"ada{number}@example.com")
+    rt.keyring.rotate()
+    with rt.transaction() as session:
+        assert upkeep.reseal(rt, session) == 5
+
+
 def test_what_no_key_opens_is_left_alone(rt):
     queue(rt)
     change(rt, payload="v1:gone:AAAA:AAAA")

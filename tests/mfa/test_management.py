@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from app.core import redis as redis_client
+from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.mfa import flows, management
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
-from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, change_user, count, make_user

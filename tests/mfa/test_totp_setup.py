@@ -8,6 +8,7 @@ import pyotp
 import pytest
 
 from app.core import redis as redis_client
+from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
 from app.core.flow_store import FlowState
@@ -16,7 +17,6 @@ from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users.errors import PendingActivation
-from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, change_user, configure, count, make_user

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import revocation
 from app.sessions import service as sessions
-from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
 from tests.support.mailbox import text_of

@@ -6,13 +6,13 @@ import uuid
 
 import pytest
 
+from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.passkeys import queries, registration
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import revocation
 from app.sessions import service as sessions
-from app.web.principal import AccountDisabled, TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,

@@ -6,12 +6,12 @@ from threading import Barrier
 import pytest
 
 from app.administration import accounts
+from app.core.access import TokenInvalid
 from app.login.errors import CredentialsFailed
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users import queries as users_queries
 from app.users.models import Status
-from app.web.principal import TokenInvalid
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,

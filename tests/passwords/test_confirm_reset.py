@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
+from app.core.access import TokenInvalid
 from app.passwords import service
 from app.sessions import service as sessions
 from app.users.models import Status, User
-from app.web.principal import TokenInvalid
 from tests.support.api import ORIGIN
 from tests.support.challenge import give_totp, verify
 from tests.support.external import add_provider, link, links

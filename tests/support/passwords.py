@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.passwords import service
-from app.web.principal import Principal
 from tests.support.api import Answer, ApiClient
 
 NEW = "another good password"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from app.core.access import PasswordChangeRequired, TokenMissing
 from app.core.errors import AppError
 from app.web import cookies, origin
 from app.web.openapi.examples import JsonSchema
 from app.web.operation import Operation
-from app.web.principal import PasswordChangeRequired, TokenMissing
 
 Requirement = dict[str, list[str]]
 

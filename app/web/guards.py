@@ -1,17 +1,24 @@
-"""Who is signed in, and the guards of routes that need it.
+"""The guards of routes that need somebody to be signed in.
 
 The check itself belongs to the sessions area and is handed in by the factory.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from flask import Flask, current_app, request
 from flask.typing import ResponseReturnValue
 
-from app.core.error_codes import ErrorCode
+from app.core.access import (
+    AccountDisabled,
+    AdminRequired,
+    PasswordChangeRequired,
+    Principal,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
 from app.core.errors import Forbidden, RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
@@ -19,69 +26,9 @@ from app.web import cookies, origin, rate_limit
 from app.web.operation import Access, View, operation_of
 from app.web.runtime import runtime
 
-if TYPE_CHECKING:  # when it runs, this module knows no area
-    from app.users.models import Account
-
 BEARER = "Bearer "
 ADMIN = "admin"
 AUTHENTICATOR = "gatehouse_authenticate"
-
-
-class TokenMissing(Unauthenticated):
-    """No token was presented."""
-
-    code = ErrorCode.AUTH_TOKEN_MISSING
-    message = "missing token"
-
-
-class TokenExpired(Unauthenticated):
-    """The token's time is over."""
-
-    code = ErrorCode.AUTH_TOKEN_EXPIRED
-    message = "token expired"
-
-
-class TokenInvalid(Unauthenticated):
-    """The token is not ours, or its session is over."""
-
-    code = ErrorCode.AUTH_TOKEN_INVALID
-    message = "invalid token"
-
-
-class AccountDisabled(Forbidden):
-    """The account was disabled by an administrator."""
-
-    code = ErrorCode.AUTH_ACCOUNT_DISABLED
-    message = "The account is disabled."
-
-
-class PasswordChangeRequired(Forbidden):
-    """Nothing else is open until the password is changed."""
-
-    code = ErrorCode.AUTH_PASSWORD_CHANGE_REQUIRED
-    message = "The password must be changed first."
-
-
-class AdminRequired(Forbidden):
-    """Only administrators may do this."""
-
-    code = ErrorCode.AUTH_ADMIN_REQUIRED
-    message = "admin role required"
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """A signed-in account, as the one read of the access check found it (decision A7)."""
-
-    account: "Account"
-    session_id: str
-    token_expires_at: int
-    is_limited_to_password_change: bool
-
-    @property
-    def user_id(self) -> int:
-        """The account's id."""
-        return self.account.id
 
 
 class Authenticate(Protocol):

@@ -1,0 +1,67 @@
+"""Who is signed in, and why somebody is not (spec 02 §3)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.core.error_codes import ErrorCode
+from app.core.errors import Forbidden, Unauthenticated
+
+if TYPE_CHECKING:  # when it runs, this module knows no area
+    from app.users.models import Account
+
+
+class TokenMissing(Unauthenticated):
+    """No token was presented."""
+
+    code = ErrorCode.AUTH_TOKEN_MISSING
+    message = "missing token"
+
+
+class TokenExpired(Unauthenticated):
+    """The token's time is over."""
+
+    code = ErrorCode.AUTH_TOKEN_EXPIRED
+    message = "token expired"
+
+
+class TokenInvalid(Unauthenticated):
+    """The token is not ours, or its session is over."""
+
+    code = ErrorCode.AUTH_TOKEN_INVALID
+    message = "invalid token"
+
+
+class AccountDisabled(Forbidden):
+    """The account was disabled by an administrator."""
+
+    code = ErrorCode.AUTH_ACCOUNT_DISABLED
+    message = "The account is disabled."
+
+
+class PasswordChangeRequired(Forbidden):
+    """Nothing else is open until the password is changed."""
+
+    code = ErrorCode.AUTH_PASSWORD_CHANGE_REQUIRED
+    message = "The password must be changed first."
+
+
+class AdminRequired(Forbidden):
+    """Only administrators may do this."""
+
+    code = ErrorCode.AUTH_ADMIN_REQUIRED
+    message = "admin role required"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A signed-in account, as the one read of the access check found it (decision A7)."""
+
+    account: "Account"
+    session_id: str
+    token_expires_at: int
+    is_limited_to_password_change: bool
+
+    @property
+    def user_id(self) -> int:
+        """The account's id."""
+        return self.account.id
