@@ -18,13 +18,14 @@ from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.external_auth import provider_queries, queries
+from app.external_auth import notices, provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Provider
 from app.login import service as login
 from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
+from app.users import notices as owner_notices
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import PendingActivation
@@ -113,7 +114,7 @@ def require_own_address(account: Account) -> None:
 def link(
     rt: Runtime, session: Session, proven: Proven, client: Client, *, email_snapshot: str | None
 ) -> None:
-    """Insert the link of an identity that has none to an account that is held.
+    """Insert the link of an identity that has none to an account that is held; tell its owner.
 
     Raises: LinkConflict when the account has another identity of this provider.
     """
@@ -146,6 +147,8 @@ def link(
         details=_details(proven),
     )
     audit.record(rt, session, event)
+    if not proven.is_new_account:
+        owner_notices.tell(rt, session, account, notices.linked(provider.display_name))
 
 
 def complete(

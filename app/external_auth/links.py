@@ -11,12 +11,13 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
-from app.external_auth import providers, queries
+from app.external_auth import notices, providers, queries
 from app.external_auth.errors import LinkNotFound
 from app.external_auth.models import Link
 from app.login import ways
 from app.login.errors import LastWayIn
 from app.sessions import service as sessions
+from app.users import notices as owner_notices
 
 
 def list_links(rt: Runtime, user_id: int) -> list[Link]:
@@ -57,6 +58,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
             },
         )
         audit.record(rt, session, event)
+        owner_notices.tell(rt, session, account, notices.unlinked(link.provider_display_name))
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:

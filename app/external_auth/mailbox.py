@@ -28,6 +28,7 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
 from app.users import identifiers
+from app.users.models import FIRST_SESSION_VERSION, Account
 
 # Whoever has an identity chooses whom this service writes to, so they may not do so without end;
 # and whoever has many may not write to one address without end. For each identity and each address:
@@ -63,8 +64,11 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
         # All of it once more: it may have changed meanwhile.
         waiting = _find_unmailed(rt, session, token)
         provider = _held(session, waiting)
-        _require_signing_in(session, provider, address, terms)
-        if not queries.request_mail(session, waiting, digest(mail_token), address, now):
+        owner = _require_signing_in(session, provider, address, terms)
+        version = owner.session_version if owner else FIRST_SESSION_VERSION
+        if not queries.request_mail(
+            session, waiting, digest(mail_token), address, now, owner_session_version=version
+        ):
             raise ContactVerificationInvalid
         seconds = max(1, int((waiting.expires_at - now).total_seconds()))
         mail.queue(
@@ -118,8 +122,10 @@ def _count(rt: Runtime, tier: str, whose: str) -> None:
         rt.rate_limits.take(tier, MAILS, digest(whose))
 
 
-def _require_signing_in(reader: Reader, provider: Provider, address: str, terms: Terms) -> None:
-    """Refuse an address whose mail would sign nobody in.
+def _require_signing_in(
+    reader: Reader, provider: Provider, address: str, terms: Terms
+) -> Account | None:
+    """Refuse an address whose mail would sign nobody in; return its account, if there is one.
 
     Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
     """
@@ -130,6 +136,7 @@ def _require_signing_in(reader: Reader, provider: Provider, address: str, terms:
         linking.require_own_address(owner)
     elif not terms.may_register:
         raise RegistrationDisabled
+    return owner
 
 
 def _redeemed(
@@ -177,6 +184,9 @@ def _resolved(
     owner = linking.held_owner_of(session, address)
     if owner is not None:
         linking.require_own_address(owner)
+        # Whatever ends all sessions, as a new password does, voids the links of mails as well.
+        if owner.session_version != waiting.owner_session_version:
+            raise ContactVerificationInvalid
     elif not terms.may_register:
         raise RegistrationDisabled
     account = owner or provisioning.create_account(

@@ -7,7 +7,7 @@ import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime, columns_of
@@ -87,7 +87,8 @@ class PendingIdentity(Base):
     """A proven identity without an account, until a mailbox or a password tells whose it is.
 
     What the provider said of the address is deliberately not kept. `verification_token_digest` is
-    None until a mail was asked for, which happens once.
+    None until a mail was asked for, which happens once; `owner_session_version` is that of the
+    address's account at that moment, or what a new account would have.
     """
 
     __tablename__ = "external_auth_pending"
@@ -105,6 +106,7 @@ class PendingIdentity(Base):
     target_email: Mapped[str | None] = mapped_column(String(255))
     verification_token_digest: Mapped[str | None] = mapped_column(String(64), unique=True)
     email_requested_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    owner_session_version: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
     consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
@@ -207,5 +209,6 @@ class Pending(NamedTuple):
     return_path: str
     target_email: str | None
     email_requested_at: datetime | None
+    owner_session_version: int | None
     expires_at: datetime
     consumed_at: datetime | None

@@ -134,13 +134,22 @@ def find_mailed(reader: Reader, verification_token_digest: str) -> Pending | Non
 
 
 def request_mail(
-    session: Session, pending: Pending, token_digest: str, address: str, now: datetime
+    session: Session,
+    pending: Pending,
+    token_digest: str,
+    address: str,
+    now: datetime,
+    *,
+    owner_session_version: int,
 ) -> bool:
     """Note the one mail of a pending identity; of simultaneous calls exactly one is told True."""
     open_one = _open(pending, now), PendingIdentity.email_requested_at.is_(None)
     statement = update(PendingIdentity).where(*open_one)
     noted = statement.values(
-        target_email=address, verification_token_digest=token_digest, email_requested_at=now
+        target_email=address,
+        verification_token_digest=token_digest,
+        email_requested_at=now,
+        owner_session_version=owner_session_version,
     )
     return bulk.count_changed(session, noted) == 1
 

@@ -24,6 +24,9 @@ class Status(StrEnum):
     DISABLED = "disabled"
 
 
+FIRST_SESSION_VERSION = 1
+
+
 class AvatarSource(StrEnum):
     """Where an account's avatar comes from (decision A18)."""
 

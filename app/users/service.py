@@ -30,7 +30,7 @@ from app.users.errors import (
     UsernameExists,
     UserNotFound,
 )
-from app.users.models import Account, Role, Status
+from app.users.models import FIRST_SESSION_VERSION, Account, Role, Status
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str,
         "role": new.role,
         "status": Status.ACTIVE,
         "must_change_password": new.must_change_password,
-        "session_version": 1,
+        "session_version": FIRST_SESSION_VERSION,
         "activated_at": new.activated_at,
         "email_verified_at": new.email_verified_at,
         "storage_used": 0,

@@ -7,6 +7,7 @@ from app.external_auth.drivers import microsoft
 from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
 from tests.support.factories import audit_rows, change_user, configure, make_user
 from tests.support.fake_provider import SUBJECT
+from tests.support.mailbox import text_of
 from tests.support.passkeys import Authenticator, register
 
 PATH = "/auth/external-auth/links"
@@ -67,6 +68,12 @@ def test_links_are_listed_by_last_use_with_those_of_disabled_providers(
 
 def test_without_links_the_list_is_empty(signed_in):
     assert signed_in.get(PATH).ok() == []
+
+
+def test_the_owner_is_told_of_a_link_that_was_removed(rt, signed_in, user, provider, mailbox):
+    link_id = link(rt, user, provider)
+    signed_in.delete(f"{PATH}/{link_id}").ok()
+    assert "A sign-in with Corporate was removed." in text_of(mailbox.only())
 
 
 def test_a_link_is_removed_and_sessions_go_on(rt, signed_in, user, provider):

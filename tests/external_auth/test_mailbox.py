@@ -395,6 +395,43 @@ def test_a_session_that_cannot_be_opened_keeps_the_link(rt, api, token, owner, m
     assert len(links(rt)) == 1
 
 
+@pytest.mark.parametrize("is_asked_first", [True, False])
+@pytest.mark.parametrize("how", ["a new password", "an operator"])
+def test_what_ends_all_sessions_voids_the_link(
+    rt, api, line, flow, admin, mailbox, how, is_asked_first
+):
+    """Else whoever read the mailbox for a moment could come back after the password's reset."""
+    if is_asked_first:
+        ask(api, flow).ok()
+    owner = make_user(rt, email=ADDRESS)
+    if not is_asked_first:
+        ask(api, flow).ok()
+    token = mailbox.token(mailbox.only())
+    if how == "an operator":
+        line("users", "revoke-sessions", owner.username)
+    else:
+        mine = api.stranger()
+        mine.login(owner).ok()
+        body = {"current_password": owner.password, "new_password": "quite another one"}
+        mine.put("/auth/password", body).ok()
+    for _ in range(2):
+        assert told(follow(api, token)) == {"external_auth": "email_verification_invalid"}
+    assert links(rt) == []
+    assert api.cookies == {}
+
+
+def test_the_owner_is_told_of_the_new_link(api, token, owner, mailbox):
+    follow(api, token)
+    notice = mailbox.only()
+    assert notice["To"] == ADDRESS
+    assert "A sign-in with Corp <SSO> was added." in text_of(notice)
+
+
+def test_whose_account_is_made_by_the_link_needs_no_notice(api, token, mailbox):
+    signs_in(follow(api, token), "/files")
+    assert mailbox.read() == []
+
+
 def test_a_look_at_the_link_uses_nothing_up(api, token):
     answer = api.call("HEAD", f"{CONFIRM}?token={token}")
     assert (answer.status, location(answer)) == (302, "/login")

@@ -31,6 +31,7 @@ from tests.support.factories import (
     make_user,
     replaced_while_its_password_is_checked,
 )
+from tests.support.mailbox import text_of
 
 PATH = "/auth/external-auth/password-link"
 INVALID = "auth.contact_verification_invalid"
@@ -89,8 +90,11 @@ def test_a_flow_is_good_once(rt, api, user, flow):
 def test_a_mail_that_was_sent_before_is_void(api, user, flow, mailbox):
     body = {"flow_token": flow, "email": "x@example.com"}
     api.post("/auth/external-auth/email-verification/start", body).ok()
-    submit(api, flow, user).ok()
     token = mailbox.token(mailbox.only())
+    submit(api, flow, user).ok()
+    notice = mailbox.only()
+    assert notice["To"] == user.email
+    assert "was added. It can be used to sign in without a password." in text_of(notice)
     answer = api.get(f"/auth/external-auth/email-verification/confirm?token={token}")
     assert answer.headers["Location"].endswith("/login?external_auth=email_verification_invalid")
 
