@@ -167,7 +167,7 @@ class FlowStore:
         name, now = digest(token), self._clock.now()
         expires_at = now + life
         fields: dict[str, str | float] = {
-            "data": json.dumps(data),
+            "data": json.dumps(data, ensure_ascii=False),
             "state": FlowState.OPEN.value,
             "attempts": 0,
             "expires_at": epoch_seconds(expires_at),

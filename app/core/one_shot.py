@@ -27,7 +27,7 @@ def put(
 ) -> None:
     """Keep `data` until it is taken, or for `life`; Redis gets to see what `seal` makes of it."""
     expires_at = (rt.clock.now() + life).timestamp()
-    kept = seal(json.dumps({**data, "expires_at": expires_at}))
+    kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
     rt.breaker.call(lambda redis: redis.setex(key, life + SWEPT_AFTER, kept))
 
 

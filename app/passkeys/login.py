@@ -12,6 +12,7 @@ from typing import Any
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
+from app.core.tokens import digest
 from app.login.errors import CredentialsFailed
 from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
@@ -37,7 +38,7 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     _require_enabled(rt)
     site = relying_party.current(rt)
     challenge = flows.new_challenge()
-    waiting = {"challenge": challenge, "identifier": (identifier or "").strip()}
+    waiting = {"challenge": challenge, "identifier": _kept(identifier)}
     public_key = options.request(
         site,
         challenge=challenge,
@@ -102,11 +103,14 @@ def _known(rt: Runtime, proof: Assertion) -> Known:
     return known
 
 
-def _require_named(account: Account, typed: str) -> None:
+def _kept(identifier: str | None) -> str:
+    """Return what Redis gets to see of an identifier: of a long one as much as of a short one."""
+    typed = (identifier or "").strip()
+    return digest(identifiers.identifier(typed).key) if typed else ""
+
+
+def _require_named(account: Account, kept: str) -> None:
     """Refuse an account that is not the one the sign-in was begun for (decision E21)."""
-    if not typed:
-        return
-    who = identifiers.identifier(typed)
-    name = account.email if who.is_email else identifiers.username_key(account.username)
-    if name != who.key:
+    names = (account.email, identifiers.username_key(account.username))
+    if kept and kept not in map(digest, names):
         raise PasskeyRefused

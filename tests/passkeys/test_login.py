@@ -91,6 +91,17 @@ def test_a_start_reads_no_account(rt, api, user, passkey):
     assert statements == []
 
 
+def test_a_long_name_takes_no_more_room_in_redis_than_a_short_one(rt, api):
+    """Strangers may start as many as their limit allows, and Redis must not be full of names."""
+    sizes = []
+    for identifier in ("ada", "\N{GRINNING FACE}" * 1024):
+        start_login(api, identifier=identifier)
+        [key] = rt.redis.keys("gatehouse:passkey:*")
+        sizes.append(rt.redis.strlen(key))
+        rt.redis.delete(key)
+    assert sizes[0] == sizes[1] < 300
+
+
 # --- finish ------------------------------------------------------------------------------------
 
 
