@@ -61,10 +61,10 @@ class Change:
         Raises: PreferencesTooLarge.
         """
         values = _parsed(stored)
+        if not self._alters(values):
+            return stored
         merged = {**values, **self.built_in, **self.custom}
         merged = {name: value for name, value in merged.items() if name not in self.removed}
-        if _is_same_json(merged, values):
-            return stored
         if not merged:
             return None
         text = json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
@@ -73,6 +73,14 @@ class Change:
         if len(text.encode()) > max(MOST_STORED_BYTES, len((stored or "").encode())):
             raise PreferencesTooLarge
         return text
+
+    def _alters(self, values: Mapping[str, Any]) -> bool:
+        """Tell whether anything is another afterwards; of what is stored only that is looked at."""
+        wanted = {**self.built_in, **self.custom}
+        return any(name in values for name in self.removed) or any(
+            name not in values or not _is_same_json(values[name], value)
+            for name, value in wanted.items()
+        )
 
 
 def checked(
@@ -171,7 +179,7 @@ def _require_storable(value: Any, levels_left: int) -> None:
             _require_storable(member, levels_left - 1)
 
 
-def _is_same_json(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_same_json(one: Any, other: Any) -> bool:
     """Tell apart what Python calls equal: 1 and true."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 

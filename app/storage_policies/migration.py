@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import AccountDisabled, AdminRequired, Principal, TokenInvalid
 from app.core.client import Client
 from app.core.database import locks
 from app.core.runtime import Runtime
@@ -19,8 +20,12 @@ from app.storage_policies.errors import (
 )
 from app.storage_policies.models import StoragePolicyGroup
 from app.teams import queries as teams_queries
+from app.users import queries as users_queries
+from app.users.models import Role, Status
 
 MOST_ID = 2**63 - 1
+# To the audit log the command line is.
+NOBODY = 0
 
 
 @dataclass(frozen=True)
@@ -43,22 +48,23 @@ def migrate_assignments(
     source_group_id: int,
     target_group_id: int,
     *,
-    user_id: int = 0,
-    client: Client | None = None,
+    by: Principal,
+    client: Client,
 ) -> Migrated:
     """Assign all accounts and teams of the source group to the target group; repeatable.
 
-    `user_id` is the administrator who asked; 0 and a client of None are the command line.
-    Raises, in this order: TargetNotPositive; GroupNotFound for the source, then for the target;
+    Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired when that
+    happened to `by` since the access check; GroupNotFound for the source, then for the target;
     SameGroup, TargetDisabled, TargetEmpty.
     """
     if target_group_id < 1:
         raise TargetNotPositive
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
+        _require_still_admin(session, by)
         source = _found(session, source_group_id)
         target = _found(session, target_group_id)
-        return _migrate(rt, session, source, target, user_id, client)
+        return _migrate(rt, session, source, target, by.user_id, client)
 
 
 def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
@@ -69,7 +75,21 @@ def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         found = service.named_group(session, source), service.named_group(session, target)
-        return _migrate(rt, session, *found, 0, None)
+        return _migrate(rt, session, *found, NOBODY, None)
+
+
+def _require_still_admin(session: Session, by: Principal) -> None:
+    """Refuse who was demoted or disabled while the body arrived, or the topology was waited for.
+
+    Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    """
+    account = users_queries.hold(session, by.user_id)
+    if account is None:
+        raise TokenInvalid
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.role != Role.ADMIN:
+        raise AdminRequired
 
 
 def _found(session: Session, group_id: int) -> StoragePolicyGroup:

@@ -42,7 +42,7 @@ def migrate_assignments(principal: Principal, body: dict[str, Any], id: str) -> 
         # What is no id names no group either, which is found out after the body (04 §5.3).
         parsed_id(id) or NO_GROUP,
         body["target_group_id"],
-        user_id=principal.user_id,
+        by=principal,
         client=client(),
     )
     return ok(responses.migrated(done))

@@ -5,6 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
+from app.storage_policies import migration
 from app.storage_policies.models import StoragePolicyGroupItem
 from app.teams.models import Team
 from app.users.models import User
@@ -194,6 +195,27 @@ def test_the_role_is_the_accounts_of_this_moment(rt, api, root, target):
     migrate(api.bearer(token), SOURCE, target).fails(403, "auth.admin_required")
     change_user(rt, root, role="admin")
     migrate(api, SOURCE, target).ok()
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"role": "user"}, "auth.admin_required"),
+        ({"status": "disabled"}, "auth.account_disabled"),
+    ],
+)
+def test_who_is_no_administrator_any_more_when_the_body_is_here_moves_nothing(
+    rt, api, root, target, monkeypatch, columns, code
+):
+    real = migration.migrate_assignments
+
+    def late(*arguments, **options):
+        change_user(rt, root, **columns)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(migration, "migrate_assignments", late)
+    migrate(api, SOURCE, target).fails(403, code)
+    assert audit_rows(rt, "admin_migrate_policy_group_users") == []
 
 
 def test_a_bearer_token_needs_no_csrf_token(api, browser, root, target):

@@ -10,6 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.administration import accounts, teams
+from app.core.access import Principal
+from app.core.client import Client
 from app.core.errors import AppError
 from app.core.tokens import random_fraction
 from app.storage_policies import groups, migration
@@ -17,8 +19,9 @@ from app.storage_policies import queries as storage_queries
 from app.storage_policies.errors import GroupAssigned
 from app.teams import queries as teams_queries
 from app.teams.models import Team
+from app.users import queries as users_queries
 from app.users.models import User
-from tests.support.factories import audit_rows, make_user
+from tests.support.factories import audit_rows, change_user, make_user
 from tests.support.live import eventually
 from tests.support.races import at_once
 
@@ -48,6 +51,19 @@ def assign_in_turn(rt, model, group_ids):
             )
 
 
+def moved(rt, by, source, target):
+    return migration.migrate_assignments(rt, source, target, by=by, client=Client())
+
+
+@pytest.fixture
+def by(rt, people):
+    """One of them, an administrator, as the access check found them."""
+    change_user(rt, people[0], role="admin")
+    with rt.reading() as connection:
+        account = users_queries.find_account(connection, people[0].id)
+    return Principal(account, "", 0, is_limited_to_password_change=False)
+
+
 @pytest.fixture
 def people(rt):
     """Thirty accounts and ten teams."""
@@ -67,19 +83,18 @@ def people(rt):
                 updated_at=now,
                 archived_at=now if number % 2 else None,
             )
+    return users
 
 
-def test_of_the_same_migration_at_once_one_moves_everything(rt, people):
+def test_of_the_same_migration_at_once_one_moves_everything(rt, by):
     source, target = make_groups(rt, 2)
-    done = at_once(
-        [lambda: migration.migrate_assignments(rt, source, target) for _ in range(PARALLEL)]
-    )
+    done = at_once([lambda: moved(rt, by, source, target) for _ in range(PARALLEL)])
     assert sorted(one.migrated_assignments for one in done) == [0] * (PARALLEL - 1) + [40]
     assert distribution(rt, User) == {target: 30}
     assert distribution(rt, Team) == {target: 10}
 
 
-def test_crossing_migrations_keep_every_assignment_exactly_once(rt, people):
+def test_crossing_migrations_keep_every_assignment_exactly_once(rt, by):
     """What the audit log tells, replayed in its order, leads to what is stored."""
     ids = make_groups(rt, 3)
     assign_in_turn(rt, User, ids)
@@ -88,22 +103,22 @@ def test_crossing_migrations_keep_every_assignment_exactly_once(rt, people):
     pairs = list(itertools.permutations(ids, 2)) * 3
     done = at_once(
         [
-            lambda pair=pair: migration.migrate_assignments(rt, *pair)
+            lambda pair=pair: moved(rt, by, *pair)
             for pair in sorted(pairs, key=lambda _: random_fraction())[:PARALLEL]
         ]
     )
     told = [json.loads(e.details) for e in audit_rows(rt, "admin_migrate_policy_group_users")]
     assert len(told) == len(done) == PARALLEL
     for one in told:
-        for model, moved in ((User, one["affected_users"]), (Team, one["affected_teams"])):
-            assert moved == expected[model][one["source_group_id"]]
-            expected[model][one["target_group_id"]] += moved
+        for model, affected in ((User, one["affected_users"]), (Team, one["affected_teams"])):
+            assert affected == expected[model][one["source_group_id"]]
+            expected[model][one["target_group_id"]] += affected
             expected[model][one["source_group_id"]] = 0
     assert distribution(rt, User) == dict(+expected[User])
     assert distribution(rt, Team) == dict(+expected[Team])
 
 
-def test_a_group_is_deleted_or_moved_into_but_not_both(rt, people):
+def test_a_group_is_deleted_or_moved_into_but_not_both(rt, by):
     source, target = make_groups(rt, 2)
 
     def attempt(action):
@@ -112,14 +127,14 @@ def test_a_group_is_deleted_or_moved_into_but_not_both(rt, people):
         except Exception as error:
             return error
 
-    moved, deleted = at_once(
+    into, deleted = at_once(
         [
-            lambda: attempt(lambda: migration.migrate_assignments(rt, source, target)),
+            lambda: attempt(lambda: moved(rt, by, source, target)),
             lambda: attempt(lambda: groups.delete_group(rt, str(target))),
         ]
     )
-    assert isinstance(moved, Exception) != isinstance(deleted, Exception)
-    assert distribution(rt, User) == {source if isinstance(moved, Exception) else target: 30}
+    assert isinstance(into, Exception) != isinstance(deleted, Exception)
+    assert distribution(rt, User) == {source if isinstance(into, Exception) else target: 30}
 
 
 @pytest.fixture
