@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, render_process, staging
+from app.avatars import files, metrics, queries, render_process, staging, upload_limit
 from app.avatars.disk import disk_errors, on_disk
 from app.avatars.errors import (
     FileRequired,
@@ -139,7 +139,7 @@ def _considerately(rt: Runtime) -> Callable[[], None]:
 
 
 def _render(rt: Runtime, place: Place) -> int:
-    """Wait for a turn and render; return how many bytes both files have."""
+    """Wait for the account's turn, then for one of all's; return how many bytes were rendered."""
     asked, began = rt.clock.monotonic(), 0.0
 
     def render() -> int:
@@ -147,7 +147,8 @@ def _render(rt: Runtime, place: Place) -> int:
         began = rt.clock.monotonic()
         return render_process.render(place)
 
-    with metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
+    own_turn = upload_limit.turn(place.user_id)
+    with own_turn, metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
         written = rt.renders.run(render)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)

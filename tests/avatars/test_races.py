@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from functools import partial
 from threading import Event, Lock
 
@@ -15,7 +16,7 @@ from app.avatars.errors import AvatarNotFound
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support import images
-from tests.support.factories import audit_rows
+from tests.support.factories import audit_rows, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 from tests.support.races import at_once
 
@@ -257,27 +258,49 @@ def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, 
         upload(third, plain(RED)).ok()
 
 
-def test_no_more_than_two_are_rendered_at_once(signed_in, monkeypatch):
-    lock, both, running, most, render = Lock(), Event(), 0, 0, render_process.render
+@pytest.fixture
+def watched(monkeypatch):
+    """Count renders that go on at once, of all and of each account; hold each until `together`."""
+    lock, render, together = Lock(), render_process.render, Event()
+    running, most = Counter(), Counter()
 
-    def watched(*arguments):
-        nonlocal running, most
+    def render_watched(place):
         with lock:
-            running += 1
-            most = max(most, running)
-            if most > 1:
-                both.set()
-        both.wait(20)
+            for whose in ("all", place.user_id):
+                running[whose] += 1
+                most[whose] = max(most[whose], running[whose])
+            if running["all"] > 1:
+                together.set()
+        together.wait(20)
         try:
-            return render(*arguments)
+            return render(place)
         finally:
             with lock:
-                running -= 1
+                running["all"] -= 1
+                running[place.user_id] -= 1
 
-    monkeypatch.setattr(render_process, "render", watched)
-    jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(MANY)]
+    monkeypatch.setattr(render_process, "render", render_watched)
+    return most
+
+
+def test_no_more_than_two_are_rendered_at_once(rt, signed_in, watched):
+    clients = []
+    for _ in range(MANY // 2):
+        clients.append(signed_in.stranger())
+        clients[-1].login(make_user(rt)).ok()
+    jobs = [partial(upload, client, plain(RED)) for client in clients for _ in range(2)]
     assert {answer.status for answer in at_once(jobs)} == {200}
-    assert most == 2
+    assert watched["all"] == 2
+
+
+def test_one_account_keeps_nobody_waiting_by_many_uploads(signed_in, admin, user, watched):
+    """Its images are rendered one after the other, however many it sends."""
+    theirs = signed_in.stranger()
+    theirs.login(admin).ok()
+    jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(8)]
+    jobs.append(partial(upload, theirs, plain(BLUE)))
+    assert {answer.status for answer in at_once(jobs)} == {200}
+    assert (watched[user.id], watched[admin.id], watched["all"]) == (1, 1, 2)
 
 
 def test_the_row_of_another_account_is_never_touched(rt, signed_in, admin, user):
