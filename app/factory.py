@@ -120,7 +120,6 @@ def create_app(
     app = SyncFlask(__name__, static_folder=None)
     # A redirect to the tidy address would repeat whatever Host the caller named.
     app.url_map.merge_slashes = False
-    app.config["MAX_FORM_MEMORY_SIZE"] = 1024 * 1024
     outgoing = outgoing or Outgoing(
         allow_loopback=config.allow_loopback_http, internal=config.provider_networks
     )

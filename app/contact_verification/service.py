@@ -82,7 +82,8 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     address = identifiers.email(new_email)
     _require_changeable(principal.account, address)
     users.require_allowed_address(rt, address)
-    if seconds := _seconds_to_wait(rt, principal.user_id, address):
+    _require_free(rt, principal.user_id, address)
+    if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id)
     issue = _issue(rt, principal, address)
@@ -110,7 +111,8 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     address = _pending_address(principal.account)
     users.require_activated(principal.account)
     users.require_not_blocked(rt, address)
-    if _seconds_to_wait(rt, principal.user_id, address):
+    _require_free(rt, principal.user_id, address)
+    if tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         return
     _count_mail(rt, principal.user_id)
     issue = _issue(rt, principal, address)
@@ -202,14 +204,13 @@ def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:
     return True
 
 
-def _seconds_to_wait(rt: Runtime, user_id: int, address: str) -> int:
-    """Return after how many seconds a mail may go to this address; 0 when it may now.
+def _require_free(rt: Runtime, user_id: int, address: str) -> None:
+    """Refuse an address that is another account's.
 
     Raises: EmailExists.
     """
     with rt.reading() as connection:
         users.require_free_address(connection, address, user_id=user_id)
-    return tokens.seconds_to_wait(rt, user_id, Purpose.CONTACT_CHANGE, address)
 
 
 def _count_mail(rt: Runtime, user_id: int) -> None:

@@ -104,7 +104,7 @@ class Connections(BlockingConnectionPool):
             now = perf_counter()
             self._kept.append((connection, now))
             self._close_idle(now - IDLE_SECONDS)
-            # Who asks may be making one just now, and wait for nobody.
+            # A caller that is just connecting needs no place, so it does not count.
             is_wanted = len(self._asking) > self.pool.qsize()
             connection = self._last_kept() if is_wanted else None
         if connection is not None:

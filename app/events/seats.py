@@ -5,8 +5,8 @@ with the time until which it is believed to live. So the counts of a worker that
 moment later, and a Redis that was emptied gets them again. Without Redis each worker counts alone
 (decision A29).
 
-A seat is taken and given back by one command each; now and then all are written down anew. What
-crosses that on its way may be counted twice or not at all, so they are written down once more.
+A seat is taken and given back by one command each; now and then all are written down anew. A seat
+that changes meanwhile may be counted twice or not at all, so they are written down once more.
 """
 
 import logging

@@ -36,7 +36,7 @@ class EvenServer(StreamServer):
         self._monotonic = monotonic
         # How many pauses were spent on each other worker, by slot and wake-ups.
         self._waits: dict[tuple[int, int], int] = {}
-        self._pauses = 1  # as many as the last one was as long as
+        self._pauses = 1  # how many times PAUSE the last pause really took
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
@@ -53,7 +53,7 @@ class EvenServer(StreamServer):
         self._timer.start(self._look_again, self._monotonic())
 
     def _look_again(self, paused_at: float) -> None:
-        """Note how many pauses this one was as long as; the loop of a busy worker is late."""
+        """Note how long this pause really took; the loop of a busy worker is late."""
         self._pauses = max(1, round((self._monotonic() - paused_at) / PAUSE))
         self._start_accepting_if_started()  # type: ignore[attr-defined]
 

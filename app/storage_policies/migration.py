@@ -23,7 +23,6 @@ from app.teams import queries as teams_queries
 from app.users import queries as users_queries
 from app.users.models import Role, Status
 
-MOST_ID = 2**63 - 1
 # To the audit log the command line is.
 NOBODY = 0
 
@@ -93,7 +92,7 @@ def _require_still_admin(session: Session, by: Principal) -> None:
 
 
 def _found(session: Session, group_id: int) -> StoragePolicyGroup:
-    group = queries.find_group(session, group_id) if 0 < group_id <= MOST_ID else None
+    group = queries.find_group(session, group_id)
     if group is None:
         raise GroupNotFound
     return group

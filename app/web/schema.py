@@ -67,7 +67,6 @@ class Switch(fields.Boolean):
 def text(
     longest: int,
     *,
-    required: bool = True,
     nullable: bool = False,
     example: str | None = None,
     description: str | None = None,
@@ -81,7 +80,7 @@ def text(
         metadata["description"] = description
     if nullable:
         return Text(load_default=None, allow_none=True, validate=length, metadata=metadata)
-    return Text(required=required, validate=length, metadata=metadata)
+    return Text(required=True, validate=length, metadata=metadata)
 
 
 def like(example: str | int) -> dict[str, Any]:
