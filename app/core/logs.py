@@ -21,6 +21,9 @@ REQUEST_FIELDS = ("request_id", "user_id", "session_id")
 # What is as long as a token may be one, in whatever a client sent. The shortest has 32 digits.
 TOKEN_LIKE = re.compile(r"[\w-]{32,}")
 
+# What a URL has only percent-encoded, and what could be taken for the end of a field.
+ENCODED = re.compile(r"[^!#$&-~]")
+
 request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 
 
@@ -132,13 +135,16 @@ class AccessLog:
     ) -> None:
         """Write the line; the path goes without its query, which may carry a token.
 
-        `code` tells why the request was refused; empty where it was not.
+        `path` is as WSGI has it, decoded, and is encoded again: a space in it would let a client
+        write the fields that follow. `code` tells why the request was refused; empty where it was
+        not.
         """
         if not self._logger.isEnabledFor(logging.INFO):
             return
         milliseconds = round(seconds * 1000, 1)
         outcome = f"{status} {code}" if code else status
-        message = f"{method} {path} {outcome} {milliseconds} ms"
+        path = ENCODED.sub(lambda found: f"%{ord(found[0]):02X}", path)
+        message = f"{method} {path} {outcome} {milliseconds} ms {address or '-'}"
         fields = {
             "method": method,
             "path": path,

@@ -4,6 +4,7 @@ Decision A11; a network is an address, or the /64 of an IPv6 one. Without Redis 
 everything pass, while failed secrets are counted per network in this process (decision A29).
 """
 
+import logging
 import math
 import threading
 from collections import OrderedDict
@@ -20,6 +21,8 @@ from app.core.errors import AppError, Misconfigured, RateLimited, ServerFault, U
 from app.core.lua import Script, epoch_seconds
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
+
+log = logging.getLogger(__name__)
 
 MOST_LOCAL_NETWORKS = 10_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
@@ -108,10 +111,11 @@ class FailedSecrets:
         self._secret_box = secret_box
         self._local = _LocalFailures(clock, limit)
 
-    def reserve(self, account: str, network: str) -> str:
+    def reserve(self, account: str, network: str, user_id: int | None) -> str:
         """Count an attempt before its secret is verified; return its name, for `give_back`.
 
-        `account` names a known account or the identifier of an unknown one. Raises: RateLimited.
+        `account` names a known account, whose id is `user_id`, or the identifier of an unknown one.
+        Raises: RateLimited.
         """
         now = epoch_seconds(self._clock.now())
         keys = [self._key(account, network)]
@@ -121,17 +125,17 @@ class FailedSecrets:
             wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
             wait_ms = self._local.reserve(network, attempt)
-        refuse_for(wait_ms)
+        refuse_guess_for(wait_ms, user_id, network)
         return attempt
 
     @contextmanager
-    def judging(self, account: str, network: str) -> Iterator[str]:
+    def judging(self, account: str, network: str, user_id: int | None) -> Iterator[str]:
         """Count an attempt as `reserve` does, and have its secret verified in the block.
 
         A refusal that is raised there is a verdict. Whatever else is raised means that nothing was
         verified, and gives the attempt back. Raises: RateLimited.
         """
-        attempt = self.reserve(account, network)
+        attempt = self.reserve(account, network, user_id)
         try:
             yield attempt
         except BaseException as error:
@@ -216,3 +220,22 @@ def refuse_for(wait_ms: int, message: str | None = None) -> None:
     """
     if wait_ms:
         raise RateLimited(message, retry_after=math.ceil(wait_ms / 1000))
+
+
+def refuse_guess_for(wait_ms: int, user_id: int | None, network: str) -> None:
+    """Refuse an attempt at an account's secret that has to wait so long; the log tells operators.
+
+    `user_id` is None where there is no such account: what was typed there may be a password.
+    Raises: RateLimited.
+    """
+    if wait_ms:
+        who = "an unknown account" if user_id is None else f"account {user_id}"
+        about = {} if user_id is None else {"user_id": user_id}
+        log.warning(
+            "too many failed attempts: %s is refused from %s for %s s",
+            who,
+            network,
+            math.ceil(wait_ms / 1000),
+            extra=about,
+        )
+    refuse_for(wait_ms)

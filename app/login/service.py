@@ -131,7 +131,8 @@ def check_password(
         attempts_key = identifiers.attempts_key_of_nobody(who)
     else:
         attempts_key = identifiers.attempts_key(account.id)
-    with rt.failed_secrets.judging(attempts_key, client.network) as attempt:
+    user_id = None if account is None else account.id
+    with rt.failed_secrets.judging(attempts_key, client.network, user_id) as attempt:
         verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed

@@ -39,7 +39,7 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.failed_secrets.judging(attempts_key, client.network) as attempt:
+    with rt.failed_secrets.judging(attempts_key, client.network, principal.user_id) as attempt:
         is_right = rt.passwords.check(current_password, old_hash).matches
     if old_hash is None or not is_right:
         raise CredentialsFailed("The current password is not correct.")

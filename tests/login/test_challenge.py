@@ -1,6 +1,7 @@
 """The second step of a login (spec 02 §1.1, §1.2; decisions A3, A4, A11, A15 to A17, E19, E24)."""
 
 import json
+import logging
 import re
 
 import pytest
@@ -662,6 +663,16 @@ def test_a_complete_login_clears_the_count_at_both_steps_networks(api, user, ena
     for network in (here, there):
         for _ in range(10):
             api.login(user, "not the password", **network).fails(401, "auth.credentials_failed")
+
+
+def test_the_log_tells_that_codes_are_refused(api, user, enabled, caplog):
+    caplog.set_level(logging.WARNING)
+    flow_token = start_login(api, user)
+    for _ in range(10):
+        api.login(user, "not the password").fails(401, "auth.credentials_failed")
+    verify(api, flow_token, enabled.app.code()).fails(429, "rate_limited")
+    [line] = [r for r in caplog.records if r.name == "app.core.rate_limits"]
+    assert line.user_id == user.id
 
 
 def test_the_first_step_alone_clears_nothing(api, user, enabled):

@@ -1,5 +1,6 @@
 """Failed logins are counted per account and address (decisions A11, E20, A29)."""
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
@@ -28,6 +29,32 @@ def test_the_eleventh_attempt_is_refused_even_with_the_right_password(api, user)
     answer = api.login(user).fails(429, "rate_limited")
     assert answer.retry_after == 300
     assert answer.set_cookies == {}
+
+
+def told_of_refusals(caplog):
+    return [r for r in caplog.records if r.name == "app.core.rate_limits"]
+
+
+def test_the_log_tells_which_account_is_refused_and_from_where(api, user, caplog):
+    caplog.set_level(logging.WARNING)
+    fail(api, user, 10)
+    assert not told_of_refusals(caplog)
+    api.login(user).fails(429, "rate_limited")
+    [line] = told_of_refusals(caplog)
+    assert (line.levelname, line.user_id) == ("WARNING", user.id)
+    told = f"account {user.id} is refused from 127.0.0.1 for 300 s"
+    assert line.getMessage().endswith(told)
+    assert user.username not in line.getMessage()
+
+
+def test_the_log_has_nothing_typed_for_an_account_that_nobody_has(api, caplog):
+    caplog.set_level(logging.WARNING)
+    typed = "my password typed for a name"
+    fail(api, typed, 10)
+    api.login(typed, WRONG).fails(429, "rate_limited")
+    [line] = told_of_refusals(caplog)
+    assert "an unknown account" in line.getMessage()
+    assert typed not in repr(line.__dict__)
 
 
 def test_the_tenth_attempt_may_still_succeed(api, user):

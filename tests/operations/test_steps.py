@@ -1,12 +1,16 @@
 """What docs/operations.md tells an operator to type does what the page says."""
 
+import json
+import logging
 import re
 import shlex
+from unittest.mock import Mock
 
 import pytest
 
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
+from app.core.logs import OneJsonObject, RequestFields
 from tests.support.commands import CommandLine
 from tests.support.servers import ROOT
 from tests.support.smtp import Sink
@@ -33,8 +37,11 @@ def typed(text):
 
 @pytest.fixture
 def app(make_app):
-    """An application like that of a deployment: real time, full-price hashes, keys in a file."""
-    return make_app(clock=SystemClock(), argon2=Argon2Cost(), secret_keys=())
+    """An application like that of a deployment: real time, full-price hashes, keys in a file.
+
+    To it, every request is slow.
+    """
+    return make_app(clock=SystemClock(), argon2=Argon2Cost(), secret_keys=(), slow_request_ms=1)
 
 
 @pytest.fixture
@@ -67,3 +74,18 @@ def test_nginx_is_not_started_before_the_installation_is_closed(way):
     assert told
     assert typed(before)
     assert not [command for command in typed(before) if STARTS_NGINX.search(command)]
+
+
+@pytest.mark.any_database
+def test_the_page_has_every_field_of_a_log_line_in_its_table(api, user, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(RequestFields())
+    api.login(user).ok()
+    with monkeypatch.context() as broken:
+        broken.setattr("app.users.queries.find_credentials", Mock(side_effect=RuntimeError))
+        api.login(user).fails(500, "internal_server_error")
+    lines = [json.loads(OneJsonObject().format(record)) for record in caplog.records]
+    assert {line["logger"] for line in lines} >= {"gatehouse.access", "gatehouse.slow"}
+    table = section("Watch it").partition("\n| Field |")[2].partition("\n\n")[0]
+    names = "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))
+    assert set().union(*lines) == set(re.findall(r"`(\w+)`", names))

@@ -139,6 +139,14 @@ def test_the_access_line_of_a_refusal_tells_its_code(api, user, caplog):
     assert "code" not in access_line(caplog)
 
 
+def test_the_access_line_tells_from_where_a_request_came(api, user, capfd):
+    """An operator finds the address of who guesses passwords in the text form, too."""
+    with logging_to_standard_error("text"):
+        api.login(user, "not the password")
+    [line] = capfd.readouterr().err.splitlines()
+    assert re.search(r" 401 auth\.credentials_failed [\d.]+ ms 127\.0\.0\.1 request_id=", line)
+
+
 def test_the_access_lines_of_login_and_refresh_tell_whose_they_are(api, user, caplog):
     caplog.set_level(logging.INFO)
     for call in (lambda: api.login(user), lambda: api.post("/auth/refresh")):
@@ -247,6 +255,17 @@ def test_a_path_cannot_start_another_line_or_steer_a_terminal(api, capfd, log_fo
     assert only.isprintable()
     assert "/forged" in only
     assert " 404 " in only
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_path_cannot_write_the_fields_that_follow_it(api, capfd, log_format):
+    forged = "/api/v1/auth/login%20200%200.9%20ms%20192.0.2.1%20request_id=0%25%22%C3%A9"
+    with logging_to_standard_error(log_format):
+        api.get(forged.removeprefix("/api/v1"), described=False).fails(404, "endpoint.not_found")
+    [line] = capfd.readouterr().err.splitlines()
+    message = json.loads(line)["message"] if log_format == "json" else line
+    assert f"GET {forged} 404 endpoint.not_found " in message
+    assert message.count(" request_id=") == (log_format == "text")
 
 
 def test_a_message_with_line_breaks_stays_on_one_line(capfd):
