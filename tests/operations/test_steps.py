@@ -4,6 +4,9 @@ import json
 import logging
 import re
 import shlex
+import sqlite3
+import subprocess
+from contextlib import closing
 from unittest.mock import Mock
 
 import pytest
@@ -12,6 +15,7 @@ from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.logs import OneJsonObject, RequestFields
 from tests.support.commands import CommandLine
+from tests.support.factories import configure
 from tests.support.servers import ROOT
 from tests.support.smtp import Sink
 
@@ -30,9 +34,28 @@ def section(title):
 
 
 def typed(text):
-    """Return the commands of a text's console blocks; one that goes on in the next line is one."""
-    lines = "".join(CONSOLE.findall(text)).replace("\\\n", " ").splitlines()
-    return [line.strip()[2:] for line in lines if line.strip().startswith(("$ ", "# "))]
+    """Return the commands of a text's console blocks; `>` and a backslash continue one."""
+    commands = []
+    for line in "".join(CONSOLE.findall(text)).splitlines():
+        prompt, _, rest = line.strip().partition(" ")
+        if prompt in ("$", "#"):
+            commands.append(rest)
+        elif prompt == ">" or (commands and commands[-1].endswith("\\")):
+            commands[-1] += f"\n{rest if prompt == '>' else line}"
+    return commands
+
+
+def sh(script, folder):
+    """Run what is typed in a shell there; return what it printed."""
+    ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def only(commands, *words):
+    """Return the one command that has these words."""
+    [found] = [command for command in commands if all(word in command for word in words)]
+    return found
 
 
 @pytest.fixture
@@ -89,3 +112,90 @@ def test_the_page_has_every_field_of_a_log_line_in_its_table(api, user, caplog, 
     table = section("Watch it").partition("\n| Field |")[2].partition("\n\n")[0]
     names = "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))
     assert set().union(*lines) == set(re.findall(r"`(\w+)`", names))
+
+
+# --- backup and restore -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installation(rt, api, user, tmp_path):
+    """A folder as bin/serve has it, with somebody signed in, a picture and a mail that waits."""
+    api.login(user).ok()
+    configure(rt, mail_smtp_host="127.0.0.1", mail_from_address="no-reply@example.com")
+    api.post("/auth/password/reset/request", {"email": user.email}).ok()
+    folder = tmp_path / "installation"
+    (folder / "instance" / "avatars").mkdir(parents=True)
+    (folder / "instance" / "avatars" / "picture").touch()
+    database = rt.database.engine.url.database
+    with closing(sqlite3.connect(database)) as source:
+        source.execute("VACUUM INTO ?", [str(folder / "instance" / "gatehouse.db")])
+    return folder
+
+
+def counted(database):
+    """Return how many sessions are open, and how many mails wait."""
+    with closing(sqlite3.connect(database)) as source:
+        return [
+            source.execute(statement).fetchone()[0]
+            for statement in (
+                "SELECT COUNT(*) FROM login_sessions WHERE revoked_at IS NULL",
+                "SELECT COUNT(*) FROM mail_outbox WHERE status = 'queued'",
+            )
+        ]
+
+
+@pytest.mark.sqlite
+def test_a_backup_can_be_made_every_night_and_changes_nothing_for_the_shell(installation):
+    commands = typed(section("Back up"))
+    script = "\n".join(
+        ("set -e; umask 022", only(commands, "mkdir -p"), only(commands, "VACUUM INTO"), "umask")
+    )
+    for night in ("first", "second"):
+        folder = installation / night
+        made = sh(f'backup="{folder}"\n{script}', installation)
+        assert made.strip() == "0022"
+        assert {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()} == {
+            "avatars-1.tar": 0o600,
+            "avatars-2.tar": 0o600,
+            "gatehouse.db": 0o600,
+        }
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.sqlite
+def test_a_restore_opens_no_old_session_and_sends_no_mail_twice(installation):
+    database = installation / "instance" / "gatehouse.db"
+    assert counted(database) == [1, 1]
+    sh(only(typed(section("Restore")), "sqlite3", "login_sessions"), installation)
+    assert counted(database) == [0, 0]
+
+
+def test_every_way_to_restore_signs_everybody_out_and_sends_no_mail_twice():
+    statements = re.findall(r"(?:UPDATE|DELETE) [^'\"]*", section("Restore"))
+    assert len(statements) == 3 * 2
+    assert len({s for s in statements if s.startswith("UPDATE login_sessions ")}) == 1
+    assert len([s for s in statements if s.startswith("DELETE FROM mail_outbox ")]) == 3
+
+
+def test_no_command_has_a_password():
+    assert not [c for c in typed(OPERATIONS) if re.search(r"://\w+:[^@\s]*@", c)]
+
+
+def test_what_git_writes_at_an_upgrade_can_be_read_by_the_service():
+    first, *others = typed(section("Upgrade"))
+    assert shlex.split(first, comments=True) == ["umask", "022"]
+    assert "git checkout" in others[0]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_waiting_for_an_instance_ends(tmp_path, answers):
+    """With a clock and an instance that cost no time."""
+    outcome = "true" if answers else "false"
+    (tmp_path / "curl").write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked; {outcome}\n")
+    (tmp_path / "sleep").write_text("#!/bin/sh\n")
+    for name in ("curl", "sleep"):
+        (tmp_path / name).chmod(0o755)
+    ready = only(typed(section("Upgrade")), "ready()")
+    told = sh(f'PATH="{tmp_path}:$PATH"\n{ready}\nready 8001 && echo yes || echo no', tmp_path)
+    assert told.strip() == ("yes" if answers else "no")
+    assert (tmp_path / "asked").read_text().count("asked") == (1 if answers else 60)
