@@ -64,6 +64,7 @@ class Proxy:
             "listen-https": f"listen 127.0.0.1:{self.port}{ssl_options if self._tls else ''};",
             "instances": " ".join(f"server 127.0.0.1:{p} max_fails=0;" for p in upstreams),
             "avatars": f"alias {avatars}/;",
+            "acme": f"root {folder}/acme;",
         }
         for name, text in texts.items():
             (own / f"{name}.conf").write_text(text + "\n")

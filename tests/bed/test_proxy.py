@@ -101,6 +101,22 @@ def test_plain_http_is_sent_to_https(bed):
     connection.close()
 
 
+def test_what_a_certificate_authority_asks_for_is_answered_over_plain_http(bed):
+    answers = bed.proxy.folder / "acme" / ".well-known" / "acme-challenge"
+    answers.mkdir(parents=True, exist_ok=True)
+    (answers / "token").write_text("token.thumbprint")
+    with closing(http.client.HTTPConnection("127.0.0.1", bed.proxy.plain_port)) as connection:
+        for name, status in (("token", 200), ("another", 404), ("%2e%2e/%2e%2e/token", 308)):
+            connection.request("GET", f"/.well-known/acme-challenge/{name}")
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Server"]) == (status, "nginx")
+            assert (answer.read() == b"token.thumbprint") == (status == 200)
+
+
+def test_it_does_not_tell_its_version(client):
+    assert client.get("/auth/me").headers["Server"] == "nginx"
+
+
 def test_it_speaks_http_2(bed):
     with bed.proxy.dial(protocols=["h2", "http/1.1"]) as connection:
         assert connection.selected_alpn_protocol() == "h2"
