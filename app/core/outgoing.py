@@ -271,6 +271,8 @@ class Attempt(Exchange):
             return self._late()
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Refused(f"{self.host}: the certificate is not valid: {cause.verify_message}")
+        if isinstance(cause, socket.gaierror):
+            return Refused(f"{self.host}: its name could not be found")
         return Refused(f"{self.host}: no answer that can be read ({type(cause).__name__})")
 
     @contextmanager

@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
+from prometheus_client import REGISTRY
 from redis.exceptions import ConnectionError as RedisGone
 from sqlalchemy.exc import OperationalError
 
@@ -568,6 +569,20 @@ def test_a_failed_sign_in_is_logged_without_its_secrets(app, api, jane, fake, ca
     assert "an external sign-in failed" in caplog.text
     secrets = [*parameters.values(), started.cookie, started.query["nonce"], fake.client_secret]
     assert [secret for secret in secrets if secret in caplog.text] == []
+
+
+def test_what_a_provider_fails_at_is_counted_by_provider(api, jane, corp, fake):
+    def counted():
+        labels = {"kind": corp.provider_kind, "provider": corp.key}
+        return REGISTRY.get_sample_value("external_auth_failures_total", labels) or 0
+
+    before = counted()
+    come_back(api, {"error": "access_denied"})
+    signs_in(come_back(api, fake.sign_in(start(api).url)))
+    assert counted() == before
+    fake.claims["aud"] = "other"
+    fails(come_back(api, fake.sign_in(start(api).url)), REFUSED)
+    assert counted() == before + 1
 
 
 def test_a_database_that_fails_is_told_in_one_line(api, jane, fake, caplog, monkeypatch):

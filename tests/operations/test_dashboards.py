@@ -143,6 +143,16 @@ def test_every_alert_names_only_what_the_service_tells(told, values):
             assert set(re.findall(r"\$labels\.(\w+)", text)) <= labels, rule["alert"]
 
 
+def test_a_login_that_the_database_fails_is_no_guess():
+    groups = yaml.safe_load(ALERTS.read_text())["groups"]
+    [rule] = [r for g in groups for r in g["rules"] if r["alert"] == "GatehousePasswordsGuessed"]
+    selectors = re.findall(r"auth_events_total\{([^}]*)\}", rule["expr"])
+    matched = {label: value for label, _, value in MATCHER.findall(selectors[0])}
+    reasons = re.compile(matched["reason"])
+    codes = {code.value for code in ErrorCode}
+    assert {c for c in codes if reasons.fullmatch(c)} == {"auth.credentials_failed", "rate_limited"}
+
+
 def test_an_alert_compares_with_nothing_that_may_not_be_there():
     """A counter with labels has no series before it counts; comparing with none is silent."""
     for group in yaml.safe_load(ALERTS.read_text())["groups"]:

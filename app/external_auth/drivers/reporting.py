@@ -1,10 +1,11 @@
-"""Tells the log why a sign-in failed, which the browser is not told."""
+"""Tells log and metrics why a sign-in failed, which the browser is not told."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import requests
+from prometheus_client import Counter
 
 from app.external_auth.drivers.answers import transport_reason
 from app.external_auth.drivers.errors import (
@@ -23,6 +24,12 @@ from app.external_auth.drivers.interface import (
 )
 
 log = logging.getLogger(__name__)
+
+FAILURES = Counter(
+    "external_auth_failures_total",
+    "Sign-ins that failed at the provider.",
+    ["kind", "provider"],
+)
 
 
 class ReportingDriver:
@@ -71,5 +78,6 @@ def _reported(provider: ProviderConfig) -> Iterator[None]:
 
 
 def report(key: str, kind: ProviderKind, reason: str) -> None:
-    """Log why a provider cannot be used."""
+    """Log why a provider cannot be used, and count it."""
+    FAILURES.labels(str(kind), key).inc()
     log.warning("external provider %s (%s): %s", key, kind, reason)
