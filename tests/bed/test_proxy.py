@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.core.tokens import digest, random_token
+from app.core.tokens import digest, random_hex, random_token
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.external_auth.queries import find_pending, request_mail
@@ -429,7 +429,7 @@ def test_a_picture_that_has_just_gone_is_not_kept_by_browsers(bed, client):
 def test_its_logs_repeat_no_token(bed, alone, is_answered):
     """Of a link in the query, of an invitation in the path, of a page's address in the Referer."""
     proxy = alone(bed.instances[0].port if is_answered else free_port())
-    token, code = random_token(), "a-code-0f-6.chars"
+    token, short, code = random_token(), random_hex(), "a-code-0f-6.chars"
     page = f"/invite/{token}?code={code}"
     with proxy.client() as client:
         link = client.get(f"/auth/contact-verification/confirm?token={code}")
@@ -439,17 +439,18 @@ def test_its_logs_repeat_no_token(bed, alone, is_answered):
         client.post(f"/auth/invitations/{token}/accept", {})
         client.post("/auth/check", headers={"Referer": f"https://files.example{page}"})
         client.get(f"/auth/%0a{token}")
+        client.get(f"/auth/login%3Fflow=oev_{short}")
     plain_http = http.client.HTTPConnection("127.0.0.1", proxy.plain_port)
     plain_http.request("GET", page)
     assert plain_http.getresponse().status == 308
     plain_http.close()
     proxy.stop()
     access, errors = proxy.access_log.read_text(), proxy.error_log.read_text()
-    assert access.count("\n") == 7
+    assert access.count("\n") == 8
     assert '"GET /api/v1/auth/contact-verification/confirm" ' in access
     assert '"POST /api/v1/auth/invitations/..." ' in access
     assert '"GET /invite/..." 308 ' in access
-    for secret in (token, code):
+    for secret in (token, short, code):
         assert secret not in access + errors
 
 
