@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -15,7 +16,7 @@ from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.logs import OneJsonObject, RequestFields
 from tests.support.commands import CommandLine
-from tests.support.factories import configure
+from tests.support.factories import configure, make_user
 from tests.support.servers import ROOT
 from tests.support.smtp import Sink
 
@@ -199,3 +200,27 @@ def test_waiting_for_an_instance_ends(tmp_path, answers):
     told = sh(f'PATH="{tmp_path}:$PATH"\n{ready}\nready 8001 && echo yes || echo no', tmp_path)
     assert told.strip() == ("yes" if answers else "no")
     assert (tmp_path / "asked").read_text().count("asked") == (1 if answers else 60)
+
+
+# --- other steps --------------------------------------------------------------------------------
+
+
+def test_the_beds_command_has_all_it_needs_in_a_fresh_clone():
+    environment, packages, bed, *_ = typed(section("Trying it out: the test bed"))
+    assert environment == "python3 -m venv .venv"
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        assert f"-r {name}" in packages
+    assert bed == ".venv/bin/python -m deploy.bed"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+@pytest.mark.postgres
+def test_a_script_finds_its_bearer_token_as_the_readme_tells(direct, tmp_path):
+    make_user(direct.rt, username="ada", password="battery staple")
+    [block] = [
+        b for b in CONSOLE.findall((ROOT / "README.md").read_text()) if "service_access" in b
+    ]
+    login, token, me = typed(f"```console\n{block}```\n")
+    begin = f"api=http://127.0.0.1:{direct.port}/api/v1; json='Content-Type: application/json'"
+    told = sh("\n".join((begin, login, token, f"echo; {me}")), tmp_path).splitlines()
+    assert json.loads(told[-1])["data"]["username"] == "ada"
