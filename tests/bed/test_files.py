@@ -176,6 +176,12 @@ def test_the_unit_names_variables_that_exist():
     assert unit()["Service"]["KillMode"] == "mixed"
 
 
+def test_the_unit_loses_neither_lines_nor_all_workers_with_one():
+    service = unit()["Service"]
+    assert service["LogRateLimitIntervalSec"] == "0"
+    assert service["OOMPolicy"] == "continue"
+
+
 def test_the_unit_keeps_instance_folders_as_private_as_doctor_wants_them():
     assert unit()["Service"]["StateDirectoryMode"] == "0700"
 

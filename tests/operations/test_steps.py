@@ -188,6 +188,12 @@ def test_what_git_writes_at_an_upgrade_can_be_read_by_the_service():
     assert "git checkout" in others[0]
 
 
+def test_an_upgrade_migrates_before_an_instance_has_to_start_in_time():
+    names = ("pip install", "prepare", "systemctl restart")
+    commands = typed(section("Upgrade"))
+    assert sorted(names, key=lambda name: commands.index(only(commands, name))) == list(names)
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_waiting_for_an_instance_ends(tmp_path, answers):
     """With a clock and an instance that cost no time."""
