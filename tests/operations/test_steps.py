@@ -12,6 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from app.administration import doctor
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
 from app.core.logs import OneJsonObject, RequestFields
@@ -206,6 +207,24 @@ def test_waiting_for_an_instance_ends(tmp_path, answers):
     told = sh(f'PATH="{tmp_path}:$PATH"\n{ready}\nready 8001 && echo yes || echo no', tmp_path)
     assert told.strip() == ("yes" if answers else "no")
     assert (tmp_path / "asked").read_text().count("asked") == (1 if answers else 60)
+
+
+def test_what_doctor_is_said_to_look_at_are_its_checks():
+    told = re.search(r"`flask doctor` looks at(.*?)It leaves out", section("Watch it"), re.DOTALL)[
+        1
+    ]
+    # What a check is called there, where its own name is not the word.
+    words = {
+        "instance folder": "folders",
+        "avatars": "pictures",
+        "password hash": "hash",
+        "clock": "clocks",
+        "site address": "settings",
+        "cookies": "settings",
+        "external sign-in": "settings",
+    }
+    for check in doctor.MACHINE | doctor.DATABASE | doctor.ROWS:
+        assert words.get(check, check).lower() in told.lower().replace("\n ", ""), check
 
 
 # --- other steps --------------------------------------------------------------------------------
