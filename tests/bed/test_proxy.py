@@ -225,7 +225,8 @@ def test_the_longest_way_back_from_a_provider_passes(bed, user):
     flow_token = wait_for_account(bed.rt, add_provider(bed.rt), path=path)
     with bed.rt.transaction() as session:
         waiting = find_pending(session, digest(flow_token))
-        request_mail(session, waiting, digest(token), user.email, bed.rt.clock.now())
+        now = bed.rt.clock.now()
+        request_mail(session, waiting, digest(token), user.email, now, owner_session_version=1)
     with bed.client() as client:
         answer = client.get(f"/auth/external-auth/email-verification/confirm?token={token}")
         assert answer.status == 302
