@@ -172,7 +172,8 @@ def _change_address(
         Template.CONTACT_CHANGE_NOTICE,
         account.email,
         username=account.username,
-        **details,
+        previous_email=account.email,
+        new_email=found.address,
     )
     users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, details)
     return Confirmed(Outcome.EMAIL_CHANGED, found.address)

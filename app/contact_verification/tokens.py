@@ -98,18 +98,21 @@ def new_issue(
     `put` is a statement of `queries.put_for`, and `whom` the parameters of its condition.
     """
     token, now, in_force = PREFIX + random_token(), rt.clock.now(), terms(rt, purpose)
+    expires_at = now + in_force.life
     name, values = digest(token), {"username": username, "token": token}
     store = put.step(
         purpose=purpose,
         token_digest=name,
         address=address,
         created_at=now,
-        expires_at=now + in_force.life,
+        expires_at=expires_at,
         replaces_until=now - in_force.cooldown,
         **whom,
     )
     template = TEMPLATES[purpose]
-    send = mail.queue_step(rt, _MAIL_IF_STORED, template, address, values, token_digest=name)
+    send = mail.queue_step(
+        rt, _MAIL_IF_STORED, template, address, values, expires_at, token_digest=name
+    )
     return Issue(store, send, name)
 
 

@@ -76,6 +76,7 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
             session,
             Template.EXTERNAL_AUTH_EMAIL_VERIFICATION,
             address,
+            expires_at=waiting.expires_at,
             email=address,
             provider_name=provider.display_name,
             expires_in=mail.life_in_words(seconds),

@@ -135,6 +135,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
             session,
             Template.USER_INVITATION,
             address,
+            expires_at=expires_at,
             email=address,
             invitation_url=url,
             expires_in=mail.life_in_words(seconds),

@@ -3,6 +3,9 @@
 Invariant: a mail is sent only under a lease that one sender holds, and only that lease marks it.
 So it leaves once; once more only when its sender died between sending and marking, or could not
 reach the database to mark it before the lease ran out.
+
+A mail is given up after six attempts. What the server failed at before it had the mail is none:
+however long it is away, it costs no mail, as long as what the mail brings is of use.
 """
 
 import collections
@@ -10,7 +13,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.audit import service as audit
@@ -21,6 +24,7 @@ from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.models import MailStatus
+from app.mail.payload import Content
 from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
 from app.settings import keys
@@ -31,6 +35,10 @@ LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.smtp.ma
 TOLERANCE = timedelta(seconds=60)  # between the clocks of two instances
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
+# While the server fails, a mail pauses as long as it has waited by then, within these bounds.
+OUTAGE_PAUSE_SECONDS = (5.0, 60.0)
+LONGEST_OUTAGE = timedelta(days=3)  # a weekend
+EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
 # With a mail's content already out; gunicorn ends what takes longer than 10 s.
 STOP_AFTER_CONTENT_SECONDS = 6.0
@@ -44,11 +52,15 @@ MARK_PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended; `error` is None for a mail that was sent."""
+    """How an attempt ended; `error` is None for a mail that was sent.
+
+    One that does not count is as good as never made.
+    """
 
     status: MailStatus
     error: str | None = None
     is_servers_fault: bool = False
+    counts: bool = True
 
 
 @dataclass
@@ -84,8 +96,7 @@ def start(rt: Runtime) -> Callable[[], None]:
 def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
     """Send every mail that is due, or was at the moment `due`.
 
-    Ends early when the server itself fails, which is the same for all of them: one mail has then
-    spent an attempt to find out, not each.
+    Ends early when the server itself fails, which is the same for all of them.
     """
     with closing(Sender(rt)) as sender:
         return _drain(rt, sender, due, lambda: False)
@@ -145,14 +156,15 @@ class Sender:
             # Whoever made the last one died at it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
-            mail = _ready_mail(self._rt, row)
+            stored = payload.opened(self._rt.secret_box, row.id, row.payload)
+            mail = _ready_mail(self._rt, row, stored)
+            if stored.expires_at is not None and stored.expires_at <= self._rt.clock.now():
+                log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, EXPIRED)
+                return mail, Outcome(MailStatus.FAILED, EXPIRED, counts=False)
             self._transport.send(mail)
         except Undeliverable as error:
-            outcome = Outcome(_status_after(row.attempts), error.reason, error.is_servers_fault)
-            if error.is_final:
-                outcome = replace(outcome, status=MailStatus.FAILED)
             log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, error.reason)
-            return mail, outcome
+            return mail, _outcome(row, error, self._rt.clock.now())
         except DATABASE_AWAY:
             raise
         except Exception as error:
@@ -174,9 +186,30 @@ class Sender:
         _settle(self._rt, row, lease, mail, outcome)
 
 
-def _ready_mail(rt: Runtime, row: Leased) -> ReadyMail:
-    stored = payload.opened(rt.secret_box, row.id, row.payload)
-    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored)
+def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
+    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored.values)
+
+
+def _outcome(row: Leased, error: Undeliverable, now: datetime) -> Outcome:
+    """Return what a failure means for the mail.
+
+    One that the server may have counts whoever is at fault: each try may deliver it once more.
+    """
+    if error.is_servers_fault and not error.may_have_arrived:
+        is_over = now - row.created_at >= LONGEST_OUTAGE
+        status = MailStatus.FAILED if is_over else MailStatus.QUEUED
+        return Outcome(status, error.reason, is_servers_fault=True, counts=False)
+    status = MailStatus.FAILED if error.is_final else _status_after(row.attempts)
+    return Outcome(status, error.reason, error.is_servers_fault)
+
+
+def _pause(row: Leased, outcome: Outcome, now: datetime) -> timedelta:
+    """Return how long a mail rests that is to be tried again."""
+    if outcome.counts:
+        return timedelta(seconds=BACK_OFF_SECONDS[row.attempts - 1])
+    shortest, longest = OUTAGE_PAUSE_SECONDS
+    waited = (now - row.created_at).total_seconds()
+    return timedelta(seconds=min(max(waited, shortest), longest))
 
 
 def _status_after(attempts: int) -> MailStatus:
@@ -185,9 +218,10 @@ def _status_after(attempts: int) -> MailStatus:
 
 def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
     now, error = rt.clock.now(), outcome.error
-    attempt = Attempt(row.id, lease, min(row.attempts, MOST_ATTEMPTS))
+    made = row.attempts if outcome.counts else row.attempts - 1
+    attempt = Attempt(row.id, lease, min(made, MOST_ATTEMPTS))
     if outcome.status is MailStatus.QUEUED:
-        due = now + timedelta(seconds=BACK_OFF_SECONDS[attempt.made - 1])
+        due = now + _pause(row, outcome, now)
         is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)
     else:
         status = outcome.status

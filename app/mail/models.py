@@ -23,7 +23,8 @@ class OutboxMail(Base):
 
     `payload` is the sealed JSON of the template's stored values, which may hold a token; it is
     None once the mail is sent or given up. `due_at` is when to try (again): while SENDING, when
-    the attempt counts as lost. `lease` names the attempt that is under way.
+    the attempt counts as lost. `lease` names the attempt that is under way. `attempts` are those
+    that count: not what the server failed at before it had the mail.
     """
 
     __tablename__ = "mail_outbox"

@@ -5,22 +5,41 @@ They may hold a token, which nobody who reads the database shall have.
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from datetime import datetime
+from typing import NamedTuple, cast
 
 from app.core.secret_box import SecretBox
 
-
-def seal(secret_box: SecretBox, mail_id: str, values: Mapping[str, str]) -> str:
-    """Return what may be stored of a mail's values."""
-    return secret_box.seal(json.dumps(values), _name(mail_id))
+# Beside the values, none of which is called so.
+EXPIRES_AT = "expires_at"
 
 
-def opened(secret_box: SecretBox, mail_id: str, payload: str) -> dict[str, str]:
-    """Return the values of a stored payload.
+class Content(NamedTuple):
+    """A mail's values, and when what it brings is worth nothing any more; None: never."""
+
+    values: dict[str, str]
+    expires_at: datetime | None
+
+
+def seal(
+    secret_box: SecretBox,
+    mail_id: str,
+    values: Mapping[str, str],
+    expires_at: datetime | None = None,
+) -> str:
+    """Return what may be stored of a mail."""
+    end = {} if expires_at is None else {EXPIRES_AT: expires_at.isoformat()}
+    return secret_box.seal(json.dumps({**values, **end}), _name(mail_id))
+
+
+def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
+    """Return what is stored of a mail.
 
     Raises: SecretUnreadable.
     """
-    return cast("dict[str, str]", json.loads(secret_box.open(payload, _name(mail_id))))
+    values = cast("dict[str, str]", json.loads(secret_box.open(payload, _name(mail_id))))
+    end = values.pop(EXPIRES_AT, None)
+    return Content(values, datetime.fromisoformat(end) if end else None)
 
 
 def resealed(secret_box: SecretBox, mail_id: str, payload: str) -> str | None:

@@ -41,10 +41,11 @@ class Leased(NamedTuple):
     recipient: str
     payload: str
     attempts: int
+    created_at: datetime
 
 
 class Attempt(NamedTuple):
-    """What tells one attempt at a mail from all others; `made` is how many there were by now."""
+    """What tells one attempt at a mail from all others; `made` is how many count by now."""
 
     mail_id: str
     old_lease: str

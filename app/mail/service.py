@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -86,12 +87,21 @@ class Preview:
     unknown: list[str]
 
 
-def queue(rt: Runtime, session: Session, template: Template, recipient: str, **values: str) -> None:
+def queue(
+    rt: Runtime,
+    session: Session,
+    template: Template,
+    recipient: str,
+    *,
+    expires_at: datetime | None = None,
+    **values: str,
+) -> None:
     """Write a mail into the running transaction; it leaves soon after the commit.
 
-    `values` are the template's stored values but for `site_name`, which is added.
+    `values` are the template's stored values but for `site_name`, which is added. From `expires_at`
+    on, when what it brings is worth nothing any more, it does not leave.
     """
-    run_within(session, queue_step(rt, queries.ADD, template, recipient, values))
+    run_within(session, queue_step(rt, queries.ADD, template, recipient, values, expires_at))
     wake_after_commit(rt, session)
 
 
@@ -101,18 +111,19 @@ def queue_step(
     template: Template,
     recipient: str,
     values: Mapping[str, str],
+    expires_at: datetime | None = None,
     **parameters: Any,
 ) -> Step:
     """Return `queue` as a step; whoever runs it calls `wake` after the commit.
 
     `statement` is made by `queries.add_if`; `parameters` are those of its conditions.
     """
-    mail_id = random_uuid()
+    mail_id, complete = random_uuid(), _complete(rt, template, values)
     return statement.step(
         id=mail_id,
         template=template,
         recipient=recipient,
-        payload=payload.seal(rt.secret_box, mail_id, _complete(rt, template, values)),
+        payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
         created_at=rt.clock.now(),
         **parameters,
     )

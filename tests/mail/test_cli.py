@@ -155,6 +155,17 @@ def test_a_flush_tells_why_the_server_itself_failed(rt, line):
         assert server.connections == 2
 
 
+def test_flushes_while_the_server_is_away_cost_no_mail(rt, line, smtp):
+    with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
+        use(rt, server.port)
+        queue(rt)
+        for _ in range(7):
+            assert line("mail", "flush").stdout == "0 sent, 0 given up, 1 still waiting\n"
+    assert only_row(rt).attempts == 0
+    use(rt, smtp.port)
+    assert line.json("mail", "flush") == flushed(sent=1)
+
+
 def test_a_flush_leaves_alone_what_somebody_sends_right_now(rt, line, smtp):
     seen = []
     smtp.on_mail = lambda _mail: seen.append(line.json("mail", "flush"))

@@ -22,7 +22,7 @@ from app.mail.templates import Template
 from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
 from tests.support.outbox import TOKEN, only_row, queue, rows, use
-from tests.support.smtp import Scripted
+from tests.support.smtp import Scripted, converse
 
 SENT = OutboxMail.status == "sent"
 
@@ -163,6 +163,101 @@ def test_the_longest_due_goes_first(rt, smtp, clock):
         clock.advance(seconds=1)
     dispatcher.drain(rt)
     assert [r.partition("@")[0] for r in smtp.recipients] == ["first", "second", "third"]
+
+
+def closed_port():
+    with Scripted(lambda _client: None) as server:
+        return server.port
+
+
+def test_a_server_that_is_away_costs_no_mail(rt, sink, clock):
+    use(rt, closed_port())
+    queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
+    pauses = []
+    while clock.now() - only_row(rt).created_at < timedelta(days=2):
+        dispatcher.drain(rt)
+        row = only_row(rt)
+        assert (row.status, row.attempts, row.lease) == ("queued", 0, None)
+        assert row.payload is not None
+        pauses.append((row.due_at - clock.now()).total_seconds())
+        clock.advance(seconds=pauses[-1] if len(pauses) < 8 else 3600)
+    assert pauses[:8] == [5, 5, 10, 20, 40, 60, 60, 60]
+    assert set(pauses[8:]) == {60}
+    use(rt, sink.port)
+    dispatcher.drain(rt)
+    assert (only_row(rt).status, only_row(rt).attempts) == ("sent", 1)
+    assert audit_rows(rt, "mail_delivery_failed") == []
+
+
+def test_a_server_that_stays_away_is_not_waited_for_longer_than_a_weekend(rt, clock):
+    use(rt, closed_port())
+    queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
+    clock.advance(days=3, seconds=-1)
+    dispatcher.drain(rt)
+    assert only_row(rt).status == "queued"
+    clock.advance(minutes=1)
+    dispatcher.drain(rt)
+    row = only_row(rt)
+    assert (row.status, row.attempts, row.payload) == ("failed", 0, None)
+    assert "cannot be reached" in row.last_error
+    assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+def test_an_outage_leaves_a_mail_the_attempts_it_had(rt, smtp, clock):
+    queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
+    smtp.refusals["ada@example.com"] = "450 not now"
+    for _ in range(5):
+        dispatcher.drain(rt)
+        clock.advance(seconds=900)
+    use(rt, closed_port())
+    for _ in range(3):
+        dispatcher.drain(rt)
+        assert (only_row(rt).status, only_row(rt).attempts) == ("queued", 5)
+        clock.advance(seconds=60)
+    use(rt, smtp.port)
+    dispatcher.drain(rt)
+    assert (only_row(rt).status, only_row(rt).attempts) == ("failed", 6)
+
+
+def test_a_server_that_hangs_up_over_a_mail_does_not_get_it_for_days(rt, clock):
+    """It may deliver each of them."""
+
+    def behave(client):
+        converse(client, until=b"DATA")
+        client.sendall(b"354 go on\r\n")
+        client.recv(100)
+
+    with Scripted(behave) as server:
+        use(rt, server.port)
+        queue(rt)
+        for _ in range(8):
+            dispatcher.drain(rt)
+            clock.advance(seconds=900)
+        assert server.connections == 6
+    assert (only_row(rt).status, only_row(rt).attempts) == ("failed", 6)
+
+
+def test_a_mail_whose_link_has_expired_does_not_leave(rt, smtp, clock):
+    for name, seconds in (("late", 3599), ("later", 3600), ("ever", None)):
+        life = seconds and timedelta(seconds=seconds)
+        with rt.transaction() as session:
+            service.queue(
+                rt,
+                session,
+                Template.PASSWORD_RESET,
+                f"{name}@example.com",
+                expires_at=life and clock.now() + life,
+                username="Ada",
+                token=TOKEN,
+            )
+    clock.advance(seconds=3599)
+    assert dispatcher.drain(rt).counts == {MailStatus.FAILED: 1, MailStatus.SENT: 2}
+    assert sorted(smtp.recipients) == ["ever@example.com", "later@example.com"]
+    [row] = [row for row in rows(rt) if row.status == "failed"]
+    assert (row.recipient, row.attempts, row.payload) == ("late@example.com", 0, None)
+    assert row.last_error == "what it brings has expired"
+    [entry] = audit_rows(rt, "mail_delivery_failed")
+    assert json.loads(entry.details)["subject"] == "Gatehouse: reset your password"
 
 
 def test_a_code_in_the_subject_is_not_audited(rt, smtp):
@@ -627,7 +722,7 @@ def test_a_folder_that_cannot_be_written_is_tried_again(rt, clock):
     queue(rt)
     dispatcher.drain(rt)
     row = only_row(rt)
-    assert (row.status, row.attempts) == ("queued", 1)
+    assert (row.status, row.attempts) == ("queued", 0)
     assert "File exists" in row.last_error
     rt.config.mail_dir.unlink()
     clock.advance(seconds=5)

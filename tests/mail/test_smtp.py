@@ -226,7 +226,7 @@ def test_one_refused_recipient_does_not_hold_up_the_others(rt, smtp):
 @pytest.mark.parametrize("answer", ["451 4.3.0 busy", "554 5.7.1 refused"])
 def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
     smtp.data_answers = [f"{answer}: {TOKEN}"]
-    assert refusal(rt) == f"the server refused the mail: {answer[:9]}"
+    assert refusal(rt, attempts=1) == f"the server refused the mail: {answer[:9]}"
     assert smtp.received == []
 
 
@@ -244,7 +244,8 @@ def test_a_server_that_closes_for_now_is_asked_once_and_not_per_mail(rt, command
             queue(rt)
         dispatcher.drain(rt)
         assert server.connections == 1
-    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+    assert [row.last_error is None for row in rows(rt)].count(False) == 1
+    assert {row.attempts for row in rows(rt)} == {0}
     assert {row.status for row in rows(rt)} == {"queued"}
 
 
@@ -253,7 +254,8 @@ def test_a_server_that_closes_for_now_after_the_content_is_asked_once_too(rt, sm
     for _ in range(3):
         queue(rt)
     assert dispatcher.drain(rt).server_error == "the server refused the mail: 421 4.7.0"
-    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+    assert [row.last_error is None for row in rows(rt)].count(False) == 1
+    assert {row.attempts for row in rows(rt)} == {0}
     assert smtp.received == []
 
 
@@ -264,7 +266,8 @@ def test_a_challenge_that_cannot_be_read_is_the_servers_fault(rt, challenge):
         queue(rt)
         queue(rt)
         assert dispatcher.drain(rt).server_error
-    assert sorted(row.attempts for row in rows(rt)) == [0, 1]
+    assert [row.last_error is None for row in rows(rt)].count(False) == 1
+    assert {row.attempts for row in rows(rt)} == {0}
 
 
 @pytest.mark.parametrize("answer", [b"421 4.3.2 busy\r\n", b"554 go away\r\n"])
@@ -275,7 +278,8 @@ def test_a_server_that_wants_nobody_is_asked_once_and_not_per_mail(rt, answer):
             queue(rt)
         dispatcher.drain(rt)
         assert server.connections == 1
-    assert sorted(row.attempts for row in rows(rt)) == [0, 0, 1]
+    assert [row.last_error is None for row in rows(rt)].count(False) == 1
+    assert {row.attempts for row in rows(rt)} == {0}
 
 
 def test_a_server_that_is_not_there(rt):
@@ -350,12 +354,14 @@ def test_a_server_that_hangs_is_not_waited_for(rt, behave):
         assert refusal(rt) == "the server did not answer in time"
 
 
-@pytest.mark.parametrize("behave", [drip, drip_whole_lines, drip_the_last_answer])
-def test_a_server_that_drips_is_cut_off(rt, end_time, behave):
-    """Which never ends by itself."""
+@pytest.mark.parametrize(
+    ("behave", "attempts"), [(drip, 0), (drip_whole_lines, 0), (drip_the_last_answer, 1)]
+)
+def test_a_server_that_drips_is_cut_off(rt, end_time, behave, attempts):
+    """Which never ends by itself; one that has the mail by then may have delivered it."""
     with Scripted(lambda client: behave(client, end_time)) as server:
         use(rt, server.port)
-        assert refusal(rt) == TOOK_TOO_LONG
+        assert refusal(rt, attempts=attempts) == TOOK_TOO_LONG
 
 
 def test_a_server_that_drips_under_tls_is_cut_off(rt, authority, end_time):
@@ -401,7 +407,7 @@ def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
 
     with Scripted(behave) as server:
         use(rt, server.port)
-        refusal(rt)
+        refusal(rt, attempts=1)
         # Whether it has the mail is not known, so it is not tried again at once.
         assert server.connections == 1
 

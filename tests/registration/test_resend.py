@@ -131,9 +131,10 @@ def test_an_expired_token_needs_no_cooldown(rt, api, waiting, mailbox, clock):
         auth_contact_verification_resend_cooldown_secs=600,
     )
     resend(api, waiting.username).ok()
+    mailbox.only()
     clock.advance(seconds=10)
     resend(api, waiting.username).ok()
-    assert len(mailbox.read()) == 2
+    mailbox.only()
 
 
 def test_the_mail_of_a_registration_counts_for_the_cooldown(rt, api, mailbox):

@@ -27,6 +27,7 @@ from app.core.smtp.mailer import Mailer, SmtpServer
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it in clear, set mail_security=false"
 FAREWELL_SECONDS = 1.0
+REFUSALS = range(400, 600)  # anything else is no whole answer
 # Some servers refuse what comes after the hundredth.
 MOST_MAILS_PER_CONNECTION = 100
 WATCH_STEPS = 20  # how often a running attempt is looked at
@@ -65,9 +66,16 @@ class SmtpConnection:
             if watch.is_over:
                 reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
                 failure = Undeliverable(reason, is_servers_fault=True)
+            failure.may_have_arrived = self._was_content_left_unanswered(error)
             if failure.is_servers_fault:
                 self._hang_up()
             raise failure from error
+
+    def _was_content_left_unanswered(self, error: Exception) -> bool:
+        """Tell whether a mail's content was on its way and no refusal of it arrived."""
+        if isinstance(error, smtplib.SMTPResponseException) and error.smtp_code in REFUSALS:
+            return False
+        return self._connection is not None and self._connection.host.is_content_sent
 
     def close(self) -> None:
         """Hang up; a later `send` connects again."""

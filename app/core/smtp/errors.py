@@ -21,8 +21,11 @@ class Undeliverable(Exception):
 
     `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
     another try is pointless, since the recipient was refused for good. `is_servers_fault`: any
-    other mail would have met the same.
+    other mail would have met the same. `may_have_arrived`: the server has the content and never
+    said whether it takes it, so that another try may deliver it twice.
     """
+
+    may_have_arrived = False
 
     def __init__(
         self, reason: str, *, is_final: bool = False, is_servers_fault: bool = False
