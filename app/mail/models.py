@@ -3,10 +3,13 @@
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Index, Integer, String, Text
+from sqlalchemy import Index, Integer, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, UTCDateTime
+
+# Only these are counted by recipient, see `queries.ADD_NOTICE`.
+_IS_NOTICE = text("template = 'security_notice'")
 
 
 class MailStatus(StrEnum):
@@ -28,7 +31,16 @@ class OutboxMail(Base):
     """
 
     __tablename__ = "mail_outbox"
-    __table_args__ = (Index("ix_mail_outbox_status_due_at", "status", "due_at"),)
+    __table_args__ = (
+        Index("ix_mail_outbox_status_due_at", "status", "due_at"),
+        Index(
+            "ix_mail_outbox_notices",
+            "recipient",
+            "created_at",
+            sqlite_where=_IS_NOTICE,
+            postgresql_where=_IS_NOTICE,
+        ),
+    )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     template: Mapped[str] = mapped_column(String(64))

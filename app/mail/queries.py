@@ -25,12 +25,14 @@ from app.core.database.database import Database, Reader
 from app.core.database.prepared import Prepared, constant
 from app.core.db import columns_of
 from app.mail.models import MailStatus, OutboxMail
+from app.mail.templates import Template
 
 # Statements that run once per mail spare themselves the way through the ORM.
 MAILS = cast("Table", OutboxMail.__table__)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
 NEW_COLUMNS = ("id", "template", "recipient", "payload", "created_at")
+MOST_NOTICES = 10
 
 
 class Leased(NamedTuple):
@@ -119,7 +121,20 @@ def _first_of(*selects: Select[tuple[str]]) -> ColumnElement[str]:
     return func.coalesce(*(one.scalar_subquery() for one in selects))
 
 
+def _has_few_notices() -> ColumnElement[bool]:
+    """Tell whether an address may get another notice; it reads as many as it may get, no more."""
+    recent = select(MAILS.c.id).where(
+        MAILS.c.template == constant(Template.SECURITY_NOTICE),
+        MAILS.c.recipient == bindparam("recipient"),
+        MAILS.c.created_at > bindparam("since"),
+    )
+    most = recent.limit(constant(MOST_NOTICES)).offset(constant(0)).subquery()
+    count = select(func.count()).select_from(most).scalar_subquery()
+    return count < constant(MOST_NOTICES)
+
+
 ADD = add_if(true())
+ADD_NOTICE = add_if(_has_few_notices(), "since")
 _IS_DUE = MAILS.c.due_at <= bindparam("due")
 _IS_LEASE_ASTRAY = MAILS.c.due_at > bindparam("longest_lease")
 _IS_PAUSE_ASTRAY = MAILS.c.due_at > bindparam("longest_pause")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -43,6 +43,7 @@ __all__ = [
     "list_newest",
     "preview",
     "queue",
+    "queue_notice",
     "queue_step",
     "reach_server",
     "send_now",
@@ -51,6 +52,7 @@ __all__ = [
     "wake_after_commit",
 ]
 
+NOTICES_WITHIN = timedelta(hours=1)
 TEST_MAIL = "test_mail"
 SAMPLES = {
     "username": "alice",
@@ -103,6 +105,20 @@ def queue(
     """
     run_within(session, queue_step(rt, queries.ADD, template, recipient, values, expires_at))
     wake_after_commit(rt, session)
+
+
+def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -> bool:
+    """Do `queue` for a security notice; False, and nothing, if an hour has brought ten already.
+
+    Whoever has a session causes as many as they like.
+    """
+    since = rt.clock.now() - NOTICES_WITHIN
+    template, statement = Template.SECURITY_NOTICE, queries.ADD_NOTICE
+    step = queue_step(rt, statement, template, recipient, values, since=since)
+    if not run_within(session, step):
+        return False
+    wake_after_commit(rt, session)
+    return True
 
 
 def queue_step(

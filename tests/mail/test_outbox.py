@@ -25,6 +25,7 @@ from tests.support.outbox import TOKEN, only_row, queue, rows, use
 from tests.support.smtp import Scripted, converse
 
 SENT = OutboxMail.status == "sent"
+MOMENTS = {"due", "until", "longest_lease", "longest_pause", "created_at", "since"}
 
 
 def change(rt, **columns):
@@ -46,14 +47,11 @@ def second(make_app, authority):
 
 
 def plan_of(rt, prepared):
-    """Return how the database goes about a statement, whose values are all moments or names."""
+    """Return how the database goes about a statement, whose values are all moments or texts."""
     with rt.transaction() as session:
         connection = session.connection()
         compiled = Compiled(prepared, connection.dialect)
-        values = [
-            rt.clock.now() if "lease" not in name or "longest" in name else "lease"
-            for name in prepared.parameters
-        ]
+        values = [rt.clock.now() if name in MOMENTS else "x" for name in prepared.parameters]
         bound = compiled.bound(values)
         if rt.database.is_sqlite:
             asked = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled.text}", bound)
@@ -796,3 +794,8 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
         told = plan_of(rt, statement)
         assert told.count("ix_mail_outbox_status_due_at") == selects
         assert "SORT" not in told.upper()
+
+
+def test_both_databases_count_notices_in_the_index(rt):
+    told = plan_of(rt, queries.ADD_NOTICE)
+    assert told.count("ix_mail_outbox_notices") == 1
