@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 UNCONFIGURED_SENDER = "no-reply@localhost"
 
-MAILS = Counter("mails_total", "Mails that were sent, or given up.", ["outcome"])
+MAILS = Counter("mails_total", "Mails that this instance sent, or gave up.", ["outcome"])
 # A series that appears with its first count has no rate then.
 for _outcome in (MailStatus.SENT, MailStatus.FAILED):
     MAILS.labels(_outcome)

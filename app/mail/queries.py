@@ -66,11 +66,12 @@ class Look(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """How many mails have one status, and when the first of them was or is due."""
+    """How many mails have one status, when the first was or is due, when the oldest was queued."""
 
     status: str
     mails: int
     first_due_at: datetime
+    first_created_at: datetime
 
 
 class ListedMail(NamedTuple):
@@ -272,7 +273,8 @@ def count_unfinished(reader: Reader) -> int:
 def list_unsent(reader: Reader) -> list[Waiting]:
     """Return what has yet to leave or was given up, by status."""
     of_interest = OutboxMail.status.in_((*UNFINISHED, MailStatus.FAILED))
-    columns = OutboxMail.status, func.count(), func.min(OutboxMail.due_at)
+    first = func.min(OutboxMail.due_at), func.min(OutboxMail.created_at)
+    columns = OutboxMail.status, func.count(), *first
     statement = select(*columns).where(of_interest).group_by(OutboxMail.status)
     return [Waiting(*row) for row in reader.execute(statement)]
 

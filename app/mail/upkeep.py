@@ -16,10 +16,15 @@ KEPT = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Outbox:
-    """How many mails there are by status, and for how many seconds one has been due by now."""
+    """How many mails there are by status, and how long mails have waited by now, in seconds.
+
+    `longest_due_seconds` begins anew with each attempt: it grows while nobody sends.
+    `oldest_seconds` is the age of the oldest mail that has yet to leave, whatever was tried.
+    """
 
     counts: dict[MailStatus, int]
     longest_due_seconds: float
+    oldest_seconds: float
 
 
 def outbox(rt: Runtime, connection: Connection) -> Outbox:
@@ -30,8 +35,11 @@ def outbox(rt: Runtime, connection: Connection) -> Outbox:
         for status in (MailStatus.QUEUED, MailStatus.SENDING, MailStatus.FAILED)
     }
     waiting = found.get(MailStatus.QUEUED)
-    due = (rt.clock.now() - waiting.first_due_at).total_seconds() if waiting else 0.0
-    return Outbox(counts, max(0.0, due))
+    now = rt.clock.now()
+    due = (now - waiting.first_due_at).total_seconds() if waiting else 0.0
+    unsent = [found[status] for status in queries.UNFINISHED if status in found]
+    oldest = max(((now - one.first_created_at).total_seconds() for one in unsent), default=0.0)
+    return Outbox(counts, max(0.0, due), max(0.0, oldest))
 
 
 def delete_finished(rt: Runtime) -> int:

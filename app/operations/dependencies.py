@@ -75,3 +75,8 @@ def _outbox_metrics(outbox: Outbox) -> Iterable[Metric]:
         "For how long a mail has been due that nobody sends.",
         value=outbox.longest_due_seconds,
     )
+    yield GaugeMetricFamily(
+        "mail_outbox_oldest_seconds",
+        "How old the oldest mail is that has yet to leave, however often it was tried.",
+        value=outbox.oldest_seconds,
+    )

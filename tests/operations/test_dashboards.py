@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from app.core.error_codes import ErrorCode
+from app.mail.models import MailStatus
 from tests.support import servers
 
 DASHBOARD = servers.ROOT / "deploy" / "grafana" / "gatehouse.json"
@@ -15,7 +16,8 @@ WIDTH = 24
 # What Prometheus adds itself.
 TARGET = {"job", "instance"}
 OWN = {"up": set()}
-FUNCTIONS = {"histogram_quantile", "increase", "max", "min", "rate", "sum", "topk", "vector"}
+AGGREGATIONS = {"max", "min", "sum", "topk"}
+FUNCTIONS = AGGREGATIONS | {"delta", "histogram_quantile", "increase", "rate", "vector"}
 OPERATORS = re.compile(r"\b(?:and|or|unless)\b")
 
 GROUPING = re.compile(r"\b(?:by|without)\s*\(([^)]*)\)")
@@ -38,7 +40,7 @@ def values(idle_app):
         "action": set(idle_app.view_functions),
         "reason": {code.value for code in ErrorCode} | {""},
         "route": {rule.rule for rule in idle_app.url_map.iter_rules()} | {"unmatched"},
-        "status": {str(n) for n in range(200, 600)} | {"success", "failure"},
+        "status": {str(n) for n in range(200, 600)} | {"success", "failure", *MailStatus},
         "outcome": {"applied", "superseded", "failed", "sent"},
     }
 

@@ -269,7 +269,23 @@ def test_database_redis_and_outbox_are_looked_up(rt, api, clock):
     told = {dict(labels)["status"]: n for labels, n in samples["mail_outbox_mails"].items()}
     assert told == {"queued": 1, "sending": 0, "failed": 0}
     assert value(samples, "mail_outbox_due_seconds") == 180
+    assert value(samples, "mail_outbox_oldest_seconds") == 180
     dispatcher.drain(rt)
     samples = scraped(api)
     assert value(samples, "mail_outbox_mails", status="queued") == 0
     assert value(samples, "mail_outbox_due_seconds") == 0
+    assert value(samples, "mail_outbox_oldest_seconds") == 0
+
+
+def test_the_oldest_mail_tells_of_a_server_that_fails(rt, api, clock):
+    """Each attempt makes the mail due later, so that it is never due for long."""
+    rt.config.mail_dir.write_text("in the way")
+    with rt.transaction() as session:
+        mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "ada@example.com", username="ada")
+    for _ in range(30):
+        clock.advance(seconds=60)
+        dispatcher.drain(rt)
+    samples = scraped(api)
+    assert value(samples, "mail_outbox_due_seconds") == 0
+    assert value(samples, "mail_outbox_oldest_seconds") == 1800
+    assert value(samples, "mail_outbox_mails", status="queued") == 1
