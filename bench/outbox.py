@@ -105,7 +105,7 @@ def main() -> None:
         for start in numbers[::BATCH]:
             with rt.transaction() as session:
                 for name in (f"new{n}" for n in numbers[start : start + BATCH]):
-                    stored = {"username": name, "token": f"cv_{name:0>43}"}
+                    stored = {"username": name, "token": f"cv_{name:0>43}", "expires_in": "1 day"}
                     mail.queue(rt, session, Template.REGISTER_ACTIVATION, email(name), **stored)
 
 

@@ -49,7 +49,11 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     cooldown = timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_COOLDOWN_SECONDS))
     new = email_codes.issue(rt, account, login.flow, life=life, cooldown=cooldown)
     expires_in = max(1, int(new.life.total_seconds()))
-    variables = {"username": account.username, "expires_in": mail.exact_life(expires_in)}
+    variables = {
+        "username": account.username,
+        "expires_in": mail.exact_life(expires_in),
+        "good_for": mail.rounded_life(expires_in),
+    }
     try:
         mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)
     except BaseException:

@@ -23,6 +23,7 @@ from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, payload, queries
 from app.mail.delivery import ReadyMail, Transport
+from app.mail.durations import rounded_life
 from app.mail.models import MailStatus
 from app.mail.payload import Content
 from app.mail.queries import Attempt, Leased
@@ -38,6 +39,7 @@ MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 # While the server fails, a mail pauses as long as it has waited by then, within these bounds.
 OUTAGE_PAUSE_SECONDS = (5.0, 60.0)
 LONGEST_OUTAGE = timedelta(days=3)  # a weekend
+PUNCTUAL = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
 # With a mail's content already out; gunicorn ends what takes longer than 10 s.
@@ -187,7 +189,12 @@ class Sender:
 
 
 def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
-    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored.values)
+    values, now = stored.values, rt.clock.now()
+    if stored.expires_at is not None and now - row.created_at > PUNCTUAL:
+        # It would promise what was left when it was queued.
+        left = max(0, int((stored.expires_at - now).total_seconds()))
+        values = {**values, "expires_in": rounded_life(left)}
+    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
 
 
 def _outcome(row: Leased, error: Undeliverable, now: datetime) -> Outcome:

@@ -23,6 +23,19 @@ def exact_life(seconds: int) -> str:
     return _in_whole(seconds, DAY, HOUR, MINUTE) or _counted(seconds, "second")
 
 
+def rounded_life(seconds: int) -> str:
+    """Return the same rounded down, never to more than there is: "4 minutes" for 299 seconds.
+
+    In the largest unit of which there are two, so that no more than a third is lost.
+    """
+    if exact := _in_whole(seconds, DAY, HOUR, MINUTE):
+        return exact
+    for unit, length in (DAY, HOUR, MINUTE):
+        if seconds >= 2 * length:
+            return _counted(seconds // length, unit)
+    return _counted(seconds, "second")
+
+
 def _in_whole(seconds: int, *units: tuple[str, int]) -> str | None:
     """Return a span in the first unit that it is a whole number of; None when it is of none."""
     for unit, length in units:

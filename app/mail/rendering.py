@@ -19,6 +19,7 @@ from app.web import site
 
 FOLDER = Path(__file__).parent / "html"
 HIDDEN = "***"
+SHORT = "a short time"  # a version that did not know better queued the mail
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
@@ -77,6 +78,8 @@ def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Render
 def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dict[str, str]:
     """Return the values of a template's variables: what was stored, a token as its link."""
     values, link = dict(stored), DESCRIPTIONS[template].link
+    if "expires_in" in DESCRIPTIONS[template].variables:
+        values.setdefault("expires_in", SHORT)
     if link and "token" in values:
         values[link.variable] = site.link(rt, link.path + values.pop("token"))
     return values

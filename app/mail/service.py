@@ -17,7 +17,7 @@ from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
 from app.mail.delivery import ReadyMail, Transport
-from app.mail.durations import exact_life, life_in_words
+from app.mail.durations import exact_life, life_in_words, rounded_life
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
@@ -46,6 +46,7 @@ __all__ = [
     "queue_notice",
     "queue_step",
     "reach_server",
+    "rounded_life",
     "send_now",
     "send_test",
     "wake",
@@ -63,8 +64,9 @@ SAMPLES = {
     "code": "12345678",
     "provider_name": "Example Login",
     "event": "A second factor was added.",
-    "expires_in": "30 minutes",
 }
+# Who asks first whether a mailbox is theirs has as long as the sign-in waits (decision E27).
+EXTERNAL_SIGN_IN_SECONDS = 1800
 
 
 @dataclass(frozen=True)
@@ -228,12 +230,28 @@ def preview(rt: Runtime, template: Template) -> Preview:
         **SAMPLES,
         "site_name": _site_name(rt),
         "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        **_lives(rt, template),
     }
-    if template is Template.USER_INVITATION:
-        samples["expires_in"] = life_in_words(rt.settings.get(keys.INVITATION_TTL_SECONDS))
     values = variables(rt, template, {name: samples[name] for name in known.stored})
     rendered = fill(wording(rt, template), values)
     return Preview(rendered, unknown_placeholders(rendered))
+
+
+def _lives(rt: Runtime, template: Template) -> dict[str, str]:
+    """Return how long what a mail brings would be good if it were sent now, in words."""
+    seconds = {
+        Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
+        Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
+        Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
+        Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
+        Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
+    }
+    if template is Template.LOGIN_EMAIL_CODE:
+        # No longer than the login that waits for it.
+        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
+        life = min(rt.settings.get(own), rt.settings.get(login))
+        return {"expires_in": exact_life(life), "good_for": rounded_life(life)}
+    return {"expires_in": life_in_words(seconds[template])} if template in seconds else {}
 
 
 def _site_name(rt: Runtime) -> str:

@@ -55,13 +55,13 @@ RESET = "/reset-password?token="
 DESCRIPTIONS: dict[Template, Description] = {
     Template.REGISTER_ACTIVATION: Description(
         "{{site_name}}: activate your account",
-        ("username", "verification_url", "site_name"),
+        ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
         ("verification_url",),
     ),
     Template.CONTACT_CHANGE_CONFIRMATION: Description(
         "{{site_name}}: confirm this e-mail address",
-        ("username", "verification_url", "site_name"),
+        ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
         ("verification_url",),
     ),
@@ -71,7 +71,7 @@ DESCRIPTIONS: dict[Template, Description] = {
     ),
     Template.PASSWORD_RESET: Description(
         "{{site_name}}: reset your password",
-        ("username", "reset_url", "site_name"),
+        ("username", "reset_url", "site_name", "expires_in"),
         Link("reset_url", RESET),
         ("reset_url",),
     ),
@@ -87,7 +87,8 @@ DESCRIPTIONS: dict[Template, Description] = {
     ),
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
-        ("username", "code", "site_name", "expires_in"),
+        # `expires_in` is exact (spec 02 §1.3), `good_for` what one reads off a clock.
+        ("username", "code", "site_name", "expires_in", "good_for"),
         secrets=("code",),
         names_recipient=True,
     ),

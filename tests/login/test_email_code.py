@@ -159,6 +159,13 @@ def test_a_code_lives_no_longer_than_its_login(
     assert send_code(api, flow_token).ok()["expires_in"] == expires_in
 
 
+def test_the_mail_tells_minutes_and_never_more_than_there_are(rt, api, sink, clock, flow_token):
+    clock.advance(seconds=1)
+    send_code(api, flow_token).ok()
+    [mail] = sink.received
+    assert "works once, for 4 minutes." in mail.message.get_body(("plain",)).get_content()
+
+
 def test_the_cooldown_is_that_of_the_settings(rt, api, sink, clock, flow_token):
     configure(rt, auth_email_code_login_resend_cooldown_secs=7)
     assert send_code(api, flow_token).ok()["resend_after"] == 7

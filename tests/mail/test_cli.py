@@ -1,10 +1,12 @@
 """`flask mail`."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from app.mail import dispatcher
+from app.external_auth import pending
+from app.mail import dispatcher, service
 from app.mail.templates import DESCRIPTIONS, Template
 from tests.support.factories import audit_rows, configure
 from tests.support.outbox import TOKEN, only_row, queue, rows, use
@@ -220,9 +222,28 @@ def test_a_preview_shows_what_is_in_force_and_what_it_does_not_know(rt, line):
     }
 
 
-def test_a_preview_names_the_life_that_is_configured(rt, line):
-    configure(rt, auth_user_invitation_ttl_secs=7200)
-    assert "for 2 hours." in line("mail", "preview", "user_invitation", "--text").text
+@pytest.mark.parametrize(
+    ("template", "setting", "seconds", "told"),
+    [
+        ("user_invitation", "auth_user_invitation_ttl_secs", 7200, "for 2 hours."),
+        ("password_reset", "auth_password_reset_ttl_secs", 5400, "for 90 minutes."),
+        ("register_activation", "auth_register_activation_ttl_secs", 7200, "for 2 hours."),
+        ("contact_change_confirmation", "auth_contact_change_ttl_secs", 7200, "for 2 hours."),
+        ("login_email_code", "auth_email_code_login_ttl_secs", 119, "for 119 seconds."),
+        ("login_email_code", "auth_email_code_login_ttl_secs", 299, "for 4 minutes."),
+        ("login_email_code", "auth_email_code_login_ttl_secs", 600, "for 5 minutes."),
+        ("login_email_code", "auth_mfa_flow_ttl_secs", 180, "for 3 minutes."),
+    ],
+)
+def test_a_preview_names_the_life_that_is_configured(rt, line, template, setting, seconds, told):
+    configure(rt, **{setting: seconds})
+    assert told in line("mail", "preview", template, "--text").text
+
+
+def test_a_preview_knows_how_long_an_external_sign_in_waits(line):
+    assert timedelta(seconds=service.EXTERNAL_SIGN_IN_SECONDS) == pending.LIFE
+    shown = line("mail", "preview", "external_auth_email_verification", "--text").text
+    assert "for 30 minutes." in shown
 
 
 def test_a_preview_of_nothing_is_bad_usage(line):

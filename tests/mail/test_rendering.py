@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from app.mail import dispatcher, service
 from app.mail.plain_text import plain_text
 from app.mail.rendering import Wording, built_in, fill, render
-from app.mail.service import exact_life, life_in_words
+from app.mail.service import exact_life, life_in_words, rounded_life
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from tests.support.factories import configure
@@ -27,6 +28,7 @@ VALUES = {
     "provider_name": "Example Login",
     "event": "A second factor was added.",
     "expires_in": "3 days",
+    "good_for": "2 days",
     "invitation_url": f"{SITE}/invite/{TOKEN}",
 }
 LINKS = {
@@ -74,9 +76,10 @@ def test_every_template_says_all_it_knows_in_both_parts(rt, mailbox, template):
     message = sent(rt, mailbox, template)
     text, html = text_of(message), html_of(message)
     known = DESCRIPTIONS[template]
+    replaced = ["expires_in"] if "good_for" in known.variables else []
     for name in set(known.variables) - {
         "site_name",
-        *([known.link.variable] if known.link else []),
+        *([known.link.variable] if known.link else replaced),
     }:
         assert VALUES[name] in text
         assert VALUES[name] in html
@@ -290,6 +293,45 @@ def test_a_life_in_words(seconds, words):
 )
 def test_an_exact_life(seconds, words):
     assert exact_life(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (300, "5 minutes"),
+        (299, "4 minutes"),
+        (120, "2 minutes"),
+        (119, "119 seconds"),
+        (60, "1 minute"),
+        (59, "59 seconds"),
+        (3600, "1 hour"),
+        (7199, "119 minutes"),
+        (7201, "2 hours"),
+        (259_199, "2 days"),
+        (0, "0 seconds"),
+    ],
+)
+def test_a_rounded_life_is_never_longer_than_it_is(seconds, words):
+    assert rounded_life(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("late", "told"), [(60, "for 1 hour"), (61, "for 58 minutes"), (3589, "for 11 seconds")]
+)
+def test_a_mail_that_leaves_late_promises_what_is_left(rt, mailbox, clock, late, told):
+    with rt.transaction() as session:
+        end = clock.now() + timedelta(hours=1)
+        values = {"username": "Ada", "token": TOKEN, "expires_in": "1 hour"}
+        template = Template.PASSWORD_RESET
+        service.queue(rt, session, template, "ada@example.com", expires_at=end, **values)
+    clock.advance(seconds=late)
+    assert f"The link works once, {told}." in text_of(mailbox.only())
+
+
+def test_a_mail_that_an_older_version_queued_has_no_gaps(rt):
+    rendered = render(rt, Template.PASSWORD_RESET, {"username": "Ada", "token": TOKEN})
+    assert "The link works once, for a short time." in rendered.text
+    assert "{{expires_in}}" not in rendered.html
 
 
 def test_a_mail_is_written_in_the_name_the_site_has_when_it_is_queued(rt, mailbox):

@@ -25,7 +25,7 @@ def use(rt, port, *, tls=False, **settings):
 
 def queue(rt, recipient="ada@example.com", template=Template.PASSWORD_RESET, **values):
     """Put a mail into the outbox."""
-    values = values or {"username": "Ada", "token": TOKEN}
+    values = values or {"username": "Ada", "token": TOKEN, "expires_in": "1 hour"}
     with rt.transaction() as session:
         service.queue(rt, session, template, recipient, **values)
 
