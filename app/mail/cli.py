@@ -19,6 +19,7 @@ from app.web.schema import timestamp
 group = Commands("mail", help="The outbox, and whether mail leaves at all.")
 
 COLUMNS = ("created_at", "template", "recipient", "status", "attempts", "due_at", "last_error")
+AS_FILE = "sent (file)"
 
 
 @group.command("test")
@@ -37,10 +38,15 @@ def send_test(address: str) -> Shown:
 @click.option("--status", type=click.Choice([status.value for status in MailStatus]))
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 def outbox(status: str | None, limit: int) -> Shown:
-    """List mails, the newest first, and how far they are."""
+    """List mails, the newest first, and how far they are.
+
+    "sent (file)" is one that was written to a file, for want of an SMTP server.
+    """
     data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
-    return Shown(data, table(titles, [[entry[name] for name in COLUMNS] for entry in data]))
+    kept = service.kept_ids(runtime())
+    shown = [{**one, "status": AS_FILE} if one["id"] in kept else one for one in data]
+    return Shown(data, table(titles, [[entry[name] for name in COLUMNS] for entry in shown]))
 
 
 @group.command("flush")
@@ -48,6 +54,8 @@ def flush() -> Shown:
     """Try every waiting mail now, until the SMTP server itself fails."""
     flushed = service.flush(runtime())
     text = f"{flushed.sent} sent, {flushed.failed} given up, {flushed.waiting} still waiting"
+    if flushed.sent and not service.is_smtp_configured(runtime()):
+        text += f"; no SMTP server is set, so they are files in {runtime().config.mail_dir}"
     if flushed.error is not None:
         click.echo(f"Error: {printable(flushed.error)}", err=True)
     return Shown(asdict(flushed), text, exit_code=REFUSED if flushed.error else 0)

@@ -25,6 +25,7 @@ from app.settings import service as settings
 log = logging.getLogger(__name__)
 
 UNCONFIGURED_SENDER = "no-reply@localhost"
+ID_LENGTH = 36
 
 MAILS = Counter("mails_total", "Mails that this instance sent, or gave up.", ["outcome"])
 # A series that appears with its first count has no rate then.
@@ -149,6 +150,14 @@ def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
         raise Undeliverable(reason, is_servers_fault=True) from error
     # The link, too, so that nothing is lost on a developer's machine (decisions B, Mail).
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))
+
+
+def kept_ids(folder: Path) -> set[str]:
+    """Return the ids of the mails that were written to files which are still there."""
+    try:
+        return {path.stem[-ID_LENGTH:] for path in folder.glob("[!.]*.eml")}
+    except OSError:  # somebody else's folder: then nothing is known of it
+        return set()
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:

@@ -39,6 +39,7 @@ __all__ = [
     "exact_life",
     "flush",
     "is_smtp_configured",
+    "kept_ids",
     "life_in_words",
     "list_newest",
     "preview",
@@ -208,6 +209,11 @@ def list_newest(rt: Runtime, status: str | None, most: int) -> list[ListedMail]:
     """Return the newest mails of the outbox, without what they say; None: of every status."""
     with rt.reading() as connection:
         return queries.list_newest(connection, status, most)
+
+
+def kept_ids(rt: Runtime) -> set[str]:
+    """Return the ids of mails that count as sent and are files, for want of an SMTP server."""
+    return delivery.kept_ids(rt.config.mail_dir)
 
 
 def flush(rt: Runtime) -> Flushed:

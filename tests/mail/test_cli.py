@@ -117,6 +117,26 @@ def test_the_outbox_in_words(rt, line):
     assert row.split()[1:4] == ["password_reset", "ada@example.com", "queued"]
 
 
+def test_what_became_a_file_is_told_from_what_was_sent(rt, line, smtp, clock):
+    queue(rt, "sent@example.com")
+    dispatcher.drain(rt)
+    configure(rt, mail_smtp_host="")
+    clock.advance(seconds=1)
+    queue(rt, "kept@example.com")
+    folder = rt.config.mail_dir
+    assert line("mail", "flush").text == (
+        f"1 sent, 0 given up, 0 still waiting; no SMTP server is set, so they are files in {folder}"
+    )
+    [_, kept, sent] = line("mail", "outbox").text.splitlines()
+    assert kept.split()[2:6] == ["kept@example.com", "sent", "(file)", "1"]
+    assert sent.split()[2:5] == ["sent@example.com", "sent", "1"]
+    assert {mail["status"] for mail in line.json("mail", "outbox")} == {"sent"}
+    # Whoever takes the file away has it.
+    for path in folder.iterdir():
+        path.unlink()
+    assert "(file)" not in line("mail", "outbox").text
+
+
 # --- flush ---------------------------------------------------------------------------------------
 
 
