@@ -1,8 +1,9 @@
 // A panel of steps that walks through a series of calls, one after the other.
 //
 // A step: { id, title, method, path, why, action, fields, explain(data, memory, request),
-// extra(data, tools), isSettled(memory) }. `memory` is shared by a panel's steps. The body is what
-// the fields hold unless there is a body(values). A step that is more than one call also has
+// extra(data, tools), isSettled(memory) }. `memory` is shared by a panel's steps. `explain` returns
+// what is said, as text, or as halfway(text) when the step is not done by that. The body is what the
+// fields hold unless there is a body(values). A step that is more than one call also has
 // { route, perform(call, trace), stop, stopAction }: `perform` begins with `call`, sends by
 // `trace.send(call, title)`, or by `trace.follow(call, signal, arrived)` what has an answer that goes
 // on, tells by `trace.note(title, text)` and `trace.say(text)`, forgets both by `trace.restart()`,
@@ -14,9 +15,15 @@ import { el, replace } from "./dom.js";
 import { outcome, showExchange } from "./exchange.js";
 import { Stopped, Unfinished } from "./unfinished.js";
 
+const MARKS = { done: "✓", settled: "✓", failed: "!", halfway: "…" };
 const LAPSED = new Set(["auth.token_missing", "auth.token_expired"]);
 const REFRESH_FIRST = "the access token's time is over; “Refresh the tokens” gets a new one.";
 const SIGN_IN_FIRST = "nobody is signed in.";
+
+// What an `explain` returns when more is needed than what was answered.
+export function halfway(text) {
+  return { text, isHalfway: true };
+}
 
 // `notice` is an element above the steps; `isOpen` opens the first of them.
 export function stepsPanel({ id, title, lead, steps, notice, isOpen }) {
@@ -169,7 +176,8 @@ class StepView {
     try {
       const { request, answer } = await work(this.#trace());
       const said = answer.ok ? explain(answer.json?.data, this.memory, request) : refused(answer);
-      this.#conclude(answer.ok, said, outcome(answer));
+      this.outcome.textContent = outcome(answer);
+      this.#conclude(answer.ok, said);
       if (explain === this.step.explain) this.#showExtra(answer);
       return answer;
     } catch (error) {
@@ -212,8 +220,12 @@ class StepView {
     };
   }
 
-  #conclude(isGood, said, outcomeText) {
-    this.outcome.textContent = outcomeText;
+  #conclude(isGood, said) {
+    if (said.isHalfway) {
+      this.#say(said.text, "is-halfway");
+      this.#become("halfway", "not done yet");
+      return;
+    }
     this.#say(said, isGood ? "is-good" : "is-bad");
     this.#become(isGood ? "done" : "failed", isGood ? "done" : "refused");
   }
@@ -230,8 +242,9 @@ class StepView {
   }
 
   #showExtra(answer) {
-    const tools = { run: (call, explain) => this.run(call, explain) };
+    const tools = { id: this.step.id, run: (call, explain) => this.run(call, explain) };
     replace(this.extra, answer.ok && this.step.extra ? this.step.extra(answer.json.data, tools) : null);
+    if (this.node.dataset.state === "halfway") this.extra.querySelector("input")?.focus();
   }
 
   #showNext() {
@@ -249,7 +262,7 @@ class StepView {
     this.isDone = state === "done" || state === "settled";
     this.node.dataset.state = state;
     this.state.textContent = words && `, ${words}`;
-    this.mark.textContent = this.isDone ? "✓" : state === "failed" ? "!" : String(this.index + 1);
+    this.mark.textContent = MARKS[state] || String(this.index + 1);
     if (state === "settled" || state === "todo") this.outcome.textContent = words;
   }
 

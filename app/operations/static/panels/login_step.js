@@ -1,12 +1,19 @@
 // Signing in with a password, which more than one panel begins with.
 
+import { halfway } from "../steps.js";
+import { secondFactor } from "./second_factor.js";
+
 export const password = { label: "Password", type: "password" };
 
 const OUTCOMES = {
   authenticated: (data) => `Signed in. The access token lives for ${Math.round(data.expires_in / 60)} minutes.`,
-  mfa_required: () => "The password is right. Hand flow_token and a code to POST /auth/mfa/challenge/verify, below.",
-  password_change_required: () => "The password is right, but must be changed before anything else.",
+  mfa_required: () => halfway("The password is right, and nobody is signed in yet: a second factor is needed, too."),
+  password_change_required: () => halfway("That is right, but the password must be changed before anything else: see “Change the password”."),
 };
+
+function told(data) {
+  return OUTCOMES[data.status](data);
+}
 
 export const loginStep = {
   id: "login",
@@ -22,6 +29,7 @@ export const loginStep = {
   explain(data, memory, { body }) {
     memory.hasAdmin = true;
     memory.current_password = body.password;
-    return OUTCOMES[data.status](data);
+    return told(data);
   },
+  extra: (data, tools) => (data.status === "mfa_required" ? secondFactor(data, tools, told) : null),
 };

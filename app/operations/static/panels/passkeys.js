@@ -2,7 +2,7 @@
 
 import { csrfToken } from "../api.js";
 import { el } from "../dom.js";
-import { stepsPanel } from "../steps.js";
+import { halfway, stepsPanel } from "../steps.js";
 import { Unfinished } from "../unfinished.js";
 import * as webauthn from "../webauthn.js";
 import { loginStep } from "./login_step.js";
@@ -118,7 +118,7 @@ async function finish(purpose, start, ceremony, trace) {
 function signedIn(data) {
   return data.status === "authenticated"
     ? "Signed in by passkey, with the same cookies as after a password."
-    : "The passkey is right, but the password must be changed before anything else.";
+    : halfway("The passkey is right, but the password must be changed before anything else.");
 }
 
 function notice() {
