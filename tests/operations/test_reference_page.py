@@ -79,6 +79,16 @@ def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
     expect(page.locator("#operations-Sessions-sessions_logout_post")).to_be_visible()
 
 
+def test_the_address_of_a_panel_stays_one(page: Page) -> None:
+    """Swagger UI writes its own kind of address over those that it does not know."""
+    address = f"{page.url}#passkeys"
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator("#swagger-ui").scroll_into_view_if_needed()
+    expect(page.locator("#operations-Profile-profile_me_get")).to_be_attached()
+    assert page.url == address
+
+
 def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> None:
     set_up_and_sign_in(page)
     show_operations(page)

@@ -35,6 +35,7 @@ function show(host) {
     filter: true,
     tryItOutEnabled: true,
     validatorUrl: null,
+    plugins: [ownAddresses],
     requestInterceptor(request) {
       if (new URL(request.url, base).origin === base.origin) {
         request.headers = { ...request.headers, ...sourceHeaders(request.method || "GET") };
@@ -46,6 +47,13 @@ function show(host) {
       return response;
     },
   });
+}
+
+// Swagger UI reads every address as one of its own, and writes #passkeys as #/passkeys, which names
+// no panel any more.
+function ownAddresses() {
+  const parseDeepLinkHash = (parse) => (hash) => (hash.startsWith("#/") ? parse(hash) : () => {});
+  return { statePlugins: { layout: { wrapActions: { parseDeepLinkHash } } } };
 }
 
 // Swagger UI has its dark colours behind a class.
