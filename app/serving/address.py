@@ -10,6 +10,8 @@ from typing import Any
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
 
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
 
 @dataclass(frozen=True)
 class Address:
@@ -34,6 +36,11 @@ class Address:
             return f"unix:{self.path}"
         host = self._local_host
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def page_url(self) -> str:
+        """Return the same with the name that passkeys can belong to, which an address is not."""
+        return f"http://localhost:{self.port}" if self._local_host in LOOPBACK else self.url
 
     @property
     def _local_host(self) -> str:

@@ -33,8 +33,10 @@ VALKEY_STOP_SECONDS = 10.0
 ADDRESS_SECONDS = 3.0
 START_ERRORS = (instance.InstanceError, valkey.ValkeyUnavailable, GaveUp)
 
+RUNNING = "Gatehouse is running at {url} (Ctrl-C stops it)\n"
+PAGE = "Every call can be tried in a browser: {url}/api/v1/docs\n"
 FIRST_ADMIN = """\
-There is no administrator yet. Create one at {url}/api/v1/docs (POST /auth/setup), or:
+There is no administrator yet. Create one on the page /api/v1/docs (POST /auth/setup), or:
   curl -X POST {url}/api/v1/auth/setup -H 'Content-Type: application/json' \\
     -d '{{"username": "admin", "email": "admin@example.com", "password": "<8 or more characters>"}}'
 """
@@ -165,8 +167,10 @@ def check_address(address: Address) -> None:
 
 
 def welcome(address: Address) -> str:
-    """Return what to tell the user: the address and, on a new instance, the next step."""
-    text = f"Gatehouse is running at {address.url} (Ctrl-C stops it)\n"
+    """Return what to tell the user: the addresses and, on a new instance, the next step."""
+    text = RUNNING.format(url=address.url)
+    if not address.path:
+        text += PAGE.format(url=address.page_url)
     try:
         _, answer = address.request("POST", "/api/v1/auth/check")
         state = answer["data"]["setup_state"]

@@ -390,3 +390,21 @@ def test_a_page_at_an_address_leads_to_its_name(
         expect(notice.get_by_role("link")).to_have_attribute(
             "href", f"{origin}/api/v1/docs#passkeys"
         )
+
+
+def test_a_page_at_an_address_that_is_not_the_sites_leads_there(
+    page: Page, ann: str, site: SetSite, origin: str
+) -> None:
+    notice = page.locator("#passkeys .notice")
+    expect(notice).to_be_hidden()
+    site("http://localhost:1", "https://cloud.example.com")  # the port belongs to an origin
+    Step(page, "Create a passkey").open()
+    expect(notice).to_contain_text(f"Passkeys of this site do not work at {origin}.")
+    links = notice.get_by_role("link")
+    assert links.evaluate_all("links => links.map((link) => link.href)") == [
+        "http://localhost:1/api/v1/docs#passkeys",
+        "https://cloud.example.com/api/v1/docs#passkeys",
+    ]
+    site(origin)
+    Step(page, "See and remove passkeys").open()
+    expect(notice).to_be_hidden()

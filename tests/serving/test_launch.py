@@ -8,6 +8,7 @@ import redis
 
 from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch
+from app.serving.address import Address
 from tests.support.launcher import PATIENCE, eventually
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -27,8 +28,23 @@ def test_start_tells_the_address_and_the_next_step(service):
     service.start()
     announced = service.output.read_text()
     assert f"Gatehouse is running at {service.url} " in announced
+    assert f" http://localhost:{service.port}/api/v1/docs\n" in announced
     assert f"{service.url}/api/v1/auth/setup" in announced
     assert service.is_healthy()
+
+
+@pytest.mark.parametrize(
+    ("bind", "page"),
+    [
+        ("127.0.0.1:8000", "http://localhost:8000"),
+        ("localhost:8000", "http://localhost:8000"),
+        ("0.0.0.0:80", "http://localhost:80"),
+        ("[::1]:8000", "http://localhost:8000"),
+        ("192.0.2.7:8000", "http://192.0.2.7:8000"),
+    ],
+)
+def test_the_page_is_opened_by_a_name_where_there_is_one(bind, page):
+    assert Address.of(bind).page_url == page
 
 
 def test_the_instance_is_private(service):
@@ -176,7 +192,9 @@ def test_data_is_kept_over_a_restart(service):
     assert service.post("/api/v1/auth/check")["has_users"] is True
     with redis.Redis(unix_socket_path=str(service.valkey_socket)) as client:
         assert client.get("test:kept") == b"yes"
-    assert "no administrator" not in service.output.read_text()
+    announced = service.output.read_text()
+    assert "no administrator" not in announced
+    assert f" http://localhost:{service.port}/api/v1/docs\n" in announced
 
 
 def test_a_deep_instance_folder_works(service):

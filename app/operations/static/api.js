@@ -35,6 +35,13 @@ export async function send(call) {
   return { request, answer };
 }
 
+// The addresses that the site is set to have; none while that is not known.
+export async function siteOrigins() {
+  const request = prepared({ method: "GET", path: "public/frontend-config" });
+  const answer = await exchange({ ...request, cache: "no-cache" });
+  return answer.ok ? answer.json.data.branding.site_urls : [];
+}
+
 // Tells the page that a request may have changed who is signed in.
 export function announce() {
   document.dispatchEvent(new Event("exchange"));
@@ -74,9 +81,10 @@ async function exchange(request) {
   }
 }
 
-function asked({ method, url, headers, body }, signal) {
+function asked({ method, url, headers, body, cache }, signal) {
   return fetch(url, {
     method,
+    cache,
     headers,
     signal,
     body: body === undefined ? undefined : JSON.stringify(body),

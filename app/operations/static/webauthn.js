@@ -35,6 +35,12 @@ export function namedOrigin() {
   return url.origin;
 }
 
+// Whether `origins`, the site's addresses, have this page among them; without any they come from the
+// set-up.
+export function isOneOf(origins) {
+  return !origins.length || origins.some((origin) => new URL(origin).origin === window.location.origin);
+}
+
 export async function offersAutofill() {
   return (await window.PublicKeyCredential?.isConditionalMediationAvailable?.()) === true;
 }

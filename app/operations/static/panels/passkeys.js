@@ -1,7 +1,7 @@
 // Passkeys: make one, sign in with it by a button and by a field's suggestions, and remove it.
 
-import { csrfToken } from "../api.js";
-import { el } from "../dom.js";
+import { csrfToken, siteOrigins } from "../api.js";
+import { el, replace } from "../dom.js";
 import { halfway, stepsPanel } from "../steps.js";
 import { Unfinished } from "../unfinished.js";
 import * as webauthn from "../webauthn.js";
@@ -121,24 +121,31 @@ function signedIn(data) {
     : halfway("The passkey is right, but the password must be changed before anything else.");
 }
 
-function notice() {
-  const obstacle = webauthn.obstacle();
-  if (!obstacle) return null;
-  const origin = webauthn.namedOrigin();
-  const href = `${origin}${window.location.pathname}#${passkeys.id}`;
-  const way = origin && [" Open this page at ", el("a", { href }, origin), "."];
-  return el("p", { class: "notice" }, obstacle, way);
+// Says what keeps passkeys from working at this address, and where they do.
+async function fillIn(notice) {
+  const origins = await siteOrigins();
+  const isOwn = webauthn.isOneOf(origins);
+  const obstacle = webauthn.obstacle() || (isOwn ? "" : `Passkeys of this site do not work at ${window.location.origin}.`);
+  const named = webauthn.namedOrigin();
+  const ways = isOwn || origins.includes(named) ? [named] : origins;
+  notice.hidden = !obstacle;
+  replace(notice, obstacle, ways[0] && [" Open this page at ", ...ways.flatMap(link), "."]);
 }
 
-export const passkeys = {
-  id: "passkeys",
-  title: "Passkeys",
-  build: () =>
-    stepsPanel({
-      id: passkeys.id,
-      title: passkeys.title,
-      lead: "Signing in without a password (WebAuthn). What the service sends goes to the browser as it is, and what the browser makes goes back as it is.",
-      steps,
-      notice: notice(),
-    }),
-};
+function link(origin, index) {
+  const href = `${origin}${window.location.pathname}#${passkeys.id}`;
+  return [index > 0 && " or ", el("a", { href }, origin)];
+}
+
+function build() {
+  const notice = el("p", { class: "notice", hidden: true });
+  const { id, title } = passkeys;
+  const lead = "Signing in without a password (WebAuthn). What the service sends goes to the browser as it is, and what the browser makes goes back as it is.";
+  const panel = stepsPanel({ id, title, lead, steps, notice });
+  fillIn(notice);
+  // The site's addresses may be set while the page is open; the event does not bubble.
+  panel.addEventListener("toggle", () => fillIn(notice), true);
+  return panel;
+}
+
+export const passkeys = { id: "passkeys", title: "Passkeys", build };
