@@ -135,3 +135,42 @@ def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     shown = show.locator(".live-responses-table img")
     expect(shown).to_be_visible()
     assert shown.evaluate("img => img.decode().then(() => img.naturalWidth)") == 512
+
+
+def widths(page: Page) -> list[int]:
+    """Return how wide the page is, and the widest thing in it that is not inside a scroller."""
+    return page.evaluate(
+        """() => {
+            const inScroller = (node) => node && (
+              /auto|scroll/.test(getComputedStyle(node).overflowX) || inScroller(node.parentElement));
+            const nodes = [...document.querySelectorAll("main *")].filter((node) =>
+              !inScroller(node.parentElement) && !node.closest(".visually-hidden"));
+            const ends = nodes.map((node) => Math.ceil(node.getBoundingClientRect().right));
+            return [document.documentElement.scrollWidth, Math.max(...ends)];
+        }"""
+    )
+
+
+def test_a_narrow_page_is_no_wider_than_its_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 375, "height": 800})
+    address = page.url
+    for panel in ("passkeys", "live-events"):
+        page.goto("about:blank")
+        page.goto(f"{address}#{panel}")
+        bar = page.locator(".bar").bounding_box()
+        heading = page.locator(f"#{panel} h2").bounding_box()
+        assert bar is not None
+        assert heading is not None
+        assert bar["y"] == 0
+        assert bar["height"] < heading["y"] < bar["height"] + 60
+    assert max(widths(page)) <= 375
+
+    show_operations(page)  # its link is brought into view inside the bar
+    login = page.locator(".opblock", has=page.locator("[data-path='/api/v1/auth/login']"))
+    login.locator(".opblock-summary-control").click()
+    types = login.locator(".response-control-media-type select")
+    expect(types.first).to_be_visible()
+    assert max(widths(page)) <= 375
+    sizes = types.evaluate_all("all => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(sizes) > 150
+    expect(login.locator("td.response-col_links").first).to_be_hidden()

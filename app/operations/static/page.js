@@ -19,11 +19,20 @@ function showAccount() {
   account.dataset.signedIn = String(isSignedIn);
 }
 
+// What an address leads to is not to end up below the bar that stays in view.
+function keepRoomForTheBar() {
+  const bar = document.querySelector(".bar");
+  const measure = () => document.documentElement.style.setProperty("--bar-height", `${bar.offsetHeight}px`);
+  new ResizeObserver(measure).observe(bar);
+  measure();
+}
+
 for (const panel of panels) {
   document.getElementById("panels").append(panel.build());
   addContent(panel.id, panel.title);
 }
 addContent("operations", "All routes");
+keepRoomForTheBar();
 // The address may name a panel, which was not there yet when the browser looked for it.
 document.getElementById(window.location.hash.slice(1))?.scrollIntoView();
 document.addEventListener("exchange", showAccount);
