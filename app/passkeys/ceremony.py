@@ -5,10 +5,12 @@ server leaves some of them out and spends more time on the rest than on the sign
 docs/decisions/0004-passkeys.md goes through them one by one.
 
 Invariant: whatever does not hold raises PasskeyRefused, which says nothing of which step it was.
+The log does.
 """
 
 import hashlib
 import hmac
+import logging
 from dataclasses import dataclass
 
 from fido2.attestation.apple import AppleAttestation
@@ -25,6 +27,9 @@ from app.passkeys.errors import PasskeyRefused
 from app.passkeys.models import LONGEST_CREDENTIAL_ID_BYTES
 from app.passkeys.relying_party import RelyingParty
 
+log = logging.getLogger(__name__)
+
+LONGEST_TOLD = 200
 CREATE, GET = "webauthn.create", "webauthn.get"
 # None is asked for, but not every client takes away what an authenticator added (§5.4.7).
 FORMATS = {
@@ -77,12 +82,14 @@ def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCrede
     _check_authenticator_data(site, data)
     credential = data.credential_data
     if credential is None:
-        raise PasskeyRefused
-    _insist(0 < len(credential.credential_id) <= LONGEST_CREDENTIAL_ID_BYTES)
-    _insist(base64url.encoded(credential.credential_id) == new.credential_id)
+        raise _refused("there is no new credential")
+    length = len(credential.credential_id)
+    _insist(0 < length <= LONGEST_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
+    is_same = base64url.encoded(credential.credential_id) == new.credential_id
+    _insist(is_same, "browser and authenticator tell two ids")
     public_key = public_keys.stored(credential.public_key)
     if public_key is None:
-        raise PasskeyRefused
+        raise _refused("the public key is none that may sign in")
     _check_attestation(new)
     return NewCredential(
         credential_id=new.credential_id,
@@ -103,25 +110,33 @@ def authenticated(
     _check_client_data(site, proof.client_data, GET, challenge)
     data = proof.authenticator_data
     _check_authenticator_data(site, data)
-    _insist(data.is_backup_eligible() == known.backup_eligible)
+    is_as_known = data.is_backup_eligible() == known.backup_eligible
+    _insist(is_as_known, "whether it can be backed up has changed")
     signed = bytes(data) + hashlib.sha256(proof.client_data.raw).digest()
-    _insist(public_keys.has_signed(known.public_key, signed, proof.signature))
+    is_signed = public_keys.has_signed(known.public_key, signed, proof.signature)
+    _insist(is_signed, "the signature is not that of the passkey")
     # An authenticator that counts never counts back; one that does may be a copy (§6.1.1).
-    _insist(data.counter > known.sign_count or data.counter == known.sign_count == 0)
+    counts_on = data.counter > known.sign_count or data.counter == known.sign_count == 0
+    _insist(counts_on, "the count of signatures went back")
     return Used(sign_count=data.counter, backed_up=data.is_backed_up())
 
 
 def _check_client_data(site: RelyingParty, data: ClientData, kind: str, challenge: str) -> None:
-    _insist(data.type == kind)
-    _insist(hmac.compare_digest(data.challenge.encode("utf-8", "replace"), challenge.encode()))
-    _insist(data.origin in site.origins)
-    _insist(not data.is_embedded)
+    _insist(data.type == kind, "it is of another ceremony")
+    answered = data.challenge.encode("utf-8", "replace")
+    _insist(hmac.compare_digest(answered, challenge.encode()), "it answers another challenge")
+    if data.origin not in site.origins:
+        told = ascii(data.origin[:LONGEST_TOLD])
+        raise _refused(f"the page's origin {told} is not in public_site_url")
+    _insist(not data.is_embedded, "the page was in a frame of another site")
 
 
 def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> None:
-    _insist(hmac.compare_digest(data.rp_id_hash, site.id_hash))
-    _insist(data.is_user_present() and data.is_user_verified())
-    _insist(data.is_backup_eligible() or not data.is_backed_up())
+    is_ours = hmac.compare_digest(data.rp_id_hash, site.id_hash)
+    _insist(is_ours, "it is for another host than the first of public_site_url")
+    _insist(data.is_user_present() and data.is_user_verified(), "nobody was verified")
+    is_sound = data.is_backup_eligible() or not data.is_backed_up()
+    _insist(is_sound, "it is backed up and cannot be")
 
 
 def _check_attestation(new: Attestation) -> None:
@@ -130,10 +145,16 @@ def _check_attestation(new: Attestation) -> None:
     try:
         FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)
     # Besides its own errors the library lets through whatever Python raises on broken input.
-    except Exception:
-        raise PasskeyRefused from None
+    except Exception as error:
+        raise _refused(f"its attestation does not hold ({type(error).__name__})") from None
 
 
-def _insist(holds: bool) -> None:
+def _insist(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise PasskeyRefused
+        raise _refused(otherwise)
+
+
+def _refused(why: str) -> PasskeyRefused:
+    """Tell the operator, and nobody else, which condition does not hold; never a secret."""
+    log.info("a passkey was refused: %s", why)
+    return PasskeyRefused()

@@ -1,6 +1,7 @@
 """Every step of both WebAuthn ceremonies, one bent at a time (WebAuthn Level 3 §7.1, §7.2)."""
 
 import hashlib
+import logging
 import os
 
 import pytest
@@ -69,6 +70,34 @@ def test_a_login_is_refused(rt, stranger, device, passkey, bend):
     assert answer.set_cookies == {}
     assert audit_rows(rt, "user_passkey_login") == []
     log_in(stranger, device).ok()
+
+
+TOLD = {
+    "challenge of another ceremony": "it answers another challenge",
+    "another origin": "the page's origin 'https://evil.example' is not in public_site_url",
+    "in a frame of another site": "the page was in a frame of another site",
+    "another relying party": "it is for another host than the first of public_site_url",
+    "user not verified": "nobody was verified",
+    "backed up without being eligible": "it is backed up and cannot be",
+}
+
+
+@pytest.mark.parametrize("bend", TOLD)
+def test_the_log_tells_the_operator_why(signed_in, bend, caplog):
+    caplog.set_level(logging.INFO, "app.passkeys")
+    register(signed_in, Authenticator(), **BENT[bend]).fails(*REFUSED)
+    assert caplog.messages == [f"a passkey was refused: {TOLD[bend]}"]
+
+
+def test_the_log_tells_why_a_known_passkey_does_not_sign_in(stranger, device, passkey, caplog):
+    caplog.set_level(logging.INFO, "app.passkeys")
+    log_in(stranger, device, origin="http://localhost:1\nanother line").fails(*REFUSED)
+    log_in(stranger, device, sign=Key.new(ES256).sign).fails(*REFUSED)
+    assert caplog.messages == [
+        "a passkey was refused: the page's origin 'http://localhost:1\\nanother line' "
+        "is not in public_site_url",
+        "a passkey was refused: the signature is not that of the passkey",
+    ]
 
 
 def test_the_type_is_that_of_the_ceremony(signed_in, device, passkey):
