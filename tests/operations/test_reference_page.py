@@ -1,11 +1,14 @@
 """The reference page in a real browser, on the service as bin/serve runs it."""
 
 import re
+from typing import Literal
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import images
 from tests.support.browser import PASSWORD, Step, needs_chromium, set_up_and_sign_in
+from tests.support.contrast import pale_texts
 
 NEW_PASSWORD = "a second password"
 
@@ -114,6 +117,17 @@ def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
     expect(page.locator("#account")).to_have_text("Signed out")
 
 
+def test_an_answer_without_end_is_not_waited_for(page: Page) -> None:
+    show_operations(page)
+    path = "/api/v1/auth/events/storage"
+    stream = page.locator(".opblock", has=page.locator(f"[data-path='{path}']"))
+    stream.locator(".opblock-summary-control").click()
+    expect(stream.get_by_role("heading", name="Responses")).to_be_visible()
+    expect(stream.get_by_role("button", name="Execute")).to_have_count(0)
+    stream.get_by_role("link", name="Live events").click()
+    expect(page.get_by_role("heading", name="Live events", exact=True)).to_be_in_viewport()
+
+
 def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     set_up_and_sign_in(page)
     show_operations(page)
@@ -141,8 +155,9 @@ def widths(page: Page) -> list[int]:
     """Return how wide the page is, and the widest thing in it that is not inside a scroller."""
     return page.evaluate(
         """() => {
-            const inScroller = (node) => node && (
-              /auto|scroll/.test(getComputedStyle(node).overflowX) || inScroller(node.parentElement));
+            const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);
+            const inScroller = (node) =>
+              node && (scrolls(node) || inScroller(node.parentElement));
             const nodes = [...document.querySelectorAll("main *")].filter((node) =>
               !inScroller(node.parentElement) && !node.closest(".visually-hidden"));
             const ends = nodes.map((node) => Math.ceil(node.getBoundingClientRect().right));
@@ -174,3 +189,21 @@ def test_a_narrow_page_is_no_wider_than_its_screen(page: Page) -> None:
     sizes = types.evaluate_all("all => all.map((one) => one.getBoundingClientRect().width)")
     assert min(sizes) > 150
     expect(login.locator("td.response-col_links").first).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    set_up_and_sign_in(page)
+    assert pale_texts(page) == []
+    show_operations(page)
+    me = page.locator("#operations-Profile-profile_me_get")
+    expect(me).to_be_visible()
+    kinds = ("post", "put", "patch", "delete", "deprecated")
+    for operation in (me, *(page.locator(f".opblock-{kind}").first for kind in kinds)):
+        operation.locator(".opblock-summary-control").click()
+        expect(operation.locator(".responses-inner")).to_be_visible()
+        operation.get_by_role("tab", name="Schema").first.click()
+    me.get_by_role("button", name="Execute").click()
+    expect(me.locator(".live-responses-table")).to_contain_text("admin@example.com")
+    assert pale_texts(page) == []

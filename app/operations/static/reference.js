@@ -35,7 +35,7 @@ function show(host) {
     filter: true,
     tryItOutEnabled: true,
     validatorUrl: null,
-    plugins: [ownAddresses],
+    plugins: [ownAddresses, noEndlessAnswers],
     requestInterceptor(request) {
       if (new URL(request.url, base).origin === base.origin) {
         request.headers = { ...request.headers, ...sourceHeaders(request.method || "GET") };
@@ -54,6 +54,29 @@ function show(host) {
 function ownAddresses() {
   const parseDeepLinkHash = (parse) => (hash) => (hash.startsWith("#/") ? parse(hash) : () => {});
   return { statePlugins: { layout: { wrapActions: { parseDeepLinkHash } } } };
+}
+
+// Swagger UI waits for the end of an answer before it shows any of it, and a stream has none.
+function noEndlessAnswers() {
+  const allowTryItOutFor = (allows) => (state, path, method) =>
+    !isStream(state, path, method) && allows(state, path, method);
+  const withHint = (Parameters, { React, specSelectors }) => (props) => {
+    const [path, method] = props.pathMethod;
+    const parameters = React.createElement(Parameters, props);
+    if (specSelectors.allowTryItOutFor(path, method)) return parameters;
+    const panel = React.createElement("a", { href: "#live-events" }, "Live events");
+    const hint = React.createElement("p", { className: "hint" }, "The answer has no end: listen to it under ", panel, ".");
+    return React.createElement(React.Fragment, null, hint, parameters);
+  };
+  return {
+    statePlugins: { spec: { wrapSelectors: { allowTryItOutFor } } },
+    wrapComponents: { parameters: withHint },
+  };
+}
+
+function isStream(state, path, method) {
+  const answer = ["json", "paths", path, method, "responses", "200", "content", "text/event-stream"];
+  return state.hasIn(answer);
 }
 
 // Swagger UI has its dark colours behind a class.
