@@ -57,6 +57,10 @@ def test_a_browser_goes_to_the_provider_and_comes_back(
 ) -> None:
     for _ in range(2):
         sign_in(page)
+        notice = page.locator("#external-sign-in .notice")
+        expect(notice).to_have_text("Back from Local login, and signed in.")
+        step = Step(page, "Sign in with a provider").node
+        expect(step).to_have_attribute("data-state", "settled")
         names = {cookie["name"] for cookie in page.context.cookies()}
         assert names == {"service_access", "service_refresh", "service_csrf"}
         who = Step(page, "See who you are")
@@ -71,6 +75,9 @@ def test_a_browser_goes_to_the_provider_and_comes_back(
     links.press("Remove Local login")
     links.says("This is the only way to sign in to the account.")
     complaints.take_refusal(409)
+    page.reload()
+    expect(page.get_by_role("heading", name="External sign-in")).to_be_visible()
+    expect(notice).to_have_count(0)  # that was then
 
 
 def test_a_browser_that_was_refused_is_told_so(
@@ -87,5 +94,9 @@ def test_a_browser_that_was_refused_is_told_so(
     finally:
         provider.claims.clear()
     assert page.context.cookies() == []
+    page.goto(f"{origin}/api/v1/docs?external_auth=error&code=auth.credentials_failed")
+    notice = page.locator("#external-sign-in .notice")
+    expect(notice).to_have_text("The sign-in was refused with auth.credentials_failed.")
+    page.goto(expected)
     page.wait_for_load_state("networkidle")
     complaints.texts.clear()  # that page is the frontend's, which is not there

@@ -4,7 +4,11 @@ const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const CSRF_COOKIE = "service_csrf";
 const CSRF_HEADER = "X-CSRF-Token";
 const LONGEST_FOLLOWED = 10000;
+const SESSION_OVER = "auth.token_invalid";
 const SHOWN_HEADERS = ["content-type", "cache-control", "retry-after", "allow", "x-request-id"];
+
+// The CSRF token of a session that is known to be over.
+let endedToken = "";
 
 // This page is …/docs; everything it speaks to is beside it.
 export const base = new URL("./", document.baseURI);
@@ -12,6 +16,12 @@ export const base = new URL("./", document.baseURI);
 export function csrfToken() {
   const found = document.cookie.split("; ").find((pair) => pair.startsWith(`${CSRF_COOKIE}=`));
   return found ? found.slice(CSRF_COOKIE.length + 1) : "";
+}
+
+// Whether there is a session, as far as a script can tell: the CSRF cookie comes and goes with it
+// here, and stays when it is ended elsewhere.
+export function isSignedIn() {
+  return csrfToken() !== "" && csrfToken() !== endedToken;
 }
 
 // The headers a browser must add to a request that a cookie authenticates.
@@ -75,7 +85,10 @@ async function exchange(request) {
   try {
     const response = await asked(request);
     const text = await response.text();
-    return { ...head(response, began), ...parsed(text) };
+    const answer = { ...head(response, began), ...parsed(text) };
+    // Elsewhere the code may speak of a flow.
+    if (request.url.pathname.endsWith("/auth/me") && answer.json?.code === SESSION_OVER) endedToken = csrfToken();
+    return answer;
   } catch (error) {
     return { ok: false, failure: String(error.message || error) };
   }

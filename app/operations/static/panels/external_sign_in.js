@@ -1,8 +1,12 @@
 // External sign-in: go to a provider and come back signed in, see the links and remove one.
 
+import { el } from "../dom.js";
 import { stepsPanel } from "../steps.js";
+import { comeBack } from "./journey.js";
 import { linkTable } from "./link_table.js";
 import { providerTable } from "./provider_table.js";
+
+const journey = comeBack();
 
 const steps = [
   {
@@ -15,6 +19,7 @@ const steps = [
     action: "List the providers",
     explain: (data) => (data.length ? "Choose one; this page is left and comes back." : "No provider is set up: see “External sign-in” in the README."),
     extra: providerTable,
+    isSettled: () => Boolean(journey?.isDone),
   },
   {
     id: "external-me",
@@ -46,5 +51,6 @@ export const externalSignIn = {
       title: externalSignIn.title,
       lead: "Signing in with an account of another service (OpenID Connect and OAuth 2).",
       steps,
+      notice: journey && el("p", { class: "notice", role: "status" }, journey.text),
     }),
 };

@@ -1,6 +1,7 @@
 // The list of providers with a button at each that leaves for it.
 
 import { el } from "../dom.js";
+import { setOut } from "./journey.js";
 import { ownTable, rowButton } from "./table.js";
 
 const PANEL = "external-sign-in";
@@ -15,6 +16,7 @@ function row(provider, run) {
     const path = `auth/external-auth/${provider.kind}/${provider.key}/start`;
     const body = { return_path: `${window.location.pathname}#${PANEL}` };
     return run({ method: "POST", path, body }, ({ authorization_url: url }) => {
+      setOut(provider.display_name);
       window.location.assign(url);
       return `On the way to ${new URL(url).host}.`;
     });
