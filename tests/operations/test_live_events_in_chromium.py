@@ -15,7 +15,7 @@ def listening(page: Page) -> Step:
     listen = Step(page, "Listen to storage changes")
     listen.open()
     listen.press("Listen")
-    listen.says("Listening. Publish one in a terminal: flask events publish --any")
+    listen.says("Listening. Publish one in a terminal: .venv/bin/flask events publish --any")
     return listen
 
 
@@ -35,10 +35,15 @@ def test_events_are_shown_as_they_arrive(page: Page, service: Service) -> None:
     expect(listen.node).to_have_attribute("data-state", "todo")
 
 
-def test_the_page_hears_that_its_session_has_ended(page: Page, service: Service) -> None:
+def test_the_page_hears_that_its_session_has_ended(
+    page: Page, service: Service, complaints: Complaints
+) -> None:
     listen = listening(page)
     service.flask("users", "revoke-sessions", "admin")
     listen.says("The service ended the stream: its session is over")
+    expect(page.locator("#account")).to_have_text("Signed out")
+    expect(Step(page, "Sign in to listen").node).to_have_attribute("data-state", "todo")
+    complaints.take_refusal(401)
 
 
 def test_who_is_not_signed_in_is_told_so(page: Page, complaints: Complaints) -> None:

@@ -337,6 +337,25 @@ def test_creating_a_passkey_wants_a_session(page: Page, ann: str, complaints: Co
     complaints.take_refusal(401)
 
 
+def test_a_step_that_waits_shows_no_earlier_failure(
+    page: Page, ann: str, authenticator: VirtualAuthenticator, complaints: Complaints
+) -> None:
+    create = Step(page, "Create a passkey")
+    create.open()
+    create.press("Create")
+    create.says("nobody is signed in.")
+    complaints.take_refusal(401)
+    expect(create.node).to_have_attribute("data-state", "failed")
+    sign_in_with_password(page, ann)
+    authenticator.let_nobody_touch_it()
+    create.press("Create")
+    expect(create.node).to_contain_text("2. In the browser")
+    expect(create.node).to_have_attribute("data-state", "todo")
+    expect(create.node.locator(".outcome")).to_have_text("")
+    create.press("Stop")
+    create.says("Stopped.")
+
+
 def test_a_page_of_another_site_says_so(
     page: Page, ann: str, authenticator: VirtualAuthenticator, site: SetSite, origin: str
 ) -> None:

@@ -29,7 +29,7 @@ def test_a_first_session_can_be_walked_through_to_its_end(page: Page) -> None:
     me.press("Next: Refresh the tokens")
     refresh = Step(page, "Refresh the tokens")
     refresh.press("Refresh")
-    refresh.says("A new pair of tokens")
+    refresh.says("A new pair of tokens; the access token lives for 15 minutes.")
     refresh.press("Next: See and end sessions")
 
     sessions = Step(page, "See and end sessions")
@@ -77,6 +77,8 @@ def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
     expect(operation).to_have_count(0)
     show_operations(page)
     expect(operation).to_be_visible()
+    expect(page.locator("#operations")).to_have_count(1)
+    expect(page.get_by_role("main")).to_have_count(1)
     page.goto("about:blank")
     page.goto(f"{address}#/Sessions")
     expect(page.locator("#operations-Sessions-sessions_logout_post")).to_be_visible()

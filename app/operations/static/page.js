@@ -1,6 +1,6 @@
 // The reference page: panels to walk through, and below them every operation.
 
-import { csrfToken } from "./api.js";
+import { isSignedIn } from "./api.js";
 import { el } from "./dom.js";
 import { panels } from "./panels/index.js";
 import { showReferenceWhenNear } from "./reference.js";
@@ -14,9 +14,8 @@ function addContent(id, title) {
 
 // Access and refresh token are out of a script's sight; the CSRF cookie lives and dies with them.
 function showAccount() {
-  const isSignedIn = csrfToken() !== "";
-  account.textContent = isSignedIn ? "Signed in" : "Signed out";
-  account.dataset.signedIn = String(isSignedIn);
+  account.textContent = isSignedIn() ? "Signed in" : "Signed out";
+  account.dataset.signedIn = String(isSignedIn());
 }
 
 // What an address leads to is not to end up below the bar that stays in view.
@@ -31,7 +30,7 @@ for (const panel of panels) {
   document.getElementById("panels").append(panel.build());
   addContent(panel.id, panel.title);
 }
-addContent("operations", "All routes");
+addContent("all-routes", "All routes");
 keepRoomForTheBar();
 // The address may name a panel, which was not there yet when the browser looked for it.
 document.getElementById(window.location.hash.slice(1))?.scrollIntoView();

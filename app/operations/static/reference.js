@@ -35,6 +35,7 @@ function show(host) {
     filter: true,
     tryItOutEnabled: true,
     validatorUrl: null,
+    onComplete: () => host.querySelector("main")?.setAttribute("role", "group"),
     plugins: [ownAddresses, noEndlessAnswers],
     requestInterceptor(request) {
       if (new URL(request.url, base).origin === base.origin) {

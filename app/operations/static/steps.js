@@ -173,6 +173,7 @@ class StepView {
     this.isStopped = false;
     this.#busy(true);
     this.#say("", "");
+    if (this.node.dataset.state === "failed") this.#become("todo", "");
     try {
       const { request, answer } = await work(this.#trace());
       const said = answer.ok ? explain(answer.json?.data, this.memory, request) : refused(answer);

@@ -1,6 +1,7 @@
 // From an empty installation to a signed-out administrator, one call at a time.
 
 import { stepsPanel } from "../steps.js";
+import { inWords } from "./duration.js";
 import { loginStep, password } from "./login_step.js";
 import { sessionTable } from "./session_table.js";
 
@@ -59,7 +60,7 @@ const steps = [
     path: "/auth/refresh",
     why: "Exchanges the refresh token for a new pair. Each works once: a second use ends every session of the account, because one of the two users must be a thief.",
     action: "Refresh",
-    explain: (data) => `A new pair of tokens; the access token lives for ${data.expires_in} seconds.`,
+    explain: (data) => `A new pair of tokens; the access token lives for ${inWords(data.expires_in)}.`,
   },
   {
     id: "sessions",

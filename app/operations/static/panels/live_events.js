@@ -1,11 +1,11 @@
 // Live events: open the stream of storage changes and watch them arrive.
 
-import { csrfToken } from "../api.js";
+import { isSignedIn } from "../api.js";
 import { stepsPanel } from "../steps.js";
 import { Stopped } from "../unfinished.js";
 import { loginStep } from "./login_step.js";
 
-const COMMAND = "flask events publish --any --kind file.created --file-id 41 --root";
+const COMMAND = ".venv/bin/flask events publish --any --kind file.created --file-id 41 --root";
 const DATA = /^data: /gm;
 
 let open = new AbortController();
@@ -16,7 +16,7 @@ const steps = [
     id: "events-login",
     title: "Sign in to listen",
     why: "A stream belongs to a session and ends with it, wherever that is ended.",
-    isSettled: () => csrfToken() !== "",
+    isSettled: isSignedIn,
   },
   {
     id: "events-stream",
@@ -40,6 +40,8 @@ async function listen(call, trace) {
     trace.say(events ? `${counted(events)} so far.` : `Listening. Publish one in a terminal: ${COMMAND}`);
   });
   if (open.signal.aborted) throw new Stopped(`Stopped after ${counted(events)}.`);
+  // A session that was ended elsewhere leaves its cookies here.
+  if (exchange.answer.ok) await trace.send({ method: "GET", path: "auth/me" }, "Is there still a session?");
   return exchange;
 }
 

@@ -1,12 +1,13 @@
 // Signing in with a password, which more than one panel begins with.
 
 import { halfway } from "../steps.js";
+import { inWords } from "./duration.js";
 import { secondFactor } from "./second_factor.js";
 
 export const password = { label: "Password", type: "password" };
 
 const OUTCOMES = {
-  authenticated: (data) => `Signed in. The access token lives for ${Math.round(data.expires_in / 60)} minutes.`,
+  authenticated: (data) => `Signed in. The access token lives for ${inWords(data.expires_in)}.`,
   mfa_required: () => halfway("The password is right, and nobody is signed in yet: a second factor is needed, too."),
   password_change_required: () => halfway("That is right, but the password must be changed before anything else: see “Change the password”."),
 };

@@ -1,6 +1,6 @@
 // Passkeys: make one, sign in with it by a button and by a field's suggestions, and remove it.
 
-import { csrfToken, siteOrigins } from "../api.js";
+import { isSignedIn, siteOrigins } from "../api.js";
 import { el, replace } from "../dom.js";
 import { halfway, stepsPanel } from "../steps.js";
 import { Unfinished } from "../unfinished.js";
@@ -18,7 +18,7 @@ const steps = [
     id: "passkey-password",
     title: "Sign in with the password",
     why: "Only who is signed in can add a passkey to an account.",
-    isSettled: () => csrfToken() !== "",
+    isSettled: isSignedIn,
   },
   {
     id: "passkey-create",

@@ -2,6 +2,7 @@
 
 import { el } from "../dom.js";
 import { halfway } from "../steps.js";
+import { inWords } from "./duration.js";
 
 const METHODS = {
   totp: "Authenticator app",
@@ -61,7 +62,7 @@ export function secondFactor({ flow_token: flowToken, methods }, { id, run }, to
 }
 
 function sent({ expires_in: seconds }) {
-  return halfway(`A code is on its way by e-mail; it is good for ${seconds} seconds. Nobody is signed in yet.`);
+  return halfway(`A code is on its way by e-mail; it is good for ${inWords(seconds)}. Nobody is signed in yet.`);
 }
 
 function option(method) {
