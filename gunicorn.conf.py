@@ -20,7 +20,7 @@ import os
 import sys
 from typing import Any
 
-from app.core import logs
+from app.core import folders, logs
 from app.core.config import Config
 from app.core.environment import ConfigError
 from app.serving import metrics_folder, open_files, worker as serving_worker
@@ -29,6 +29,8 @@ from app.serving.logs import RootLogger
 
 try:
     _config = Config.from_env(os.environ)
+    if PREPARES not in os.environ:
+        folders.require_instance(_config.instance)
 except ConfigError as error:
     sys.stderr.write(f"{error}\n")
     sys.exit(2)
@@ -76,15 +78,24 @@ def on_starting(server: Any) -> None:
 
     A stop may kill it meanwhile: a migration is one transaction.
     """
+    application = server.app.wsgi()
     if os.environ.pop(PREPARES, None) is None:
+        _require_keys(application)
         return
     from app.administration.cli import run
 
-    application = server.app.wsgi()
     exit_code = run(application, "prepare")
     application.extensions["gatehouse"].close()
     if exit_code:
         sys.exit(exit_code)
+
+
+def _require_keys(application: Any) -> None:
+    try:
+        application.extensions["gatehouse"].keyring.require()
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(1)
 
 
 def when_ready(server: Any) -> None:

@@ -22,7 +22,6 @@ from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
 from app.core.deferred_writes import DeferredWrites
-from app.core.environment import ConfigError
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
@@ -114,7 +113,7 @@ def create_app(
 ) -> Flask:
     """Return the WSGI application; a test may hand in its own way to everything outside.
 
-    Raises: ConfigError when the instance folder or its key file cannot be used.
+    Nothing is read but the key file, and nothing written: `flask prepare` makes an instance.
     """
     logs.configure(config.log_format, config.log_level)
     app = SyncFlask(__name__, static_folder=None)
@@ -161,10 +160,6 @@ def _runtime(
     mailer: Mailer,
     outgoing: Outgoing,
 ) -> Runtime:
-    try:
-        config.instance.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
     mailer.context = app.app_context  # Flask-Mail announces every mail to the application
     database = Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)

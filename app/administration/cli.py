@@ -6,7 +6,7 @@ import click
 from flask import Flask
 from flask.cli import ScriptInfo, with_appcontext
 
-from app.administration import migrations
+from app.administration import instance, migrations
 from app.administration.audit_cli import group as audit
 from app.administration.cleanup_cli import cleanup
 from app.administration.doctor_cli import doctor
@@ -27,11 +27,18 @@ from app.web.runtime import runtime
 log = logging.getLogger(__name__)
 
 
-@click.command("prepare", cls=Command)
+@click.command("prepare", cls=Command, makes_instance=True)
+@click.option("--new-keys", is_flag=True, help="Make keys though those in use are lost for good.")
 @with_appcontext
-def prepare() -> Shown:
-    """Bring the database up to date and, where configured, set up local storage."""
+def prepare(new_keys: bool) -> Shown:
+    """Make the instance if it is new, and bring the database up to date.
+
+    Where configured, local storage is set up as well. With --new-keys a missing key file is made
+    anew beside a database that was used with another: it signs everybody out and opens none of the
+    stored secrets.
+    """
     rt = runtime()
+    instance.begin(rt, new_keys=new_keys)
     is_ours = migrations.upgrade(rt)
     if not is_ours:
         log.warning("the database was migrated by a newer version and is left as it is")

@@ -9,7 +9,7 @@ from app.web.cli import Command, Shown, printable
 from app.web.runtime import runtime
 
 
-@click.command("doctor", cls=Command)
+@click.command("doctor", cls=Command, examines=True)
 @click.option("--strict", is_flag=True, help="Exit 1 on a warning, too.")
 @with_appcontext
 def doctor(strict: bool) -> Shown:

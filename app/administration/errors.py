@@ -1,7 +1,7 @@
 """Refusals to an operator."""
 
 from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict
+from app.core.errors import BadRequest, Conflict, Misconfigured
 
 
 class LastAdministrator(Conflict):
@@ -28,6 +28,17 @@ class KeysFromEnvironment(Conflict):
     message = (
         "The keys come from GATEHOUSE_SECRET_KEYS: add a new key at the end there and restart all "
         "instances, put it first and restart them again, then run this."
+    )
+
+
+class KeysMissing(Misconfigured):
+    """There is no key file, and the database was used with one."""
+
+    message = (
+        "The key file is missing, and the database was used with other keys than new ones would "
+        "be. Put the file back from the backup, mount the volume it is on, or set "
+        "GATEHOUSE_SECRET_KEYS as before. Only if the keys are lost for good, "
+        "`flask prepare --new-keys` makes new ones."
     )
 
 

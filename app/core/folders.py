@@ -1,7 +1,9 @@
-"""What a file system keeps of a folder."""
+"""Folders as the file system keeps them, and that of the instance."""
 
 import os
 from pathlib import Path
+
+from app.core.environment import ConfigError
 
 
 def sync(folder: Path) -> None:
@@ -11,3 +13,28 @@ def sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_instance(folder: Path) -> None:
+    """Make the folder of an instance unless it is there, for this user alone.
+
+    Raises: ConfigError.
+    """
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync(folder.parent)
+    except OSError as error:
+        raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
+
+
+def require_instance(folder: Path) -> None:
+    """Insist on the folder of an instance: a mistyped name must not become another one.
+
+    Raises: ConfigError.
+    """
+    if not folder.is_dir():
+        raise ConfigError(
+            f"There is no instance at {folder}. Correct GATEHOUSE_INSTANCE; `flask prepare` makes "
+            "a new instance."
+        )

@@ -24,6 +24,11 @@ from app.core.tokens import random_bytes, random_hex
 
 # Workers notice a rotation made by another process at the latest after this long.
 RECHECK_SECONDS = 1.0
+RETURN_FILE = "Put the file back from the backup."
+RETURN_OR_BEGIN = (
+    "Put the file back from the backup, or mount the volume it is on; a new installation gets it "
+    "from `flask prepare`."
+)
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +51,8 @@ class SecretKey:
 class Keyring:
     """All keys, newest first; re-read when the key file changes.
 
-    They are in the file `path` if `is_file`, else in the environment.
+    They are in the file `path` if `is_file`, else in the environment. Without a file that can be
+    read there are none, and `problem` tells what to do about it.
     """
 
     def __init__(self, config: Config, clock: Clock) -> None:
@@ -56,21 +62,39 @@ class Keyring:
         self._checked_at = clock.monotonic()
         self._seen = 0
         self._derived: dict[tuple[str, str], bytes] = {}
+        self.problem: str | None = None
+        self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
         if self.is_file:
-            try:
-                _create(self.path, clock.now())
-                self._keys = self._read()
-            except OSError as error:
-                raise ConfigError(f"{error.filename or self.path}: {error.strerror}") from error
-        else:
-            self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
+            self._open()
 
     @property
     def keys(self) -> Sequence[SecretKey]:
-        """Every key, newest first."""
+        """Every key, newest first; there is at least one.
+
+        Raises: ConfigError.
+        """
         if self._clock.monotonic() - self._checked_at > RECHECK_SECONDS:
             self._reread()
+        self.require()
         return self._keys
+
+    def require(self) -> None:
+        """Insist on keys, before anything is begun that might need them.
+
+        Raises: ConfigError.
+        """
+        if self.problem is not None:
+            raise ConfigError(self.problem)
+
+    def create(self) -> None:
+        """Write a first key unless there is a file; two processes at once agree on one.
+
+        Whether the database knows other keys is for the caller to find out before.
+        Raises: OSError.
+        """
+        if _create(self.path, self._clock.now()):
+            log.warning("made new keys in %s", self.path)
+        self._open()
 
     def current(self) -> SecretKey:
         """Return the key that signs and encrypts."""
@@ -108,11 +132,25 @@ class Keyring:
     def _find(self, key_id: str) -> SecretKey | None:
         return next((key for key in self.keys if key.key_id == key_id), None)
 
+    def _open(self) -> None:
+        """Read the key file for the first time, or note why it cannot be read."""
+        try:
+            self._keys = self._read()
+        except FileNotFoundError:
+            self.problem = f"{self.path} is missing. {RETURN_OR_BEGIN}"
+        except OSError as error:
+            self.problem = f"{self.path}: {error.strerror}. {RETURN_FILE}"
+        except ConfigError as error:
+            self.problem = f"{error}. {RETURN_FILE}"
+
     def _reread(self) -> bool:
         """Read the key file again if it changed; tell whether it did."""
         self._checked_at = self._clock.monotonic()
         if not self.is_file:
             return False
+        if not self._keys:
+            self._open()
+            return self.problem is None
         try:
             if _written_at(self.path) == self._seen:
                 return False
@@ -131,7 +169,7 @@ class Keyring:
             raise ConfigError(f"{self.path}: not a key file") from error
         if not keys:
             raise ConfigError(f"{self.path}: holds no key")
-        self._seen = written_at
+        self._seen, self.problem = written_at, None
         return keys
 
 
@@ -141,21 +179,19 @@ def _written_at(path: Path) -> int:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-def _create(path: Path, now: datetime) -> None:
-    """Write a first key unless there is a file already; two processes at once agree on one."""
+def _create(path: Path, now: datetime) -> bool:
+    """Write a first key unless there is a file already; tell whether this process did."""
     if path.exists():
-        return
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folders.sync(path.parent.parent)
+        return False
     draft = _draft(path, [SecretKey(random_hex()[:12], random_bytes(), created_at=now)])
     try:
         os.link(draft, path)  # unlike rename, refuses to replace a file made meanwhile
     except FileExistsError:
-        pass
+        return False
     finally:
         draft.unlink()
         folders.sync(path.parent)
+    return True
 
 
 def _write(path: Path, keys: Sequence[SecretKey]) -> None:

@@ -14,13 +14,16 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
-from flask.cli import AppGroup
+from flask.cli import AppGroup, ScriptInfo
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from app.core import folders
 from app.core.environment import ConfigError
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
+from app.core.runtime import Runtime
+from app.web import runtime as web_runtime
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +53,18 @@ class LocalFailure(AppError):
 
 
 class Command(click.Command):
-    """A command whose callback returns a `Shown`, or yields one after the other while it runs."""
+    """A command whose callback returns a `Shown`, or yields one after the other while it runs.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    It runs on an instance that is there, with its keys, but for one that `makes_instance` and one
+    that `examines` what is wrong with it.
+    """
+
+    def __init__(
+        self, *args: Any, makes_instance: bool = False, examines: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self._needs_folder = not makes_instance
+        self._needs_keys = not (makes_instance or examines)
         help_text = "Print JSON on standard output."
         self.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_text))
 
@@ -62,6 +73,7 @@ class Command(click.Command):
         as_json = ctx.params.pop("as_json")
         exit_code = 0
         try:
+            self._require_instance(web_runtime.of(ctx.ensure_object(ScriptInfo).load_app()))
             outcome: Shown | Iterator[Shown] = super().invoke(ctx)
             for shown in [outcome] if isinstance(outcome, Shown) else outcome:
                 _print(shown, as_json=as_json)
@@ -71,6 +83,12 @@ class Command(click.Command):
             _print_refusal(_refusal(error), as_json=as_json)
             ctx.exit(REFUSED)
         ctx.exit(exit_code)
+
+    def _require_instance(self, rt: Runtime) -> None:
+        if self._needs_folder:
+            folders.require_instance(rt.config.instance)
+        if self._needs_keys:
+            rt.keyring.require()
 
 
 class Commands(AppGroup):

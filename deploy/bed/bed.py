@@ -132,6 +132,7 @@ class Bed:
             "GATEHOUSE_DATABASE_URL": database_url,
             "GATEHOUSE_REDIS_URL": self.valkey.url,
             "GATEHOUSE_STORAGE_BOOTSTRAP": "local",
+            "GATEHOUSE_SECRET_KEYS": servers.secret_keys(),
         }
         with (self.folder / "prepare.log").open("ab") as log:
             processes = [

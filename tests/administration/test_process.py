@@ -14,21 +14,6 @@ from tests.support.servers import ROOT
 UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
 
 
-@pytest.fixture
-def flask(tmp_path):
-    """Run `flask ...` on an instance folder of its own, with these variables."""
-
-    def run(*arguments, stdin="", **variables):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
-        environment = kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")} | variables
-        command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
-        return subprocess.run(
-            command, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True
-        )
-
-    return run
-
-
 def test_first_steps_without_a_browser(flask):
     assert flask("prepare").returncode == 0
     made = flask(
@@ -44,7 +29,15 @@ def test_first_steps_without_a_browser(flask):
     assert flask("users", "disable").returncode == 2
 
 
-def test_unprepared_database_is_one_line(flask):
+@pytest.fixture
+def prepared(flask, tmp_path):
+    """The folder of an instance that `flask prepare` has made."""
+    assert flask("prepare").returncode == 0
+    return tmp_path / "instance"
+
+
+def test_unprepared_database_is_one_line(flask, prepared):
+    (prepared / "gatehouse.db").unlink()
     refused = flask("users", "list")
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1
@@ -64,6 +57,7 @@ def test_a_database_of_a_newer_version_keeps_nothing_from_starting(flask, tmp_pa
     assert flask("users", "list").returncode == 0
 
 
+@pytest.mark.usefixtures("prepared")
 def test_lost_database_is_one_line(flask):
     refused = flask("users", "list", GATEHOUSE_DATABASE_URL=UNREACHABLE)
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -73,6 +67,7 @@ def test_lost_database_is_one_line(flask):
     assert json.loads(refused.stdout)["code"] == "database.error"
 
 
+@pytest.mark.usefixtures("prepared")
 def test_doctor_names_the_lost_database_once(flask):
     examined = flask("doctor", GATEHOUSE_DATABASE_URL=UNREACHABLE)
     failures = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
@@ -105,20 +100,60 @@ def test_unreadable_key_file_is_one_line(flask, tmp_path):
     assert "Traceback" not in refused.stderr
 
 
-def test_doctor_says_what_is_wrong_with_a_database_file(flask, tmp_path):
-    (tmp_path / "instance").mkdir()
-    (tmp_path / "instance" / "gatehouse.db").write_text("no database " * 100)
+def test_doctor_says_what_is_wrong_with_a_database_file(flask, prepared):
+    for file in prepared.glob("gatehouse.db*"):
+        file.unlink()
+    (prepared / "gatehouse.db").write_text("no database " * 100)
     examined = flask("doctor")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
     assert "gatehouse.db cannot be used as a database (file is not a database)" in failure
     assert "Start it" not in failure
 
 
-def test_what_cannot_be_read_or_made_is_one_line(flask, tmp_path):
-    (tmp_path / "instance" / "keys.json").mkdir(parents=True)
-    refused = flask("doctor")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == f"{tmp_path / 'instance' / 'keys.json'}: Is a directory\n"
+def test_a_folder_that_cannot_be_made_is_one_line(flask, tmp_path):
     (tmp_path / "file").touch()
-    refused = flask("doctor", GATEHOUSE_INSTANCE=str(tmp_path / "file"))
-    assert refused.stderr == f"GATEHOUSE_INSTANCE: {tmp_path / 'file'}: File exists\n"
+    refused = flask("prepare", GATEHOUSE_INSTANCE=str(tmp_path / "file"))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == f"Error: GATEHOUSE_INSTANCE: {tmp_path / 'file'}: File exists\n"
+
+
+@pytest.mark.parametrize("command", [("users", "list"), ("doctor",), ("keys", "rotate")])
+def test_a_mistyped_instance_stays_what_it_is(flask, tmp_path, command):
+    """Nothing."""
+    nowhere = str(tmp_path / "nowhere")
+    refused = flask(*command, GATEHOUSE_INSTANCE=nowhere)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"Error: There is no instance at {nowhere}. ")
+    assert refused.stderr.count("\n") == 1
+    refused = flask(*command, "--json", GATEHOUSE_INSTANCE=nowhere)
+    assert (refused.returncode, refused.stderr) == (1, "")
+    assert json.loads(refused.stdout)["code"] == "config.error"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_no_command_makes_keys_or_a_database_in_a_folder_without(flask, tmp_path):
+    (tmp_path / "instance").mkdir()
+    refused = flask("users", "list")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{tmp_path / 'instance' / 'keys.json'} is missing." in refused.stderr
+    assert "flask prepare" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not list((tmp_path / "instance").iterdir())
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_gunicorn_makes_no_instance_by_itself(tmp_path, there):
+    """The unit and compose run `flask prepare` before it."""
+    if there:
+        (tmp_path / "instance").mkdir()
+    command = [sys.executable, "-m", "gunicorn", "wsgi:app"]
+    environment = os.environ | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")}
+    ran = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode != 0
+    assert ("keys.json is missing." if there else "There is no instance at") in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "Booting worker" not in ran.stderr
+    assert not (tmp_path / "instance" / "keys.json").exists()
+    assert (tmp_path / "instance").exists() is there

@@ -249,6 +249,7 @@ def private_service() -> Iterator[Flask]:
         url = f"sqlite:///{database}"
         config = servers.cheap_config(folder / "instance", url, redis_url, **UNLIMITED)
         app = create_app(config, clock=SystemClock())
+        servers.begin(app)
         rt: Runtime = app.extensions[web_runtime.EXTENSION]
         prepare(rt, smtp.port)
         try:

@@ -46,7 +46,7 @@ def test_a_new_key_is_on_the_disk_with_its_name_before_it_is_used(rt, file, cloc
     assert (draft.parent, then) == (file.parent, before)
     assert (folder, now) == (file.parent, file.read_text())
     file.unlink()
-    Keyring(rt.config, clock)
+    Keyring(rt.config, clock).create()
     assert synced[-1] == (file.parent, file.read_text())
 
 

@@ -1,6 +1,5 @@
 """The real service: gunicorn with its workers, spoken to over TCP."""
 
-import base64
 import http.client
 import json
 import os
@@ -75,10 +74,6 @@ class LiveService:
         self.port = free_port()
         self.log = folder / "gunicorn.log"
         self.redis_url = redis_url
-        keys = ",".join(
-            f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}"
-            for key_id, secret in servers.TEST_KEYS
-        )
         ours = {
             "INSTANCE": str(folder / "instance"),
             "DATABASE_URL": database_url,
@@ -89,7 +84,7 @@ class LiveService:
             "TRUSTED_PROXIES": "127.0.0.1",
             "RESPONSE_FLOOR_MS": "0",
             "ARGON2": "8/1/1",
-            "SECRET_KEYS": keys,
+            "SECRET_KEYS": servers.secret_keys(),
             "LOG_LEVEL": "WARNING",
         }
         environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
@@ -100,6 +95,8 @@ class LiveService:
             servers.cheap_config(folder / "observer", database_url, redis_url),
             clock=SystemClock(),
         )
+        servers.begin(app)
+        (folder / "instance").mkdir(mode=0o700, exist_ok=True)
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
         self._beginning = Beginning(self.rt)
         self._process = self._launch()

@@ -4,6 +4,7 @@ Free of pytest, so that bench/ may use it. Start servers from the main thread: t
 when the thread that started them ends.
 """
 
+import base64
 import importlib.util
 import os
 import pwd
@@ -21,9 +22,11 @@ from typing import Any
 import psutil
 import psycopg2
 import sqlalchemy as sa
+from flask import Flask
 from flask_migrate import upgrade
 from sqlalchemy.dialects import postgresql
 
+from app.core import folders
 from app.core.clock import Clock, SystemClock
 from app.core.config import Argon2Cost, Config
 from app.core.db import Base
@@ -295,6 +298,21 @@ def cheap_config(instance: Path, database_url: str, redis_url: str, **overrides:
     return Config(
         instance=instance, database_url=database_url, redis_url=redis_url, **(defaults | overrides)
     )
+
+
+def secret_keys() -> str:
+    """Return the keys of tests as `GATEHOUSE_SECRET_KEYS`."""
+    return ",".join(
+        f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}" for key_id, secret in TEST_KEYS
+    )
+
+
+def begin(app: Flask) -> None:
+    """Make the folder and the keys of a new instance, as `flask prepare` does."""
+    rt = web_runtime.of(app)
+    folders.make_instance(rt.config.instance)
+    if rt.keyring.is_file:
+        rt.keyring.create()
 
 
 def migrate(url: str, *, clock: Clock | None = None) -> None:

@@ -1,0 +1,49 @@
+"""Makes what an instance has besides its database: its folder and its key file."""
+
+import sqlalchemy as sa
+
+from app.administration.errors import KeysMissing
+from app.core import folders
+from app.core.db import Base
+from app.core.runtime import Runtime
+from app.external_auth.models import ExternalAuthProvider
+from app.mail.models import OutboxMail
+from app.settings import keys
+from app.settings.models import SystemConfig
+from app.users.models import User
+
+SENSITIVE = [name for name, key in keys.ALL.items() if key.is_sensitive]
+# Which rows are of use with the keys alone with which they were made: somebody signs in by them, or
+# they hold what is encrypted.
+USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
+    (User, sa.true()),
+    (SystemConfig, SystemConfig.key.in_(SENSITIVE) & (SystemConfig.value != "")),
+    (ExternalAuthProvider, ExternalAuthProvider.client_secret.is_not(None)),
+    (OutboxMail, OutboxMail.payload.is_not(None)),
+)
+
+
+def begin(rt: Runtime, *, new_keys: bool = False) -> None:
+    """Make the folder and the key file of a new instance; one that has them is left as it is.
+
+    `new_keys`: the keys that the database was used with are lost for good.
+    Raises: ConfigError; KeysMissing, and no file is made: it would hide that the right one is
+    missing, and what is encrypted from then on would be lost to that.
+    """
+    folders.make_instance(rt.config.instance)
+    if rt.keyring.is_file and not rt.keyring.path.exists():
+        if not new_keys and _is_used(rt):
+            raise KeysMissing
+        rt.keyring.create()
+    rt.keyring.require()
+
+
+def _is_used(rt: Runtime) -> bool:
+    """Tell whether keys were in use with the database, which may lack tables, or all of them."""
+    with rt.reading() as connection:
+        tables = sa.inspect(connection).get_table_names()
+        return any(
+            connection.execute(sa.select(sa.exists().select_from(model).where(used))).scalar_one()
+            for model, used in USED_WITH_KEYS
+            if model.__tablename__ in tables
+        )
