@@ -30,6 +30,7 @@ DATABASE: dict[str, Check] = {
     "migrations": store.migrations,
 }
 ROWS: dict[str, Check] = {
+    "stored secrets": settings.stored_secrets,
     "settings": settings.values,
     "site address": settings.site_address,
     "cookies": settings.cookies,

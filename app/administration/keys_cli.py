@@ -23,11 +23,21 @@ def list_keys() -> Shown:
 
 @group.command("rotate")
 def rotate() -> Shown:
-    """Sign and encrypt with a new key; what older keys made stays good."""
+    """Sign and encrypt with a new key; what older keys made stays good.
+
+    Exit 1 when a stored secret cannot be read with any key.
+    """
     rotation = service.rotate_keys(runtime())
-    data = {"key": _entry(rotation.key, rotation.key), "resealed": rotation.resealed}
+    data = {
+        "key": _entry(rotation.key, rotation.key),
+        "resealed": rotation.resealed,
+        "unreadable": rotation.unreadable,
+    }
     text = f"key {rotation.key.key_id} signs now; {rotation.resealed} secrets were encrypted anew"
-    return Shown(data, text)
+    if not rotation.unreadable:
+        return Shown(data, text)
+    text += f", {rotation.unreadable} cannot be read with any key: see `flask doctor`"
+    return Shown(data, text, exit_code=1)
 
 
 def _entry(key: SecretKey, signing: SecretKey) -> dict[str, Any]:

@@ -1,10 +1,7 @@
 """What an operator does to the installation: its keys, its set-up, its waste."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
-
-from sqlalchemy.orm import Session
 
 from app.administration.errors import KeysFromEnvironment, NoAdministrator
 from app.audit import queries as audit_queries
@@ -14,6 +11,7 @@ from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import upkeep as contact_verification_upkeep
 from app.core.database import locks
 from app.core.database.database import Reader
+from app.core.database.key_use import KeyUse
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
@@ -32,21 +30,20 @@ from app.users import service as users
 from app.users.errors import UserNotFound
 from app.users.models import Account
 
-# Each re-encrypts what its area keeps sealed and returns how many values it changed.
-RESEALERS: tuple[Callable[[Runtime, Session], int], ...] = (
-    settings_upkeep.reseal,
-    mail_upkeep.reseal,
-    mfa_upkeep.reseal,
-    external_auth_upkeep.reseal,
-)
+# The areas that keep something sealed.
+SEALING = (settings_upkeep, mail_upkeep, mfa_upkeep, external_auth_upkeep)
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """The key that signs and encrypts from now on, and how many values were encrypted anew."""
+    """The key that signs and encrypts from now on, and how many values were encrypted anew.
+
+    `unreadable` is how many are not, because no key opens them.
+    """
 
     key: SecretKey
     resealed: int
+    unreadable: int
 
 
 @dataclass(frozen=True)
@@ -122,10 +119,20 @@ def rotate_keys(rt: Runtime) -> Rotation:
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
-        resealed = sum(reseal(rt, session) for reseal in RESEALERS)
+        outcomes = [area.reseal(rt, session) for area in SEALING]
+    resealed = sum(outcome.changed for outcome in outcomes)
     if resealed:
         settings.announce(rt)
-    return Rotation(key, resealed)
+    return Rotation(key, resealed, sum(outcome.unreadable for outcome in outcomes))
+
+
+def key_use(rt: Runtime) -> KeyUse:
+    """Return which keys the stored secrets need, and which of those are not here."""
+    use = KeyUse()
+    with rt.reading_session() as session:
+        for area in SEALING:
+            area.count_keys(rt, session, use)
+    return use
 
 
 def audit_page(

@@ -5,6 +5,7 @@ import os
 from app.administration import service
 from app.administration.findings import Finding, fail, ok, warn
 from app.core.addresses import is_loopback_name
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.external_auth import upkeep as external_auth
 from app.mail import service as mails
@@ -13,6 +14,11 @@ from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.state import SetupState
 from app.web import site
+
+IF_LOST = (
+    "only if it is lost for good, set the secrets of the mail server and of providers again, and "
+    "have second factors set up anew (`flask users reset-mfa`)."
+)
 
 
 def values(rt: Runtime) -> Finding:
@@ -23,6 +29,34 @@ def values(rt: Runtime) -> Finding:
     first, more = problems[0], len(problems) - 1
     others = f" ({more} more)" if more else ""
     return fail(f"{first.key}: {first.problem}{others}. See `flask config validate`.")
+
+
+def stored_secrets(rt: Runtime) -> Finding:
+    """Tell whether the keys are here that the stored secrets need: one of each key is opened."""
+    use = service.key_use(rt)
+    place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
+    told = [_lost_key(rt, use, key_id, place) for key_id in sorted(use.shut)]
+    if any(use.secrets[key_id] for key_id in use.shut):
+        return fail(" ".join(told))
+    if told:
+        return warn(" ".join(told))
+    return ok(f"{use.secrets.total()} secrets, each under a key that is here.")
+
+
+def _lost_key(rt: Runtime, use: KeyUse, key_id: str, place: object) -> str:
+    secrets, codes = use.secrets[key_id], use.hashes[key_id]
+    counts = ((secrets, "secret"), (codes, "recovery code"))
+    stored = " and ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n)
+    are = "is" if secrets + codes == 1 else "are"
+    if rt.secret_box.knows(key_id):
+        return (
+            f"Key {key_id}, under which {stored} {are} stored, does not open the one that was "
+            f"tried: it is another key. Put the right one into {place}; {IF_LOST}"
+        )
+    lost = f"Key {key_id or '(unknown)'}, under which {stored} {are} stored, is missing."
+    if not secrets:
+        return f"{lost} Unless it was taken out on purpose, put it back into {place}."
+    return f"{lost} Put it back into {place}; {IF_LOST}"
 
 
 def site_address(rt: Runtime) -> Finding:
@@ -97,7 +131,8 @@ def external_sign_in(rt: Runtime) -> Finding:
     if unreadable := external_auth.unreadable_keys(rt):
         return fail(
             f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
-            "Set it again with `flask external-auth update KEY --client-secret -`."
+            "Is a key missing? Put it back; only if it is lost, set it again with "
+            "`flask external-auth update KEY --client-secret -`."
         )
     if not names:
         return ok("No provider is enabled.")

@@ -7,11 +7,13 @@ with it (decision A27; spec 02 §1.9).
 import hashlib
 import hmac
 import os
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app.core import base64url
+from app.core.errors import Misconfigured
 from app.core.keyring import Keyring, SecretKey
 
 VERSION = "v1"
@@ -20,8 +22,12 @@ NONCE_BYTES = 12
 REDACTED = "***REDACTED***"
 
 
-class SecretUnreadable(Exception):
-    """The ciphertext was made with a key that is gone, or for another row."""
+class SecretUnreadable(Misconfigured):
+    """The ciphertext of `row` was made with a key that is not here, or for another row."""
+
+    def __init__(self, row: str) -> None:
+        super().__init__()
+        self.row = row
 
 
 class SecretBox:
@@ -56,21 +62,13 @@ class SecretBox:
         except (InvalidTag, ValueError) as error:
             raise SecretUnreadable(row) from error
 
-    def resealed(self, sealed: str, row: str) -> str | None:
-        """Return a ciphertext under the newest key; None when it is, or when no key opens it.
-
-        The latter is to be left alone: a key that comes back may still open it.
-        """
-        if self.is_current(sealed):
-            return None
-        try:
-            return self.seal(self.open(sealed, row), row)
-        except SecretUnreadable:
-            return None
-
     def is_current(self, sealed: str) -> bool:
         """Tell whether the newest key made this ciphertext."""
         return sealed.startswith(f"{VERSION}:{self._keyring.current().key_id}:")
+
+    def knows(self, key_id: str) -> bool:
+        """Tell whether there is a key of this id."""
+        return self._keyring.find(key_id) is not None
 
     def keyed_digest(self, text: str, purpose: str) -> str:
         """Return an HMAC-SHA-256 under the newest key: for lookups in Redis, not for storage."""
@@ -99,3 +97,31 @@ class SecretBox:
     def _hmac(self, key: SecretKey, text: str, purpose: str) -> str:
         derived = self._keyring.derived(key, purpose)
         return hmac.new(derived, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+class Resealed(NamedTuple):
+    """How many stored secrets were encrypted anew, and how many no key opens."""
+
+    changed: int
+    unreadable: int
+
+
+class Resealer:
+    """Encrypts stored secrets under the newest key; `unreadable` is how many no key opened."""
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+        self.unreadable = 0
+
+    def resealed(self, sealed: str, row: str) -> str | None:
+        """Return a ciphertext under the newest key; None when it is, or when no key opens it.
+
+        The latter is to be left alone: a key that comes back may still open it. That a key has the
+        right name does not tell that it is the right one, so each is opened.
+        """
+        try:
+            secret = self._box.open(sealed, row)
+        except SecretUnreadable:
+            self.unreadable += 1
+            return None
+        return None if self._box.is_current(sealed) else self._box.seal(secret, row)

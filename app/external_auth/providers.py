@@ -39,7 +39,10 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 
 MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
-SECRET_UNREADABLE = "the client secret cannot be decrypted with any key; set it again"
+SECRET_UNREADABLE = (
+    "the client secret cannot be decrypted with any key; is a key missing? Put it back; only if it "
+    "is lost, set the secret again"
+)
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:

@@ -5,7 +5,9 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
+from app.core.secret_box import Resealed, Resealer
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import ProviderKind
@@ -22,20 +24,30 @@ def delete_expired(rt: Runtime) -> int:
     return bulk.delete_in_batches(rt, queries.delete_expired, before)
 
 
-def reseal(rt: Runtime, session: Session) -> int:
-    """Encrypt the client secrets under the newest key; return how many changed.
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Encrypt the client secrets under the newest key.
 
     What cannot be decrypted is left alone: a key that comes back may still open it.
     """
-    changed = 0
+    resealer, changed = Resealer(rt.secret_box), 0
     for provider in provider_queries.list_all(session):
         sealed = provider.client_secret
         if not sealed:
             continue
-        fresh = rt.secret_box.resealed(sealed, sealed_for(provider.provider_kind, provider.key))
+        fresh = resealer.resealed(sealed, sealed_for(provider.provider_kind, provider.key))
         if fresh is not None:
             changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
-    return changed
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the client secrets by the key they are encrypted with."""
+    secrets = {
+        sealed_for(provider.provider_kind, provider.key): provider.client_secret
+        for provider in provider_queries.list_all(session)
+        if provider.client_secret
+    }
+    use.add_secrets(rt.secret_box, secrets)
 
 
 def enabled_names(rt: Runtime) -> list[str]:

@@ -48,8 +48,8 @@ def verify(
 
     Raises: MfaFlowInvalid, MfaFlowExpired, PasswordLoginDisabled, AccountDisabled,
     PendingActivation, MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired, RateLimited,
-    none of which spends an attempt; MfaCodeInvalid, MfaRecoveryCodeUsed; MfaAttemptsExceeded for
-    the fifth wrong code, which ends the login.
+    SecretUnreadable, none of which spends an attempt; MfaCodeInvalid, MfaRecoveryCodeUsed;
+    MfaAttemptsExceeded for the fifth wrong code, which ends the login.
     Source: spec 02 §1.2; decisions A3, A4, A11, A16, A17.
     """
     attempt = attempt_login(rt, flow_token, client)

@@ -7,6 +7,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from app.core.access import AccountDisabled
+from app.core.secret_box import SecretUnreadable
 from app.login import challenge, email_code, service
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.login.responses import login_response
@@ -76,6 +77,7 @@ def log_in(body: dict[str, Any]) -> ResponseReturnValue:
         MfaCodeInvalid,
         MfaRecoveryCodeUsed,
         MfaAttemptsExceeded,
+        SecretUnreadable,
     ),
 )
 def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:

@@ -29,7 +29,7 @@ def seal(
 ) -> str:
     """Return what may be stored of a mail."""
     end = {} if expires_at is None else {EXPIRES_AT: expires_at.isoformat()}
-    return secret_box.seal(json.dumps({**values, **end}), _name(mail_id))
+    return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
 
 
 def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
@@ -37,15 +37,11 @@ def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
 
     Raises: SecretUnreadable.
     """
-    values = cast("dict[str, str]", json.loads(secret_box.open(payload, _name(mail_id))))
+    values = cast("dict[str, str]", json.loads(secret_box.open(payload, name_of(mail_id))))
     end = values.pop(EXPIRES_AT, None)
     return Content(values, datetime.fromisoformat(end) if end else None)
 
 
-def resealed(secret_box: SecretBox, mail_id: str, payload: str) -> str | None:
-    """Return a payload under the newest key; None when it is, or when no key opens it."""
-    return secret_box.resealed(payload, _name(mail_id))
-
-
-def _name(mail_id: str) -> str:
+def name_of(mail_id: str) -> str:
+    """Return the name under which a mail's payload is sealed."""
     return f"mail_outbox:{mail_id}"

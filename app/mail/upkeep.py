@@ -7,9 +7,11 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
+from app.core.secret_box import Resealed, Resealer
 from app.mail import payload, queries
-from app.mail.models import MailStatus
+from app.mail.models import MailStatus, OutboxMail
 
 KEPT = timedelta(days=7)
 
@@ -48,13 +50,18 @@ def delete_finished(rt: Runtime) -> int:
     return bulk.delete_in_batches(rt, queries.delete_finished, before)
 
 
-def reseal(rt: Runtime, session: Session) -> int:
-    """Encrypt what waiting mails hold under the newest key; return how many changed."""
-    changed, last_id = 0, ""
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Encrypt what waiting mails hold under the newest key."""
+    resealer, changed, last_id = Resealer(rt.secret_box), 0, ""
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
         for mail_id, sealed in batch:
-            fresh = payload.resealed(rt.secret_box, mail_id, sealed)
+            fresh = resealer.resealed(sealed, payload.name_of(mail_id))
             if fresh is not None:
                 changed += queries.replace_payload(session, mail_id, sealed, fresh)
             last_id = mail_id
-    return changed
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the mails that have yet to leave by the key their payload is encrypted with."""
+    use.add_column(rt.secret_box, session, OutboxMail.payload, OutboxMail.id, payload.name_of)

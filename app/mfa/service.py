@@ -68,7 +68,8 @@ def check_totp(
 ) -> Proof:
     """Check the six digits of a code of the authenticator app.
 
-    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before.
+    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before;
+    SecretUnreadable, and then nothing was checked.
     """
     secret = rt.secret_box.open(factor.secret, sealed_for(factor.user_id))
     is_login = purpose is Purpose.LOGIN

@@ -19,6 +19,7 @@ from app.core.client import Client
 from app.core.errors import AppError
 from app.core.flow_store import Flow, FlowState, FlowStore
 from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
 from app.core.tokens import random_hex
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import (
@@ -158,7 +159,10 @@ def _proven_secret(rt: Runtime, user_id: int, flow: Flow, typed: str) -> str:
     code = totp.normalised(typed)
     if code is None:
         raise TotpCodeMalformed
-    secret = rt.secret_box.open(flow.data["secret"], _sealed_for(user_id))
+    try:
+        secret = rt.secret_box.open(flow.data["secret"], _sealed_for(user_id))
+    except SecretUnreadable:
+        raise SetupInvalid from None  # its key was taken out of the keyring meanwhile
     if totp.matching_step(secret, code, rt.clock.now()) is None:
         raise MfaCodeInvalid
     return secret

@@ -3,22 +3,32 @@
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
+from app.core.secret_box import Resealed, Resealer
 from app.mfa import queries
+from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.mfa.service import sealed_for
 
 
-def reseal(rt: Runtime, session: Session) -> int:
-    """Encrypt the secrets of TOTP factors under the newest key; return how many changed.
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Encrypt the secrets of TOTP factors under the newest key.
 
     What cannot be decrypted is left alone: a key that comes back may still open it. Recovery codes
     are not known here, so theirs are kept, and verified, under the key they were made with.
     """
-    changed = last_id = 0
+    resealer, changed, last_id = Resealer(rt.secret_box), 0, 0
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
         for factor_id, user_id, sealed in batch:
-            fresh = rt.secret_box.resealed(sealed, sealed_for(user_id))
+            fresh = resealer.resealed(sealed, sealed_for(user_id))
             if fresh is not None:
                 changed += queries.replace_secret(session, factor_id, sealed, fresh)
             last_id = factor_id
-    return changed
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the secrets of TOTP factors, and unused recovery codes, by the key they need."""
+    use.add_column(rt.secret_box, session, MfaFactor.secret, MfaFactor.user_id, sealed_for)
+    unused = MfaRecoveryCode.used_at.is_(None)
+    use.add_hashes(rt.secret_box, session, MfaRecoveryCode.code_hash, unused)

@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
 from app.core.access import Principal
+from app.core.secret_box import SecretUnreadable
 from app.mfa import management, responses, totp_setup
 from app.mfa.errors import (
     FactorNameTooLong,
@@ -34,7 +35,7 @@ from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime
 
-PROOF_ERRORS = (PendingActivation, MfaCodeInvalid, MfaRecoveryCodeUsed)
+PROOF_ERRORS = (PendingActivation, MfaCodeInvalid, MfaRecoveryCodeUsed, SecretUnreadable)
 
 bp = Blueprint("mfa", __name__, url_prefix="/api/v1/auth/mfa")
 

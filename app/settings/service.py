@@ -100,7 +100,9 @@ def secret(rt: Runtime, key: Key[str]) -> str:
     try:
         return rt.secret_box.open(sealed, key.name)
     except SecretUnreadable:
-        log.exception("the setting %s cannot be decrypted and counts as not set", key.name)
+        log.error(  # noqa: TRY400 - the traceback tells nothing more
+            "the setting %s cannot be decrypted and counts as not set; is a key missing?", key.name
+        )
         return ""
 
 

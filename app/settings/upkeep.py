@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
-from app.core.secret_box import REDACTED, SecretUnreadable
+from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries, service
 from app.settings.queries import Stored
@@ -89,19 +90,26 @@ def problems(rt: Runtime) -> list[Problem]:
         return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
 
 
-def reseal(rt: Runtime, session: Session) -> int:
-    """Encrypt the secret settings under the newest key; return how many changed.
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Encrypt the secret settings under the newest key.
 
     What cannot be decrypted is left alone: a key that comes back may still open it.
     """
-    changed, texts = 0, queries.list_texts(session)
+    resealer, changed, texts = Resealer(rt.secret_box), 0, queries.list_texts(session)
     for name in sorted(name for name, key in keys.ALL.items() if key.is_sensitive):
         sealed = texts.get(name)
-        fresh = rt.secret_box.resealed(sealed, name) if sealed else None
+        fresh = resealer.resealed(sealed, name) if sealed else None
         if fresh is not None:
             queries.store(session, name, fresh, rt.clock.now())
             changed += 1
-    return changed
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the secret settings by the key they are encrypted with."""
+    texts = queries.list_texts(session)
+    names = [name for name, key in keys.ALL.items() if key.is_sensitive and texts.get(name)]
+    use.add_secrets(rt.secret_box, {name: texts[name] for name in names})
 
 
 def _single_problems(rt: Runtime, texts: Mapping[str, str]) -> Iterator[Problem]:
@@ -117,7 +125,10 @@ def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
     try:
         key.render(rt.secret_box.open(text, key.name) if key.is_sensitive and text else text)
     except SecretUnreadable:
-        return "cannot be decrypted with any key of this installation; set it again"
+        return (
+            "cannot be decrypted with any key of this installation. Is a key missing? Put it back; "
+            "only if it is lost, set it again"
+        )
     except ValueError as error:
         return str(error)
     return None

@@ -30,6 +30,7 @@ from app.core.errors import (
     Unauthenticated,
     Unavailable,
 )
+from app.core.secret_box import SecretUnreadable
 from app.web.envelope import fail
 
 log = logging.getLogger(__name__)
@@ -125,9 +126,11 @@ def _framework_error(error: HTTPException) -> Response:
 def as_refusal(error: Exception) -> AppError | None:
     """Return the documented error by which a request failed; None for a fault of our own.
 
-    That the database or Redis failed is logged in one line, a fault with its traceback.
+    That the database, Redis or a key failed is logged in one line, a fault with its traceback.
     """
     if isinstance(error, AppError):
+        if isinstance(error, SecretUnreadable):
+            log.error("%s cannot be decrypted; is a key missing? See `flask doctor`", error.row)
         if isinstance(error, DatabaseUnavailable) and error.__cause__ is not None:
             log.error("the database failed: %s", reason_of(error))
         return error

@@ -32,6 +32,7 @@ CHECKS = {
     "database",
     "clock",
     "migrations",
+    "stored secrets",
     "settings",
     "site address",
     "cookies",

@@ -58,7 +58,7 @@ def test_rotation_puts_a_new_key_first_and_keeps_the_old_one(line, rt, clock):
     clock.advance(days=1)
     answer = line.json("keys", "rotate")
     fresh, retired = line.json("keys", "list")
-    assert answer == {"key": fresh, "resealed": 0}
+    assert answer == {"key": fresh, "resealed": 0, "unreadable": 0}
     assert fresh["is_signing"]
     assert fresh["id"] != old
     assert (retired["id"], retired["retired_at"]) == (old, "2026-03-03T09:30:00Z")
@@ -85,8 +85,21 @@ def test_rotation_leaves_alone_what_it_cannot_read(line, rt):
     configure(rt, mail_smtp_password="open sesame")
     with rt.transaction() as session:
         session.execute(sa.update(SystemConfig).values(value="v1:gone:AAAA:AAAA"))
-    assert line.json("keys", "rotate")["resealed"] == 0
+    ran = line("keys", "rotate")
+    assert (ran.exit_code, ran.stderr) == (1, "")
+    assert ran.stdout.endswith(
+        "; 0 secrets were encrypted anew, 1 cannot be read with any key: see `flask doctor`\n"
+    )
     assert stored(rt, "mail_smtp_password") == "v1:gone:AAAA:AAAA"
+
+
+def test_rotation_tells_of_keys_that_have_the_right_names_alone(make_app, rt):
+    """What is under the first one need not be encrypted anew, and is looked at all the same."""
+    configure(make_app(secret_keys=(OLD,)).extensions["gatehouse"], mail_smtp_password="open")
+    wrong = (("old", b"another key of the name of last year's"), NEW)
+    ran = CommandLine(make_app(secret_keys=wrong))("keys", "rotate", "--json")
+    told = json.loads(ran.stdout)
+    assert (ran.exit_code, told["resealed"], told["unreadable"]) == (1, 0, 1)
 
 
 def test_rotations_in_two_processes_keep_each_others_keys(rt, make_app, clock):

@@ -1,0 +1,83 @@
+"""Which keys the stored secrets were made with, and whether those are here."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, literal, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from app.core.database.database import Reader
+from app.core.secret_box import VERSION, SecretBox, SecretUnreadable
+
+SEALED = f"{VERSION}:"
+
+
+@dataclass(frozen=True)
+class KeyUse:
+    """How many values were made with which key, by its id; "" stands for no known form.
+
+    `shut` are the ids of keys that do not open what was made with a key of that name: there is
+    none, or it is another one. Of a hash nobody can tell the latter.
+    """
+
+    secrets: Counter[str] = field(default_factory=Counter)
+    hashes: Counter[str] = field(default_factory=Counter)
+    shut: set[str] = field(default_factory=set)
+
+    def add_secrets(self, box: SecretBox, sealed_by_row: Mapping[str, str]) -> None:
+        """Count what is sealed for rows of these names."""
+        for row, sealed in sealed_by_row.items():
+            self._add_secrets(box, sealed, row, 1)
+
+    def add_column(
+        self,
+        box: SecretBox,
+        reader: Reader,
+        column: InstrumentedAttribute[Any],
+        owner: InstrumentedAttribute[Any],
+        row_of: Callable[[Any], str],
+    ) -> None:
+        """Count what is sealed in a column; one value per key is opened.
+
+        `row_of` makes the name of its row of what is in the column `owner`.
+        """
+        key_id = case(
+            (func.substr(column, 1, len(SEALED)) == SEALED, _first(column, reader, len(SEALED))),
+            else_="",
+        )
+        groups = select(func.count(), func.min(column)).where(column.is_not(None)).group_by(key_id)
+        for count, sample in reader.execute(groups).all():
+            found = reader.execute(select(owner).where(column == sample).limit(1)).first()
+            if found is not None:  # else it has just gone
+                self._add_secrets(box, sample, row_of(found[0]), count)
+
+    def add_hashes(
+        self, box: SecretBox, reader: Reader, column: InstrumentedAttribute[str], *conditions: Any
+    ) -> None:
+        """Count the keyed hashes in a column."""
+        key_id = _first(column, reader)
+        groups = select(key_id, func.count()).where(*conditions).group_by(key_id)
+        for name, count in reader.execute(groups).all():
+            self.hashes[name] += count
+            if not box.knows(name):
+                self.shut.add(name)
+
+    def _add_secrets(self, box: SecretBox, sealed: str, row: str, count: int) -> None:
+        key_id = sealed.split(":")[1] if sealed.startswith(SEALED) else ""
+        self.secrets[key_id] += count
+        try:
+            box.open(sealed, row)
+        except SecretUnreadable:
+            self.shut.add(key_id)
+
+
+def _first(
+    column: InstrumentedAttribute[Any], reader: Reader, after: int = 0
+) -> ColumnElement[str]:
+    """Return what stands before the first colon of a text, of which `after` signs are passed."""
+    bind = reader.get_bind() if hasattr(reader, "get_bind") else reader
+    rest = func.substr(column, after + 1)
+    place = func.instr if bind.dialect.name == "sqlite" else func.strpos
+    return func.substr(rest, 1, place(rest.op("||")(literal(":")), ":") - 1)
