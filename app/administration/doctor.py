@@ -10,6 +10,7 @@ from app.administration import machine_checks as machine
 from app.administration import settings_checks as settings
 from app.administration import store_checks as store
 from app.administration.findings import Finding, Level, fail
+from app.core.environment import ConfigError
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 
@@ -70,6 +71,8 @@ def _finding(rt: Runtime, check: Check) -> Finding:
         return check(rt)
     except AppError as error:
         return fail(error.public_message)
+    except ConfigError:  # the check of the keys themselves says more
+        return fail("This cannot be told without the keys.")
     except RedisError as error:
         return fail(f"Redis does not answer ({error}). Start it, or correct GATEHOUSE_REDIS_URL.")
     except SQLAlchemyError as error:

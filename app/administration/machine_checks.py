@@ -35,7 +35,9 @@ def instance_folder(rt: Runtime) -> Finding:
 
 
 def keys(rt: Runtime) -> Finding:
-    """Tell whether the secret keys are private to the service's own user."""
+    """Tell whether the secret keys are there, and private to the service's own user."""
+    if rt.keyring.problem is not None:
+        return fail(rt.keyring.problem)
     count = len(rt.keyring.keys)
     if not rt.keyring.is_file:
         return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")

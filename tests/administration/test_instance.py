@@ -1,5 +1,6 @@
 """Who makes an instance, its key file above all, and when that would do harm."""
 
+import json
 import os
 
 import pytest
@@ -134,3 +135,23 @@ def test_two_who_make_keys_at_once_agree(
     one.create()
     assert one.keys == other.keys
     assert list(elsewhere.iterdir()) == [elsewhere / "keys.json"]
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("text", ["", "{}", "no JSON", "\x00", '{"keys": []}', None], ids=ascii)
+def test_doctor_examines_the_rest_without_a_key_file_that_can_be_read(new, elsewhere, text):
+    assert new("prepare").exit_code == 0
+    assert new("config", "set", "mail_smtp_password", "open sesame").exit_code == 0
+    file = elsewhere / "keys.json"
+    file.unlink() if text is None else file.write_text(text)
+    examined = new("doctor", "--json")
+    assert (examined.exit_code, examined.stderr) == (1, "")
+    told = json.loads(examined.stdout)
+    checks = {check["check"]: check for check in told["checks"]}
+    failures = {name for name, check in checks.items() if check["level"] == "fail"}
+    assert told["ok"] is False
+    assert failures == {"keys", "stored secrets", "settings"}
+    assert checks["keys"]["message"].startswith(str(file))
+    assert "Put the file back from the backup" in checks["keys"]["message"]
+    assert checks["settings"]["message"] == "This cannot be told without the keys."
+    assert checks["storage route"]["level"] == "warn"

@@ -110,6 +110,18 @@ def test_doctor_says_what_is_wrong_with_a_database_file(flask, prepared):
     assert "Start it" not in failure
 
 
+def test_doctor_says_what_is_wrong_with_a_key_file_and_goes_on(flask, prepared):
+    (prepared / "keys.json").unlink()
+    (prepared / "keys.json").mkdir()
+    examined = flask("doctor")
+    failures = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
+    assert (examined.returncode, examined.stderr) == (1, "")
+    assert failures == [
+        f"fail  keys: {prepared / 'keys.json'}: Is a directory. Put the file back from the backup."
+    ]
+    assert "storage route: " in examined.stdout
+
+
 def test_a_folder_that_cannot_be_made_is_one_line(flask, tmp_path):
     (tmp_path / "file").touch()
     refused = flask("prepare", GATEHOUSE_INSTANCE=str(tmp_path / "file"))
