@@ -9,6 +9,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.administration import service
+from app.core.database.failures import reason_of
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import random_fraction
@@ -56,7 +57,7 @@ def take_turn(rt: Runtime) -> bool:
         if not rt.redis.set(TURN, "taken", nx=True, px=interval_ms):
             return False
     except AWAY as error:
-        log.warning("cleaning up was put off: %s", error)
+        log.warning("cleaning up was put off: %s", reason_of(error))
         return False
     try:
         cleaned = service.cleanup(rt)
@@ -65,7 +66,7 @@ def take_turn(rt: Runtime) -> bool:
             rt.redis.set(TURN, "failed", px=min(interval_ms, RETRY_MS))
         if not isinstance(error, AWAY):
             raise
-        log.warning("cleaning up was put off: %s", error)
+        log.warning("cleaning up was put off: %s", reason_of(error))
         return False
     log.info("deleted %s", cleaned)
     return True

@@ -12,6 +12,7 @@ from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ def record_alone(rt: Runtime, event: Event) -> None:
         with rt.transaction() as session:
             record(rt, session, event)
     except DATABASE_AWAY as error:
-        log.warning("%s could not be recorded: %s", event.action, type(error).__name__)
+        log.warning("%s could not be recorded: %s", event.action, reason_of(error))
 
 
 def record_server_event(rt: Runtime, action: Action) -> None:

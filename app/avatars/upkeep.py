@@ -10,6 +10,7 @@ from app.avatars import files, publishing, queries, staging
 from app.avatars.disk import on_disk
 from app.avatars.errors import StorageFailed
 from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
 from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
 
@@ -63,7 +64,9 @@ def forget(rt: Runtime, user_id: int) -> None:
     try:
         publishing.reconcile(rt, user_id)
     except FAILURES as error:
-        log.warning("the avatar of a deleted account is left to the next cleanup: %s", error)
+        log.warning(
+            "the avatar of a deleted account is left to the next cleanup: %s", reason_of(error)
+        )
 
 
 def _clear_up(rt: Runtime, place: staging.Place) -> bool:
@@ -73,7 +76,7 @@ def _clear_up(rt: Runtime, place: staging.Place) -> bool:
         publishing.reconcile(rt, place.user_id)
         is_done = True
     except FAILURES as error:
-        log.warning("an abandoned upload is left to the next cleanup: %s", error)
+        log.warning("an abandoned upload is left to the next cleanup: %s", reason_of(error))
         place.keep()
     finally:
         try:

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
+from app.core.database.failures import reason_of
+from app.core.outages import Outage
 from app.core.setting_kinds import Key
 
 T = TypeVar("T")
@@ -52,6 +54,11 @@ class LiveSettings:
         self._snapshot: _Snapshot | None = None
         self._last_change = _Change(clock.monotonic())
         self._reloading = threading.Lock()
+        self._outage = Outage(
+            log,
+            "settings stay as they were read last: the database does not answer",
+            "settings are read as they are: the database answers again",
+        )
 
     def get(self, key: Key[T]) -> T:
         """Return the value in force: what is stored, or the key's default."""
@@ -111,12 +118,13 @@ class LiveSettings:
         loaded_at, change = self._clock.monotonic(), self._last_change
         try:
             texts = self._load()
-        except SQLAlchemyError:
+        except SQLAlchemyError as error:
             if last is None:
                 raise
-            log.warning("settings could not be read; the last known ones stay in force")
+            self._outage.note(reason_of(error))
             # Counted from now: the attempt itself may have taken longer than the age limit.
             return _Snapshot(last.texts, self._clock.monotonic(), change, last.parsed)
+        self._outage.end()
         if last is not None and texts == last.texts:
             return _Snapshot(texts, loaded_at, change, last.parsed)
         return _Snapshot(texts, loaded_at, change)

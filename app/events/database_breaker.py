@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from app.core.clock import Clock
 from app.core.connecting import ask_in_thread
 from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
 from app.core.errors import DatabaseUnavailable
+from app.core.outages import Outage
 
 T = TypeVar("T")
 
@@ -32,7 +34,11 @@ class DatabaseBreaker:
         self._due_at = -math.inf
         self._lock = threading.Lock()
         self._late: list[Future[Any]] = []
-        self._is_troubled = False
+        self._outage = Outage(
+            log,
+            "events wait, and streams go on: the database does not answer",
+            "events go on: the database answers again",
+        )
 
     def ask(self, look: Callable[[], T]) -> T:
         """Return what `look` finds in the database.
@@ -45,31 +51,21 @@ class DatabaseBreaker:
             found = self._answer(look)
         except DATABASE_AWAY as error:
             self._due_at = self._clock.monotonic() + RETRY_SECONDS
-            if self._turns(is_troubled=True):
-                kind = type(error).__name__
-                log.warning(
-                    "events wait, and streams go on: the database does not answer (%s)", kind
-                )
+            self._outage.note(reason_of(error))
             raise
-        if self._turns(is_troubled=False):
-            log.warning("events go on: the database answers again")
+        self._outage.end()
         return found
-
-    def _turns(self, *, is_troubled: bool) -> bool:
-        """Tell whether this is new, and so worth a line in the log; the next retry is not."""
-        with self._lock:
-            was_troubled, self._is_troubled = self._is_troubled, is_troubled
-        return was_troubled != is_troubled
 
     def _answer(self, look: Callable[[], T]) -> T:
         with self._lock:
             self._late = [question for question in self._late if not question.done()]
             if len(self._late) >= MOST_HANGING:
-                raise DatabaseUnavailable
+                raise DatabaseUnavailable from TimeoutError("earlier questions have no answer yet")
         question = ask_in_thread(look, thread="question of streams")
         try:
             return question.result(PATIENCE_SECONDS)
         except TimeoutError:
             with self._lock:
                 self._late.append(question)
-            raise DatabaseUnavailable from None
+            reason = TimeoutError(f"no answer for {PATIENCE_SECONDS:g} s")
+            raise DatabaseUnavailable from reason

@@ -18,6 +18,8 @@ from datetime import datetime, timedelta
 
 from app.audit import service as audit
 from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
+from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
@@ -243,7 +245,11 @@ def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcom
 
 
 def _run(rt: Runtime, stopped: threading.Event) -> None:
-    is_troubled = False
+    outage = Outage(
+        log,
+        "mails wait: the database does not answer",
+        "mails go on: the database answers again",
+    )
     with closing(Sender(rt)) as sender:
         while True:
             rt.mail_due.clear()
@@ -252,14 +258,12 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
             try:
                 _drain(rt, sender, None, stopped.is_set)
             except DATABASE_AWAY as error:
-                if not is_troubled:
-                    log.warning("mails wait: the database does not answer: %s", error)
-                is_troubled = True
+                outage.note(reason_of(error))
             except Exception:
                 # This thread is never started again.
                 log.exception("mails wait: sending them failed")
             else:
-                is_troubled = False
+                outage.end()
             _wait(rt, sender)
 
 

@@ -10,9 +10,11 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
+from app.core.database import engines, failures
 from app.core.errors import DatabaseUnavailable
 from app.login import challenge
 from app.sessions import service as sessions
+from app.settings import keys
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import audit_rows
@@ -108,6 +110,51 @@ def test_the_log_tells_why(database, signed_in, caplog):
     for reason in reasons:
         assert "OperationalError" in reason
         assert "unable to open" in reason or "not currently accepting connections" in reason
+
+
+def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
+    database, rt, clock, caplog
+):
+    caplog.set_level(logging.WARNING, "app.core.live_settings")
+    for _ in range(2):
+        rt.settings.renew()
+        caplog.clear()
+        database.lose()
+        for _ in range(5):
+            clock.advance(seconds=1)
+            assert rt.settings.get(keys.ACCESS_TTL_SECONDS) == 900
+        database.restore()
+        for _ in range(5):
+            clock.advance(seconds=1)
+            rt.settings.renew()
+        *reasons, end = [record.getMessage() for record in caplog.records]
+        beginning = "settings stay as they were read last: the database does not answer: "
+        assert reasons
+        assert len(reasons) == len(set(reasons)) <= 2  # the cut, and why there is no other
+        assert all(reason.startswith(beginning) for reason in reasons)
+        assert "unable to open" in reasons[-1] or "not currently accepting" in reasons[-1]
+        assert end == "settings are read as they are: the database answers again"
+
+
+@pytest.fixture
+def impatient_app(make_app, monkeypatch):
+    """An application with one connection of each kind, for which nobody waits for long."""
+    monkeypatch.setattr(engines, "POOL_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(failures, "POOL_PATIENCE_SECONDS", 0.1)
+    return make_app(database_pool=1)
+
+
+def test_the_log_tells_that_no_connection_was_free(impatient_app, caplog):
+    caplog.set_level(logging.ERROR)
+    api = ApiClient(impatient_app)
+    rt = impatient_app.extensions["gatehouse"]
+    with rt.database.engine.connect():
+        api.sign_up_admin().fails(503, "database.error")
+    taken = rt.database._drivers.take()
+    api.post("/auth/check").fails(503, "database.error")
+    rt.database._drivers.put(taken)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["the database failed: NoConnectionFree: no connection was free for 0.1 s"] * 2
 
 
 def test_a_refused_login_is_logged_without_the_session_it_did_not_get(

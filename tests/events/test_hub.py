@@ -573,6 +573,7 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
             hub.tick()
         told = [record.getMessage() for record in caplog.records]
         assert [line.partition(":")[0] for line in told] == ["events wait, and streams go on"]
+        assert ": the database does not answer: DatabaseUnavailable: " in told[0]
         monkeypatch.undo()
         for _ in range(5):
             clock.advance(seconds=1)

@@ -563,7 +563,9 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     rename(rt, "elsewhere", "mail_outbox")
     queue(rt, "second@example.com")
     wait_for(lambda: len(smtp.received) == 2)
-    assert caplog.text.count("mails wait") == 1
+    [wait] = [line for line in caplog.messages if line.startswith("mails wait: ")]
+    assert "mail_outbox" in wait.partition("the database does not answer: ")[2]
+    assert caplog.messages.count("mails go on: the database answers again") == 1
 
 
 def test_a_stop_does_not_wait_for_the_next_look(rt, smtp, wait_for, monkeypatch):

@@ -27,6 +27,13 @@ def was_hung_up(connection: Any) -> bool:
         return True
 
 
+class NoConnectionFree(Exception):
+    """Every connection was in use by others for all the time somebody waits for one."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no connection was free for {seconds:g} s")
+
+
 class _Waiter:
     """A caller waiting for its turn; `connection` None means: make one."""
 
@@ -122,7 +129,7 @@ class DriverPool:
                 self._pass_on(waiter.connection)
             raise
         if not has_turn and self._leave(waiter):
-            raise DatabaseUnavailable
+            raise DatabaseUnavailable from NoConnectionFree(self._patience)
         return waiter.connection
 
     def _leave(self, waiter: _Waiter) -> bool:

@@ -1,5 +1,9 @@
 """Why the database failed, in words that may stand in a log."""
 
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.core.database.driver_pool import NoConnectionFree
+from app.core.database.engines import POOL_PATIENCE_SECONDS
 from app.core.errors import AppError
 
 
@@ -7,6 +11,9 @@ def reason_of(error: BaseException) -> str:
     """Return the driver's error, its code and its first line; further ones may repeat values."""
     while (cause := _cause(error)) is not None:
         error = cause
+    if isinstance(error, PoolTimeout):
+        # SQLAlchemy speaks of its pool's options, which nobody here has set.
+        error = NoConnectionFree(POOL_PATIENCE_SECONDS)
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
     what = f"{type(error).__name__} {code}" if code else type(error).__name__
     line = str(error).strip().partition("\n")[0]
