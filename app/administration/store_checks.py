@@ -1,9 +1,12 @@
 """Checks of `flask doctor` on Redis and the database themselves."""
 
+import sqlite3
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from redis.exceptions import RedisError
+from sqlalchemy.exc import OperationalError
 
 from app.administration.findings import Finding, fail, ok, warn
 from app.administration.migrations import revisions
@@ -37,17 +40,52 @@ def redis(rt: Runtime) -> Finding:
 
 
 def database(rt: Runtime) -> Finding:
-    """Tell whether the database answers and is set up as this service needs it."""
+    """Tell whether the database answers, takes changes and is set up as this service needs it."""
+    if rt.database.is_sqlite:
+        return _sqlite(rt)
     with rt.reading() as connection:
-        if rt.database.is_sqlite:
-            mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
-            if mode != "wal":
-                return fail(f"SQLite's journal is {mode}, not WAL. Use a local disk.")
-            return ok("SQLite with a write-ahead log.")
         version = connection.exec_driver_sql("SHOW server_version").scalar()
+        is_read_only = connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
+        is_standby = connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar()
+    if is_standby:
+        return fail("This PostgreSQL is a standby. Promote it, or correct GATEHOUSE_DATABASE_URL.")
+    if is_read_only:
+        return fail("PostgreSQL is set to read only. Take back `default_transaction_read_only`.")
     if int(str(version).partition(".")[0]) < OLDEST_POSTGRESQL:
         return warn(f"PostgreSQL {version} is out of support. Use {OLDEST_POSTGRESQL} or later.")
     return ok(f"PostgreSQL {version}.")
+
+
+def _sqlite(rt: Runtime) -> Finding:
+    with rt.reading() as connection:
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+    if mode != "wal":
+        return fail(f"SQLite's journal is {mode}, not WAL. Use a local disk.")
+    try:
+        _change_and_undo(rt)
+    except OperationalError as error:
+        if not _is_read_only(error):
+            raise
+        file = rt.database.engine.url.database
+        return fail(f"{file} cannot be written. Give it to the user the service runs as.")
+    return ok("SQLite with a write-ahead log.")
+
+
+def _change_and_undo(rt: Runtime) -> None:
+    """Make a change and undo it: to begin one also succeeds where none is taken."""
+    with suppress(_Undone), rt.database.transaction() as session:
+        session.connection().exec_driver_sql("CREATE TABLE examined (id INTEGER)")
+        raise _Undone
+
+
+class _Undone(Exception):
+    """Ends a transaction that shall leave nothing behind."""
+
+
+def _is_read_only(error: OperationalError) -> bool:
+    # The lower byte is the kind, whatever the further reason (https://sqlite.org/rescode.html).
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_READONLY
 
 
 def migrations(rt: Runtime) -> Finding:

@@ -10,8 +10,9 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
+from app.core.database.database import DATABASE_AWAY
+from app.core.database.read_only import require_writable
 from app.core.runtime import Runtime
 from app.mail import upkeep as mail
 from app.mail.upkeep import Outbox
@@ -28,12 +29,12 @@ class Dependencies(Collector):
     def collect(self) -> Iterable[Metric]:
         """Ask database and Redis; what does not answer has no response time."""
         up = GaugeMetricFamily(
-            "dependency_up", "1 when it answered just now, else 0.", labels=["dependency"]
+            "dependency_up", "1 when it answered and takes changes, else 0.", labels=["dependency"]
         )
         seconds = GaugeMetricFamily(
             "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
         )
-        outbox = self._asked("database", self._outbox, SQLAlchemyError, up, seconds)
+        outbox = self._asked("database", self._outbox, DATABASE_AWAY, up, seconds)
         self._asked("redis", self._rt.impatient_redis.ping, RedisError, up, seconds)
         yield up
         yield seconds
@@ -42,13 +43,14 @@ class Dependencies(Collector):
 
     def _outbox(self) -> Outbox:
         with self._rt.reading() as connection:
+            require_writable(self._rt.database, connection)
             return mail.outbox(self._rt, connection)
 
     def _asked(
         self,
         name: str,
         ask: Callable[[], T],
-        failure: type[Exception],
+        failure: type[Exception] | tuple[type[Exception], ...],
         up: GaugeMetricFamily,
         seconds: GaugeMetricFamily,
     ) -> T | None:

@@ -13,7 +13,7 @@ class CacheUnavailable(Unavailable):
 
 
 class DatabaseUnreachable(Unavailable):
-    """The database does not answer."""
+    """The database does not answer, or takes no changes."""
 
     code = ErrorCode.DATABASE_ERROR
     message = "Database unavailable"

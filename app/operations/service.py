@@ -3,8 +3,8 @@
 from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
+from app.core.database.database import DATABASE_AWAY
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys
@@ -16,14 +16,14 @@ FRONTEND_CONFIG_VERSION = 3
 
 
 def readiness(rt: Runtime) -> SetupState:
-    """Return the set-up state of a service whose database and Redis answer.
+    """Return the set-up state of a service whose database takes changes and whose Redis answers.
 
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
     try:
         with rt.reading() as connection:
-            state = setup.current_state(connection)
-    except SQLAlchemyError as error:
+            state = setup.state_where_changes_are_taken(rt, connection)
+    except DATABASE_AWAY as error:
         raise DatabaseUnreachable from error
     try:
         rt.redis.ping()

@@ -4,6 +4,7 @@ from sqlalchemy import exists, select
 
 from app.core.database.database import Database, Reader
 from app.core.database.prepared import Prepared, constant
+from app.core.database.read_only import ServerReadOnly
 from app.setup.state import Facts
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group
@@ -30,3 +31,9 @@ def facts_now(database: Database) -> Facts:
 def facts(reader: Reader) -> Facts:
     """Return the facts in one read."""
     return Facts(*map(bool, reader.execute(_FACTS).one()))
+
+
+def facts_and_read_only(reader: Reader) -> tuple[Facts, bool]:
+    """Return the facts, and whether the server takes no changes, in one read."""
+    *found, is_read_only = map(bool, reader.execute(_FACTS.add_columns(ServerReadOnly())).one())
+    return Facts(*found), is_read_only

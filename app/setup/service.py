@@ -10,6 +10,7 @@ from app.audit.models import Action
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
+from app.core.database.read_only import judge
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries
@@ -50,6 +51,16 @@ def public_state(rt: Runtime) -> PublicState:
 def current_state(reader: Reader) -> SetupState:
     """Return the set-up state."""
     return state_of(queries.facts(reader))
+
+
+def state_where_changes_are_taken(rt: Runtime, reader: Reader) -> SetupState:
+    """Return the set-up state, in one read.
+
+    Raises: DatabaseReadOnly.
+    """
+    facts, is_read_only = queries.facts_and_read_only(reader)
+    judge(rt.database, server_read_only=is_read_only)
+    return state_of(facts)
 
 
 def require_ready(reader: Reader) -> None:

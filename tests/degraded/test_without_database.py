@@ -1,5 +1,6 @@
 """The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
 
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ from app.sessions import service as sessions
 from app.settings import keys
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
+from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows
+from tests.support.privileges import bound_by_modes
 
 
 class Sqlite:
@@ -36,6 +39,15 @@ class Sqlite:
     def restore(self):
         self._path.rmdir()
         self._away.rename(self._path)
+
+    @contextmanager
+    def read_only(self):
+        self._rt.database.close()  # who has opened the file may go on writing
+        self._path.chmod(0o400)
+        with bound_by_modes():
+            yield
+        self._rt.database.close()
+        self._path.chmod(0o600)
 
 
 class Postgres:
@@ -65,6 +77,16 @@ class Postgres:
 
     def restore(self):
         self._execute(f'ALTER DATABASE "{self._name}" ALLOW_CONNECTIONS true')
+
+    @contextmanager
+    def read_only(self):
+        self._execute(f'ALTER DATABASE "{self._name}" SET default_transaction_read_only = on')
+        self.cut_connections()
+        try:
+            yield
+        finally:
+            self._execute(f'ALTER DATABASE "{self._name}" RESET default_transaction_read_only')
+            self.cut_connections()
 
     def close(self):
         self._admin.close()
@@ -328,21 +350,43 @@ def test_a_full_disk_refuses_changes_and_keeps_nothing_of_them(rt, signed_in, us
     signed_in.patch("/auth/preferences", body).ok()
 
 
-@pytest.mark.postgres
-def test_a_standby_is_a_database_that_is_lost(database, rt, signed_in, user):
-    """A failover may leave us with one for a moment; it reads, and refuses to write."""
-    name = sa.make_url(rt.config.database_url).database
-    database._execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-    database.cut_connections()
-    try:
+def test_one_that_takes_no_changes_is_a_database_that_is_lost(database, signed_in, user):
+    """Such as a standby that a failover has left us with for a moment."""
+    with database.read_only():
         signed_in.me().ok()
         signed_in.refresh().fails(503, "database.error")
         signed_in.patch("/auth/profile", {"display_name": "Ada"}).fails(503, "database.error")
         signed_in.stranger().login(user).fails(503, "database.error")
-    finally:
-        database._execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-        database.cut_connections()
+        signed_in.get("/health/ready").fails(503, "database.error")
+        text = signed_in.get("/health/metrics").text
+        assert 'dependency_up{dependency="database"} 0.0' in text
+        assert 'dependency_up{dependency="redis"} 1.0' in text
     signed_in.refresh().ok()
+    signed_in.get("/health/ready").ok()
+
+
+def test_doctor_tells_of_a_database_that_takes_no_changes(database, app):
+    with database.read_only():
+        findings = {
+            check["check"]: check
+            for check in json.loads(CommandLine(app)("doctor", "--json").stdout)["checks"]
+        }
+    found = findings["database"]
+    assert found["level"] == "fail"
+    assert "cannot be written" in found["message"] or "is set to read only" in found["message"]
+
+
+@pytest.mark.sqlite
+def test_readiness_waits_for_no_writer(rt, api):
+    with rt.database.transaction():
+        api.get("/health/ready").ok()
+
+
+@pytest.mark.sqlite
+def test_doctor_leaves_nothing_behind_in_the_database(rt, app):
+    CommandLine(app)("doctor")
+    with rt.reading() as connection:
+        assert "examined" not in sa.inspect(connection).get_table_names()
 
 
 def test_the_metrics_are_told_and_tell_it(database, api):
