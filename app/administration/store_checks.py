@@ -5,11 +5,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 from sqlalchemy.exc import OperationalError
 
 from app.administration.findings import Finding, fail, ok, warn
 from app.administration.migrations import revisions
+from app.core import redis as redis_client
 from app.core.runtime import Runtime
 
 OLDEST_REDIS = (6, 2)
@@ -19,9 +20,12 @@ NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
 def redis(rt: Runtime) -> Finding:
-    """Tell whether Redis answers and is new enough."""
+    """Tell whether Redis answers, takes changes and is new enough."""
     try:
         server: Any = rt.redis.info("server")
+        redis_client.require_writable(rt.redis)
+    except ResponseError as error:
+        return fail(f"Redis refuses what it is asked ({error}). {_mend(error)}")
     except RedisError as error:
         if not rt.config.embedded_redis:
             raise
@@ -37,6 +41,14 @@ def redis(rt: Runtime) -> Finding:
     if "valkey_version" in server:
         return ok(f"Valkey {server['valkey_version']}.")
     return ok(f"Redis {version}.")
+
+
+def _mend(error: ResponseError) -> str:
+    if isinstance(error, OutOfMemoryError):
+        return "Raise its `maxmemory`, or wait until something expires."
+    if isinstance(error, ReadOnlyError):
+        return "It is a replica: promote it, or correct GATEHOUSE_REDIS_URL."
+    return "Correct what it names, or GATEHOUSE_REDIS_URL."
 
 
 def database(rt: Runtime) -> Finding:

@@ -10,6 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.clock import Clock
+from app.core.outages import Outage
 
 T = TypeVar("T")
 
@@ -21,6 +22,8 @@ TRIAL_SECONDS = 0.25
 # A failure of so long ago says nothing, and everybody asks: or those who come while the first one
 # waits would be refused by a Redis that is back. Longer than it takes one to find that it is not.
 BELIEVED_SECONDS = 12.0
+# A Redis that is full answers who reads and refuses who writes: that it is well is told after that.
+STEADY_SECONDS = 5.0
 
 
 class RedisAway(RedisError):
@@ -42,6 +45,7 @@ class Breaker:
         self._is_broken = False
         self._answers = 0
         self._failed_at = self._next_try_at = self._waits_until = -math.inf
+        self._outage = Outage(log, "Redis failed", "Redis answers again")
         self._trial = threading.Event()  # set when whoever tried last knows the answer
         self._trial.set()
 
@@ -59,14 +63,16 @@ class Breaker:
         answers = self._answers
         try:
             answer = ask(self._redis)
-        except RedisError:
+        except RedisError as error:
             # Unless it has answered somebody meanwhile: then this was asked before it was back.
             if self._answers == answers:
-                self._note_failure()
+                self._note_failure(error)
             raise
         else:
             self._is_broken = False
             self._answers += 1
+            if self._outage.lasts:
+                self._note_answer()
             return answer
         finally:
             if trial is not None:
@@ -89,8 +95,12 @@ class Breaker:
             raise RedisAway
         return None
 
-    def _note_failure(self) -> None:
+    def _note_answer(self) -> None:
+        if self._clock.monotonic() >= self._failed_at + STEADY_SECONDS:
+            self._outage.end()
+
+    def _note_failure(self, error: RedisError) -> None:
         self._is_broken = True
         self._failed_at = self._clock.monotonic()
         self._next_try_at = self._failed_at + RETRY_SECONDS
-        log.warning("Redis does not answer")
+        self._outage.note(f"{type(error).__name__}: {error}")

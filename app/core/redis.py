@@ -30,6 +30,9 @@ IDLE_SECONDS = 60.0
 READ_BYTES = 4096
 LISTENING_READ_BYTES = 65_536
 ASK_SECONDS = 2
+# Written to see whether anything can be; no one reads it, and several may write it at a time.
+WRITTEN_TO_SEE = "gatehouse:written_to_see"
+WRITTEN_MS = 1000
 # What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
 DRIVER = DriverInfo()
 
@@ -134,6 +137,14 @@ def _is_whole(connection: Any) -> bool:
 
 def _is_at_rest(connection: Any) -> bool:
     return _is_whole(connection) and not is_readable(connection._get_socket().fileno())
+
+
+def require_writable(redis: Redis) -> None:
+    """Make sure that Redis takes what it is given, which a full one or a replica does not.
+
+    Raises: RedisError.
+    """
+    redis.set(WRITTEN_TO_SEE, "", px=WRITTEN_MS)
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:

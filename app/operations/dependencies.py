@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from app.core import redis as redis_client
 from app.core.database.database import DATABASE_AWAY
 from app.core.database.read_only import require_writable
 from app.core.runtime import Runtime
@@ -35,7 +36,7 @@ class Dependencies(Collector):
             "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
         )
         outbox = self._asked("database", self._outbox, DATABASE_AWAY, up, seconds)
-        self._asked("redis", self._rt.impatient_redis.ping, RedisError, up, seconds)
+        self._asked("redis", self._redis, RedisError, up, seconds)
         yield up
         yield seconds
         if outbox is not None:
@@ -45,6 +46,9 @@ class Dependencies(Collector):
         with self._rt.reading() as connection:
             require_writable(self._rt.database, connection)
             return mail.outbox(self._rt, connection)
+
+    def _redis(self) -> None:
+        redis_client.require_writable(self._rt.impatient_redis)
 
     def _asked(
         self,

@@ -6,7 +6,7 @@ from app.web.errors import EndpointNotFound
 
 
 class CacheUnavailable(Unavailable):
-    """Redis does not answer."""
+    """Redis does not answer, or takes no changes."""
 
     code = ErrorCode.CONFIG_ERROR
     message = "Cache unavailable"

@@ -4,6 +4,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
+from app.core import redis as redis_client
 from app.core.database.database import DATABASE_AWAY
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
@@ -16,7 +17,7 @@ FRONTEND_CONFIG_VERSION = 3
 
 
 def readiness(rt: Runtime) -> SetupState:
-    """Return the set-up state of a service whose database takes changes and whose Redis answers.
+    """Return the set-up state of a service whose database and Redis answer and take changes.
 
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
@@ -26,7 +27,7 @@ def readiness(rt: Runtime) -> SetupState:
     except DATABASE_AWAY as error:
         raise DatabaseUnreachable from error
     try:
-        rt.redis.ping()
+        redis_client.require_writable(rt.redis)
     except RedisError as error:
         raise CacheUnavailable from error
     return state

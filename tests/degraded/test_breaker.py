@@ -1,12 +1,20 @@
 """What remembers that Redis does not answer."""
 
+import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from redis.exceptions import ConnectionError as Lost
+from redis.exceptions import OutOfMemoryError
 
-from app.core.breaker import BELIEVED_SECONDS, RETRY_SECONDS, Breaker, RedisAway
+from app.core.breaker import (
+    BELIEVED_SECONDS,
+    RETRY_SECONDS,
+    STEADY_SECONDS,
+    Breaker,
+    RedisAway,
+)
 from tests.support.clock import FakeClock
 from tests.support.races import count_waits
 
@@ -122,3 +130,25 @@ def test_a_failure_of_long_ago_keeps_nobody_from_asking(broken, clock):
     clock.advance(seconds=BELIEVED_SECONDS)
     assert another_asks(broken) == "asked"
     assert not broken.is_broken
+
+
+def test_the_log_tells_once_why_it_fails_and_when_it_answers(clock, caplog):
+    caplog.set_level(logging.WARNING)
+    breaker = Breaker(None, clock)
+
+    def refuse(_):
+        raise OutOfMemoryError("command not allowed")
+
+    for _ in range(2):
+        caplog.clear()
+        for _ in range(10):
+            with pytest.raises(OutOfMemoryError):
+                breaker.call(refuse)
+            clock.advance(seconds=RETRY_SECONDS)
+            # A full one goes on answering who reads, which is no end.
+            breaker.call(lambda _: "read")
+        assert caplog.messages == ["Redis failed: OutOfMemoryError: command not allowed"]
+        clock.advance(seconds=STEADY_SECONDS)
+        for _ in range(2):
+            breaker.call(lambda _: "asked")
+        assert caplog.messages[1:] == ["Redis answers again"]

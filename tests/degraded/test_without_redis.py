@@ -1,6 +1,9 @@
 """Redis is lost (decision A29): what needs only the database goes on."""
 
+import json
+
 import pytest
+from redis import Redis
 
 from app.core import redis as redis_client
 from app.core.config import Bucket
@@ -9,6 +12,7 @@ from app.sessions import queries
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify
+from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count, make_user
 
 WRONG = "not the password"
@@ -220,6 +224,54 @@ def test_a_login_of_ones_own_while_redis_is_back_forgets_no_guess_at_others(make
         verify(api, start_login(api, own), enabled.app.wait()).ok()
     loss.begin()
     api.login(user, WRONG).fails(429, "rate_limited")
+
+
+@pytest.fixture
+def unwritable(own_valkey):
+    """Return how to have a Valkey answer and take nothing."""
+
+    def spoil(how):
+        with Redis.from_url(own_valkey.url) as client:
+            if how == "full":
+                client.config_set("maxmemory", "1")
+                client.config_set("maxmemory-policy", "noeviction")
+            else:
+                client.replicaof("127.0.0.1", "1")
+
+    return spoil
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("how", "reason", "mend"),
+    [
+        ("full", "command not allowed when used memory", "maxmemory"),
+        ("replica", "You can't write against a read only replica", "promote it"),
+    ],
+)
+def test_one_that_takes_nothing_is_not_ready(make_app, own_valkey, unwritable, how, reason, mend):
+    app = make_app(redis=redis_client.connect(own_valkey.url))
+    api = ApiClient(app)
+    api.get("/health/ready").ok()
+    assert 'dependency_up{dependency="redis"} 1.0' in api.get("/health/metrics").text
+    unwritable(how)
+    api.get("/health/ready").fails(503, "config.error")
+    text = api.get("/health/metrics").text
+    assert 'dependency_up{dependency="redis"} 0.0' in text
+    assert 'dependency_up{dependency="database"} 1.0' in text
+    checks = json.loads(CommandLine(app)("doctor", "--json").stdout)["checks"]
+    [found] = [check for check in checks if check["check"] == "redis"]
+    assert found["level"] == "fail"
+    assert reason in found["message"]
+    assert mend in found["message"]
+
+
+@pytest.mark.any_database
+def test_what_is_written_to_see_is_gone_a_moment_later(make_app):
+    app = make_app()
+    ApiClient(app).get("/health/ready").ok()
+    client = app.extensions["gatehouse"].redis
+    assert 0 < client.pttl(redis_client.WRITTEN_TO_SEE) <= 1000
 
 
 def test_redis_coming_back_is_noticed(make_app, clock):
