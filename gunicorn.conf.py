@@ -99,7 +99,13 @@ def _require_keys(application: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Before the first fork: record the start, and prepare the memory the workers will share."""
+    """Before the first fork: record the start, and prepare the memory the workers will share.
+
+    Also look at the tables, which then no worker has to.
+    """
+    from app.operations import service as operations
+
+    operations.look_at_tables(server.app.wsgi().extensions["gatehouse"])
     _record(server, "server_start")
     # The collector would write to shared pages, and so make each worker copy them.
     gc.collect()

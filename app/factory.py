@@ -1,5 +1,6 @@
 """Builds the application: the only module that knows every area."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,11 +22,13 @@ from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
+from app.core.database.revisions import Tables
 from app.core.deferred_writes import DeferredWrites
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.native_pool import NativePool
+from app.core.outages import Outage
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
@@ -177,6 +180,7 @@ def _runtime(
         config=config,
         clock=clock,
         database=database,
+        tables=Tables(),
         redis=redis,
         settings=LiveSettings(load_settings, clock),
         keyring=keyring,
@@ -190,6 +194,7 @@ def _runtime(
         rate_limits=RateLimits(impatient_breaker, clock),
         failed_secrets=FailedSecrets(impatient_breaker, clock, config.failure_limit, secret_box),
         mailer=mailer,
+        unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
         disk=disk,
         cached_files=CachedFiles(disk),
         renders=NativePool(render_process.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),

@@ -1,36 +1,19 @@
 """Which migrations the database has had, and giving it those it lacks."""
 
-from dataclasses import dataclass
-
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from app.core.config import MIGRATIONS
+from app.core.database import revisions as found
+from app.core.database.revisions import Revisions
 from app.core.runtime import Runtime
-
-
-@dataclass(frozen=True)
-class Revisions:
-    """Where the database is, and where this version takes it.
-
-    `is_newer`: another version has taken it further, by migrations that this one does not have.
-    """
-
-    current: frozenset[str]
-    newest: frozenset[str]
-    is_newer: bool
 
 
 def revisions(rt: Runtime) -> Revisions:
     """Return where the database is."""
-    scripts = ScriptDirectory(str(MIGRATIONS))
-    known = {script.revision for script in scripts.walk_revisions()}
     with rt.reading() as connection:
-        current = frozenset(MigrationContext.configure(connection).get_current_heads())
-    return Revisions(current, frozenset(scripts.get_heads()), is_newer=not current <= known)
+        return found.revisions(connection)
 
 
 def upgrade(rt: Runtime) -> bool:

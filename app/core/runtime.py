@@ -14,11 +14,13 @@ from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
+from app.core.database.revisions import Tables
 from app.core.deferred_writes import DeferredWrites
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.native_pool import NativePool
+from app.core.outages import Outage
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import FailedSecrets, RateLimits
@@ -35,16 +37,18 @@ WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
 class Runtime:
     """What one application was built with; handed down as `rt`.
 
-    `disk` and `renders` are the native threads for files and for images. `mail_due` is set when
-    this process has put a mail into the outbox. The factory fills the lists with what areas offer
-    to those below them: `extra_login_methods` to the switch of password logins and `ways_in` to
-    removals, which must leave a way to sign in; `dropped_by_reset` to a reset by an address that
-    nobody had proven; `on_start` and `on_stop` to the serving process.
+    `unready` tells in the log that this process is not ready, and that it is again. `disk` and
+    `renders` are the native threads for files and for images. `mail_due` is set when this process
+    has put a mail into the outbox. The factory fills the lists with what areas offer to those below
+    them: `extra_login_methods` to the switch of password logins and `ways_in` to removals, which
+    must leave a way to sign in; `dropped_by_reset` to a reset by an address that nobody had proven;
+    `on_start` and `on_stop` to the serving process.
     """
 
     config: Config
     clock: Clock
     database: Database
+    tables: Tables
     redis: Redis
     settings: LiveSettings
     keyring: Keyring
@@ -58,6 +62,7 @@ class Runtime:
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
     mailer: Mailer
+    unready: Outage
     disk: NativePool
     cached_files: CachedFiles
     renders: NativePool

@@ -13,7 +13,7 @@ class CacheUnavailable(Unavailable):
 
 
 class DatabaseUnreachable(Unavailable):
-    """The database does not answer, or takes no changes."""
+    """The database does not answer, takes no changes, or lacks migrations."""
 
     code = ErrorCode.DATABASE_ERROR
     message = "Database unavailable"

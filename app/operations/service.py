@@ -1,11 +1,13 @@
 """Readiness and the frontend's bootstrap configuration."""
 
+import logging
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from app.core import redis as redis_client
 from app.core.database.database import DATABASE_AWAY
+from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys
@@ -13,24 +15,40 @@ from app.setup import service as setup
 from app.setup.state import SetupState
 from app.web import site
 
+log = logging.getLogger(__name__)
+
 FRONTEND_CONFIG_VERSION = 3
 
 
 def readiness(rt: Runtime) -> SetupState:
     """Return the set-up state of a service whose database and Redis answer and take changes.
 
+    Its tables are those this version needs, or those of a newer one, beside which it goes on.
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
     try:
         with rt.reading() as connection:
+            rt.tables.require(connection)
             state = setup.state_where_changes_are_taken(rt, connection)
     except DATABASE_AWAY as error:
+        rt.unready.note(reason_of(error))
         raise DatabaseUnreachable from error
     try:
         redis_client.require_writable(rt.redis)
     except RedisError as error:
+        rt.unready.note(reason_of(error))
         raise CacheUnavailable from error
+    rt.unready.end()
     return state
+
+
+def look_at_tables(rt: Runtime) -> None:
+    """Tell the log what keeps a service that starts from being ready with its database."""
+    try:
+        with rt.reading() as connection:
+            rt.tables.require(connection)
+    except DATABASE_AWAY as error:
+        log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason is all of it
 
 
 def frontend_config(rt: Runtime) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from app.core.errors import DatabaseUnavailable
 class DatabaseReadOnly(DatabaseUnavailable):
     """The database answers, and takes no changes."""
 
-    message = "it takes no changes"
+    message = "The database takes no changes."
 
 
 class ServerReadOnly(FunctionElement[bool]):

@@ -1,0 +1,78 @@
+"""Which migrations the database has had, and which this version needs."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from app.core.config import MIGRATIONS
+from app.core.errors import DatabaseUnavailable
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """Where the database is, and where this version takes it.
+
+    `is_newer`: another version has taken it further, by migrations that this one does not have.
+    """
+
+    current: frozenset[str]
+    newest: frozenset[str]
+    is_newer: bool
+
+    @property
+    def is_older(self) -> bool:
+        """Tell whether it lacks migrations of this version."""
+        return self.current != self.newest and not self.is_newer
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The revisions of this version: all of them, and the last."""
+
+    all: frozenset[str]
+    newest: frozenset[str]
+
+
+class TablesOutdated(DatabaseUnavailable):
+    """The database lacks migrations of this version."""
+
+    def __init__(self, found: Revisions) -> None:
+        current, newest = (", ".join(sorted(names)) for names in (found.current, found.newest))
+        at = f"is at {current}" if current else "has no tables"
+        super().__init__(f"The database {at}, this version needs {newest}. Run `flask prepare`.")
+
+
+class Tables:
+    """Whether the tables are those this process needs: looked at until they are, once."""
+
+    def __init__(self) -> None:
+        self._were_found = False
+
+    def require(self, connection: Connection) -> None:
+        """Make sure that the database is where this version needs it, or further.
+
+        Raises: TablesOutdated.
+        """
+        if self._were_found:
+            return
+        found = revisions(connection)
+        if found.is_older:
+            raise TablesOutdated(found)
+        self._were_found = True
+
+
+def revisions(connection: Connection) -> Revisions:
+    """Return where the database is."""
+    known = _known()
+    current = frozenset(MigrationContext.configure(connection).get_current_heads())
+    return Revisions(current, known.newest, is_newer=not current <= known.all)
+
+
+@cache
+def _known() -> _Known:
+    scripts = ScriptDirectory(str(MIGRATIONS))
+    names = frozenset(script.revision for script in scripts.walk_revisions())
+    return _Known(names, frozenset(scripts.get_heads()))

@@ -1,0 +1,102 @@
+"""/health/ready: what must be there, and the line of the log that tells what is not."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from app.core.database import revisions
+from app.operations import service
+from tests.support.factories import at_revision
+from tests.support.live import LiveService
+
+OLDER = "TablesOutdated: The database is at 0005, this version needs "
+
+
+def statements_of(rt, ask):
+    """Return what the database is asked meanwhile."""
+    asked = []
+
+    def note(_connection, _cursor, statement, *_):
+        asked.append(statement)
+
+    sa.event.listen(rt.database.reader, "before_cursor_execute", note)
+    ask()
+    sa.event.remove(rt.database.reader, "before_cursor_execute", note)
+    return asked
+
+
+def test_tables_of_an_older_version_are_not_ready_until_they_are_migrated(rt, api, caplog):
+    caplog.set_level(logging.WARNING, "gatehouse.ready")
+    with at_revision(rt, "0005"):
+        for _ in range(3):
+            api.get("/health/ready").fails(503, "database.error")
+    for _ in range(3):
+        api.get("/health/ready").ok()
+    reason, end = caplog.messages
+    assert reason.startswith(f"not ready: {OLDER}")
+    assert reason.endswith("Run `flask prepare`.")
+    assert end == "ready again"
+
+
+def test_those_of_a_newer_version_are_ready(rt, api):
+    """Or a rolling upgrade would take away all instances of the old one at once."""
+    with at_revision(rt, "9999"):
+        api.get("/health/ready").ok()
+
+
+@pytest.mark.any_database
+def test_a_database_without_tables_is_not_ready(rt, api, caplog):
+    caplog.set_level(logging.WARNING, "gatehouse.ready")
+    with rt.transaction() as session:
+        session.execute(sa.text("DROP TABLE alembic_version"))
+    api.get("/health/ready").fails(503, "database.error")
+    assert "The database has no tables" in caplog.text
+
+
+def test_once_they_were_found_readiness_costs_one_read(rt, api):
+    api.get("/health/ready").ok()
+    [statement] = statements_of(rt, lambda: api.get("/health/ready").ok())
+    assert "alembic_version" not in statement
+
+
+def test_the_start_looks_so_that_no_worker_has_to(rt, api, monkeypatch, caplog):
+    caplog.set_level(logging.ERROR)
+    with at_revision(rt, "0005"):
+        service.look_at_tables(rt)
+    [line] = caplog.messages
+    assert line.startswith(f"not ready: {OLDER}")
+    service.look_at_tables(rt)
+    assert caplog.messages == [line]
+    monkeypatch.delattr(revisions, "revisions")
+    api.get("/health/ready").ok()
+
+
+@pytest.mark.any_database
+def test_a_database_that_does_not_answer_at_the_start_is_told(rt, caplog):
+    caplog.set_level(logging.ERROR)
+    rt.database.close()
+    file = Path(rt.database.engine.url.database)
+    file.unlink()
+    file.mkdir()
+    service.look_at_tables(rt)
+    assert "unable to open database file" in caplog.text
+
+
+@pytest.mark.live
+def test_a_service_that_starts_on_older_tables_says_so(database_url, rt, tmp_path, redis_url):
+    folder = tmp_path / "service"
+    folder.mkdir()
+    with at_revision(rt, "0005"):
+        service = LiveService(folder, database_url, redis_url)
+        try:
+            with service.client() as client:
+                service.wait_until_it_listens()
+                client.get("/health/ready").fails(503, "database.error")
+            with at_revision(rt, "9999"), service.client() as client:
+                client.get("/health/ready").ok()
+        finally:
+            service.stop()
+    log = service.log.read_text()
+    assert f"ERROR app.operations.service not ready: {OLDER}" in log
