@@ -30,7 +30,7 @@ from app.core.smtp.mailer import Mailer
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, leaks, oidc_provider, servers, sharing
+from tests.support import factories, full_disk, leaks, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
@@ -287,6 +287,13 @@ def own_valkey() -> Iterator[servers.PrivateValkey]:
     """A Valkey without persistence that a test may hang, kill and start again."""
     with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
         yield valkey
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder with room for little."""
+    with full_disk.small(tmp_path / "small") as folder:
+        yield folder
 
 
 @pytest.fixture

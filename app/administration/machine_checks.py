@@ -1,8 +1,10 @@
 """Checks of `flask doctor` on this machine: environment, folder, keys, processor."""
 
+import errno
 import math
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from app.administration.findings import Finding, fail, ok, warn
@@ -12,6 +14,8 @@ from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
 LONGEST_HASH_SECONDS = 1.0
+# A page of SQLite's, which a disk with room for less cannot take.
+TRIED_BYTES = 4096
 # A machine that is busy for a moment is not slow.
 TRIES = 3
 ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
@@ -25,10 +29,13 @@ def configuration(rt: Runtime) -> Finding:
 
 
 def instance_folder(rt: Runtime) -> Finding:
-    """Tell whether the folder is private to the service's own user."""
+    """Tell whether the folder is private to the service's own user, and takes a file."""
     folder = rt.config.instance
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return fail(f"{folder} cannot be written. Give it to the user the service runs as.")
+    try:
+        _try_writing(folder)
+    except OSError as error:
+        mend = _mend(error, "Give it to the user the service runs as.")
+        return fail(f"{folder} cannot be written ({error.strerror}). {mend}")
     if mode := _open_to_others(folder):
         return warn(f"{folder} is open to others ({mode}). Run `chmod 700 {folder}`.")
     return ok("Private.")
@@ -56,7 +63,9 @@ def avatars(rt: Runtime) -> Finding:
     try:
         _draw(folder)
     except OSError as error:
-        mend = "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
+        mend = _mend(
+            error, "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
+        )
         return fail(f"{folder} cannot be written or locked ({error.strerror}). {mend}")
     except (FileTypeNotAllowed, RenderFailed):
         return fail("No picture can be drawn. The log tells why.")
@@ -94,6 +103,18 @@ def _least_hash_seconds(rt: Runtime) -> float:
         if least <= LONGEST_HASH_SECONDS:
             break
     return least
+
+
+def _try_writing(folder: Path) -> None:
+    """Write a little and have the disk take it; nothing is left of it, however this ends."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"x" * TRIED_BYTES)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _mend(error: OSError, otherwise: str) -> str:
+    return "Make room there." if error.errno in (errno.ENOSPC, errno.EDQUOT) else otherwise
 
 
 def _open_to_others(path: os.PathLike[str]) -> str | None:

@@ -146,7 +146,7 @@ def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     try:
         path = _write(rt.config.mail_dir, name, letter.as_bytes())
     except OSError as error:
-        reason = f"{error.filename}: {error.strerror}"
+        reason = f"{error.filename or rt.config.mail_dir}: {error.strerror}"
         raise Undeliverable(reason, is_servers_fault=True) from error
     # The link, too, so that nothing is lost on a developer's machine (decisions B, Mail).
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))

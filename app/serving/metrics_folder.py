@@ -1,10 +1,13 @@
 """Where the workers of one master keep their metrics until somebody asks for them."""
 
+import logging
 import os
 import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 FIRST_BYTES = 1 << 16
 
@@ -66,8 +69,15 @@ def _with_blocks(filename: str, size: int) -> str:
             os.posix_fallocate(descriptor, 0, size)
         finally:
             os.close(descriptor)
-    except OSError:
+    except OSError as error:
+        _tell(os.getpid(), f"{os.path.dirname(filename)}: {error.strerror}")
         memory = os.memfd_create("metrics")  # open for as long as the process lives
         os.ftruncate(memory, size)
         return f"/proc/self/fd/{memory}"
     return filename
+
+
+@cache
+def _tell(_process: int, reason: str) -> None:
+    """Tell it once per process: each kind of metric has a file, and all fail alike."""
+    log.warning("counts of this worker are missing from /health/metrics: %s", reason)

@@ -2,12 +2,14 @@
 
 import json
 import socket
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from redis import Redis
 
 from app.administration import machine_checks
+from app.administration.findings import fail
 from app.avatars import render_process
 from app.core import redis as redis_client
 from app.core.clock import SystemClock
@@ -18,7 +20,9 @@ from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import at_revision, configure, make_user
+from tests.support.full_disk import fill
 from tests.support.live import free_port
+from tests.support.privileges import bound_by_modes
 from tests.support.servers import short_folder
 from tests.support.smtp import HOST, Authority, Sink
 
@@ -133,6 +137,29 @@ def test_open_folder_is_a_warning_and_open_keys_are_a_failure(line, rt):
     rt.config.instance.chmod(0o700)
     (rt.config.instance / "keys.json").chmod(0o640)
     assert "chmod 600" in finds(line, "keys", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_folder_without_room_is_a_failure(make_app, stopwatch, small_disk):
+    app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), avatar_dir=small_disk)
+    fill(small_disk / "filler")
+    told = finds(CommandLine(app), "avatars", "fail")
+    assert told.endswith("(No space left on device). Make room there.")
+    rt = app.extensions["gatehouse"]
+    there = replace(rt, config=replace(rt.config, instance=small_disk))
+    finding = machine_checks.instance_folder(there)
+    told = f"{small_disk} cannot be written (No space left on device). Make room there."
+    assert finding == fail(told)
+    assert [file.name for file in small_disk.iterdir() if file.is_file()] == ["filler"]
+
+
+@pytest.mark.usefixtures("healthy")
+def test_folder_that_is_not_ours_is_a_failure(line, rt):
+    rt.config.instance.chmod(0o500)
+    with bound_by_modes():
+        told = examined(line)[1]["instance folder"]
+    assert told["level"] == "fail"
+    assert "(Permission denied). Give it to the user the service runs as." in told["message"]
 
 
 @pytest.mark.usefixtures("healthy")

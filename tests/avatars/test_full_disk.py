@@ -1,39 +1,13 @@
 """A disk that fills up, at each step of an upload."""
 
-import os
-import subprocess
-from contextlib import suppress
-
-import pytest
-
 from tests.support.api import ApiClient
 from tests.support.factories import make_user
+from tests.support.full_disk import ROOM, fill
 from tests.support.images import BLUE, RED, encoded, photo, plain, shown, upload
-
-ROOM = 256 * 1024
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder with room for little."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def files_in(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
-def fill(file):
-    """Write until the disk is full."""
-    with file.open("wb", buffering=0) as stream, suppress(OSError):
-        while True:
-            stream.write(b"x" * 4096)
 
 
 def test_a_full_disk_is_told_and_changes_nothing(make_app, small_disk):

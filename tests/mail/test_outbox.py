@@ -21,6 +21,7 @@ from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
+from tests.support.full_disk import fill
 from tests.support.outbox import TOKEN, only_row, queue, rows, use
 from tests.support.smtp import Scripted, converse
 
@@ -730,6 +731,15 @@ def test_a_folder_that_cannot_be_written_is_tried_again(rt, clock):
     clock.advance(seconds=5)
     dispatcher.drain(rt)
     assert only_row(rt).status == "sent"
+
+
+@pytest.mark.any_database
+def test_a_disk_without_room_for_a_mail_is_named(make_app, small_disk):
+    rt = make_app(mail_dir=small_disk).extensions["gatehouse"]
+    fill(small_disk / "filler")
+    queue(rt)
+    dispatcher.drain(rt)
+    assert only_row(rt).last_error == f"{small_disk}: No space left on device"
 
 
 @pytest.mark.parametrize("missing", ["mail_smtp_host", "mail_from_address"])

@@ -1,6 +1,7 @@
 """Counting goes on while the disk is full."""
 
 import errno
+import logging
 import os
 
 import pytest
@@ -67,3 +68,12 @@ def test_without_room_to_grow_it_goes_on_in_memory_with_what_it_counted(open_cou
         counts.write_value(name, 1.0, 0.0)
     assert counts.read_value("the first")[0] == 3.0
     assert counts.read_value(keys(2000)[-1])[0] == 1.0
+
+
+def test_that_it_counts_in_memory_is_told_once(open_counts, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.WARNING)
+    fill_disk(monkeypatch)
+    for kind in ("counter", "histogram"):
+        open_counts(f"{kind}_1.db").write_value(keys(1)[0], 1.0, 0.0)
+    reason = f"{tmp_path}: No space left on device"
+    assert caplog.messages == [f"counts of this worker are missing from /health/metrics: {reason}"]
