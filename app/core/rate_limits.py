@@ -27,11 +27,17 @@ log = logging.getLogger(__name__)
 MOST_LOCAL_NETWORKS = 10_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
+# A time further off than this was written by a machine whose clock is ahead, see `flask doctor`.
+MOST_SKEW_SECONDS = 5
+
 # The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
-# Answers 0, or how many milliseconds to wait.
-_TAKE = Script("""
+# Answers 0, or how many milliseconds to wait. What a clock that is ahead wrote counts for nothing:
+# requests to this machine would else be refused for as long as others reach that one.
+_TAKE = Script(f"""
 local now, gap, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + gap
+local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
+if full_at > now + burst * gap + {MOST_SKEW_SECONDS} then full_at = now end
+full_at = full_at + gap
 local wait = full_at - burst * gap - now
 if wait > 0.0005 then return math.ceil(wait * 1000) end
 redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full_at - now) * 1000))
@@ -39,14 +45,16 @@ return 0
 """)
 
 # For scripts that count an attempt in a sorted set by time: answers 0, or the milliseconds to wait.
-# An attempt that is counted already is not counted again.
+# An attempt that is counted already is not counted again. Nobody waits for longer than the window,
+# after which the key is gone, whatever time a clock that is ahead wrote into it.
 RESERVE = """
 local function reserve(key, now, window, most, attempt)
   if redis.call('ZSCORE', key, attempt) then return 0 end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
   if redis.call('ZCARD', key) >= most then
     local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-    return math.max(1, math.ceil((tonumber(oldest[2]) + window - now) * 1000))
+    local wait = math.min(tonumber(oldest[2]) + window - now, window)
+    return math.max(1, math.ceil(wait * 1000))
   end
   redis.call('ZADD', key, string.format('%.6f', now), attempt)
   redis.call('PEXPIRE', key, math.ceil(window * 1000))

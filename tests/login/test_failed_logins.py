@@ -14,6 +14,7 @@ from app.mfa import service as mfa
 from app.sessions import service as sessions
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp
+from tests.support.clock import FakeClock
 from tests.support.factories import change_user, configure, make_user
 
 WRONG = "not the password"
@@ -237,3 +238,13 @@ def test_redis_never_learns_who_is_tried(rt, api, user):
     assert "failures" in keys
     for name in (user.username, user.email, "secret", f"user:{user.id}"):
         assert name not in keys
+
+
+@pytest.mark.any_database
+def test_a_machine_whose_clock_is_ahead_makes_nobody_wait_for_longer_than_the_window(
+    make_app, api, user
+):
+    ahead = FakeClock()
+    ahead.advance(hours=1)
+    fail(ApiClient(make_app(clock=ahead)), user, 10)
+    assert api.login(user).fails(429, "rate_limited").retry_after == 300

@@ -4,6 +4,7 @@ import pytest
 
 from app.core.config import Bucket, Config
 from tests.support.api import ApiClient
+from tests.support.clock import FakeClock
 from tests.support.factories import make_user
 
 
@@ -176,3 +177,28 @@ def test_buckets_leave_redis_by_themselves(limited, client):
     keys = redis.keys("gatehouse:rate:*")
     assert keys
     assert all(0 < redis.pttl(key) <= 50_000 for key in keys)
+
+
+def with_clock_ahead(make_app, **ahead):
+    """Return clients of two machines on one Redis: one whose clock is right, one's is ahead."""
+    fast = FakeClock()
+    fast.advance(**ahead)
+    small = {"anonymous_bucket": Bucket(per_second=0.02, burst=4)}
+    return ApiClient(make_app(**small)), ApiClient(make_app(clock=fast, **small))
+
+
+@pytest.mark.any_database
+def test_a_machine_whose_clock_is_ahead_keeps_nobody_from_the_others(make_app):
+    right, fast = with_clock_ahead(make_app, hours=1)
+    for _ in range(3):
+        check(fast).ok()
+        check(right).ok()
+    spend(lambda: check(right), 3)
+    assert check(right).fails(429, "rate_limited").retry_after == 50
+
+
+@pytest.mark.any_database
+def test_clocks_that_are_a_little_apart_share_a_bucket(make_app):
+    right, fast = with_clock_ahead(make_app, seconds=4)
+    spend(lambda: check(fast), 4)
+    assert check(right).fails(429, "rate_limited").retry_after == 54
