@@ -12,11 +12,22 @@ def _known_action(text: str) -> str:
     return text
 
 
-ENABLED = setting_kinds.boolean("audit_log_enabled", default=True)
-RETENTION_DAYS = setting_kinds.number("audit_log_retention_days", 90, least=-(2**31), most=36500)
+ENABLED = setting_kinds.boolean(
+    "audit_log_enabled", "Whether anything is written to the audit log", default=True
+)
+RETENTION_DAYS = setting_kinds.number(
+    "audit_log_retention_days",
+    "After how long an audit entry is deleted; 0 or less keeps all",
+    90,
+    unit="days",
+    least=-(2**31),
+    most=36500,
+)
 RECORDED_ACTIONS = setting_kinds.text_list(
     "audit_log_recorded_actions",
+    "The actions that are written to the audit log; all of them by default",
     _known_action,
+    example=(Action.USER_LOGIN.value, Action.USER_LOGOUT.value),
     default=_ACTIONS,
     options=_ACTIONS,
     refuses_duplicates=True,

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from app.core.texts import has_controls
@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
 FALSE_WORDS = frozenset({"false", "0", "no", "off"})
 
+# What every reader of a JSON number can tell from its neighbours.
+MOST = 2**53
+
 ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
 
 
@@ -23,7 +26,8 @@ ValueType = Literal["boolean", "number", "string", "multiline", "string_array", 
 class Key(Generic[T]):
     """One setting. `parse` reads stored text, `render` checks a new value and makes the text.
 
-    Both raise ValueError; unreadable stored text counts as not set (spec 01 §10).
+    Both raise ValueError; unreadable stored text counts as not set (spec 01 §10). `meaning` says
+    what it decides, `takes` which values it can have, both without a full stop.
     """
 
     name: str
@@ -33,6 +37,13 @@ class Key(Generic[T]):
     render: Callable[[object], str]
     is_sensitive: bool = False
     options: tuple[str, ...] = ()
+    meaning: str = field(kw_only=True)
+    takes: str = field(kw_only=True)
+
+    @property
+    def description(self) -> str:
+        """Return meaning and values in one line."""
+        return f"{self.meaning} ({self.takes})"
 
     def value_of(self, stored: str | None) -> T:
         """Return the value in force, given the stored text; None when there is none."""
@@ -44,7 +55,7 @@ class Key(Generic[T]):
             return self.default
 
 
-def boolean(name: str, *, default: bool) -> Key[bool]:
+def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
     """Return a switch; only `auth_` keys take other words than true and false (spec 04 §6.2)."""
     takes_words = name.startswith("auth_")
 
@@ -60,11 +71,13 @@ def boolean(name: str, *, default: bool) -> Key[bool]:
             raise ValueError("must be true or false")
         return "true" if parse(text) else "false"
 
-    return Key(name, default, "boolean", parse, render)
+    return Key(name, default, "boolean", parse, render, meaning=meaning, takes="true or false")
 
 
-def number(name: str, default: int, *, least: int = 1, most: int = 2**53) -> Key[int]:
-    """Return a whole number within bounds; a stored value outside them is ignored."""
+def number(
+    name: str, meaning: str, default: int, *, unit: str = "", least: int = 1, most: int = MOST
+) -> Key[int]:
+    """Return a whole number of units within bounds; a stored value outside them is ignored."""
 
     def parse(text: str) -> int:
         digits = text.strip().removeprefix("-")
@@ -74,11 +87,18 @@ def number(name: str, default: int, *, least: int = 1, most: int = 2**53) -> Key
             raise ValueError(f"must be from {least} to {most}")
         return value
 
-    return Key(name, default, "number", parse, lambda value: str(parse(_as_text(value))))
+    bounds = f"{least} or more" if most == MOST else f"{least} to {most}"
+
+    def render(value: object) -> str:
+        return str(parse(_as_text(value)))
+
+    takes = f"{bounds} {unit}".rstrip()
+    return Key(name, default, "number", parse, render, meaning=meaning, takes=takes)
 
 
 def text(
     name: str,
+    meaning: str,
     default: str = "",
     *,
     longest: int = 2048,
@@ -101,11 +121,21 @@ def text(
         return check(value)
 
     kind: ValueType = "multiline" if multiline else "string"
-    return Key(name, default, kind, str, render, is_sensitive=is_sensitive)
+    takes = f"{'lines of text' if multiline else 'text'}, at most {longest} characters"
+    return Key(
+        name,
+        default,
+        kind,
+        str,
+        render,
+        is_sensitive=is_sensitive,
+        meaning=meaning,
+        takes=f"{takes}, never shown" if is_sensitive else takes,
+    )
 
 
 def choice(
-    name: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
+    name: str, meaning: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
 ) -> Key[str]:
     """Return one of a few words; with `is_switch` the other words for true and false, too."""
 
@@ -120,13 +150,18 @@ def choice(
     def render(value: object) -> str:
         return parse(_as_text(value))
 
-    return Key(name, default, "string_enum", parse, render, options=options)
+    takes = f"{', '.join(options[:-1])} or {options[-1]}"
+    return Key(
+        name, default, "string_enum", parse, render, options=options, meaning=meaning, takes=takes
+    )
 
 
 def text_list(
     name: str,
+    meaning: str,
     normalize: Callable[[str], str],
     *,
+    example: tuple[str, ...],
     default: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
     in_order: bool = False,
@@ -134,32 +169,41 @@ def text_list(
 ) -> Key[tuple[str, ...]]:
     """Return a list of texts without duplicates, sorted unless `in_order`.
 
-    A new entry that `normalize` refuses (ValueError) refuses the list; a stored one is skipped.
+    `example` is shown to who has to write one. A new entry that `normalize` refuses (ValueError)
+    refuses the list; a stored one is skipped.
     """
+    takes = f"a JSON list of texts, such as {json.dumps(example)}"
+
+    def listed(text: str) -> list[object]:
+        entries = _entries(text)
+        if entries is None:
+            raise ValueError(f"must be {takes}")
+        return entries
 
     def parse(text: str) -> tuple[str, ...]:
-        return _arranged(_accepted(_entries(text), normalize), in_order=in_order)
+        return _arranged(_accepted(listed(text), normalize), in_order=in_order)
 
     def render(value: object) -> str:
-        entries = _entries(value) if isinstance(value, str) else value
+        entries = listed(value) if isinstance(value, str) else value
         if not isinstance(entries, list | tuple) or not all(isinstance(e, str) for e in entries):
-            raise ValueError("must be a list of texts")
+            raise ValueError(f"must be {takes}")
         kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
         if refuses_duplicates and len(set(kept)) != len(kept):
             raise ValueError("must not name anything twice")
         return json.dumps(_arranged(kept, in_order=in_order))
 
-    return Key(name, default, "string_array", parse, render, options=options)
+    return Key(
+        name, default, "string_array", parse, render, options=options, meaning=meaning, takes=takes
+    )
 
 
-def _entries(text: str) -> list[object]:
+def _entries(text: str) -> list[object] | None:
+    """Return the list a JSON text is; None if it is none."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):
-        entries = None
-    if isinstance(entries, list):
-        return entries
-    raise ValueError("must be a JSON list of texts")
+        return None
+    return entries if isinstance(entries, list) else None
 
 
 def _accepted(entries: list[object], normalize: Callable[[str], str]) -> list[str]:

@@ -2,15 +2,17 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import Any, TextIO
 
 import click
 
-from app.settings import service, upkeep
+from app.core.setting_kinds import Key
+from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
+from app.settings.responses import default_of, described, page, setting
 from app.web.cli import Commands, Shown, printable, read_secret, table
 from app.web.runtime import runtime
-from app.web.schema import timestamp
 
 group = Commands("config", help="Runtime settings; every change is in force within a second.")
 
@@ -20,14 +22,32 @@ def list_settings() -> Shown:
     """List every setting with the value in force."""
     settings = upkeep.list_all(runtime())
     rows = [[s.key.name, _short(s.value), s.text is not None] for s in settings]
-    return Shown([_entry(setting) for setting in settings], table(["KEY", "VALUE", "SET"], rows))
+    return Shown([setting(found) for found in settings], table(["KEY", "VALUE", "SET"], rows))
 
 
 @group.command("get")
 @click.argument("key")
 def get(key: str) -> Shown:
-    """Show the value in force."""
-    return _shown(key)
+    """Show the value in force; people are told what it means, on standard error."""
+    found = service.find_key(key)
+    return replace(_shown(key), note=f"{found.description}; default: {default_of(found)}")
+
+
+@group.command("describe")
+@click.argument("key", required=False)
+@click.option("--markdown", is_flag=True, help="Print the page docs/settings.md.")
+def describe(key: str | None, markdown: bool) -> Shown:
+    """Say what KEY, or else every setting, means and takes."""
+    if markdown and key is not None:
+        raise click.UsageError("--markdown is about all settings; leave out KEY")
+    if key is not None:
+        found = service.find_key(key)
+        entries = f"\n    possible entries: {', '.join(found.options)}"
+        is_list = found.value_type == "string_array" and found.options
+        return Shown(described(found), _in_words(found) + (entries if is_list else ""))
+    everything = [found for _, found in sorted(keys.ALL.items())]
+    text = page().rstrip() if markdown else "\n".join(map(_in_words, everything))
+    return Shown([described(found) for found in everything], text)
 
 
 # A value such as -1 is no option.
@@ -95,17 +115,8 @@ def _shown(name: str) -> Shown:
     return Shown({"key": name, "value": value}, f"{name} = {_one_line(value)}")
 
 
-def _entry(setting: upkeep.Setting) -> dict[str, Any]:
-    return {
-        "key": setting.key.name,
-        "value": setting.value,
-        "default": setting.default,
-        "value_type": setting.key.value_type,
-        "options": list(setting.key.options),
-        "is_sensitive": setting.key.is_sensitive,
-        "is_set": setting.text is not None,
-        "updated_at": timestamp(setting.updated_at),
-    }
+def _in_words(key: Key[Any]) -> str:
+    return f"{key.name} (default: {default_of(key)})\n    {key.description}"
 
 
 def _one_line(value: upkeep.Wire) -> str:

@@ -12,79 +12,263 @@ DAY = 86_400
 YEAR = 365 * DAY
 PRODUCT_TITLE = "Gatehouse"
 
-PASSWORD_LOGIN_ENABLED = boolean("auth_password_login_enabled", default=True)
-PASSKEY_LOGIN_ENABLED = boolean("auth_passkey_login_enabled", default=True)
-ALLOW_USER_REGISTRATION = boolean("auth_allow_user_registration", default=True)
-REGISTER_ACTIVATION = setting_kinds.choice(
-    "auth_register_activation_enabled", "auto", ("auto", "true", "false"), is_switch=True
-)
-EMAIL_CODE_LOGIN_ENABLED = boolean("auth_email_code_login_enabled", default=False)
-EMAIL_CODE_TOTP_FALLBACK = boolean("auth_email_code_login_allow_totp_fallback", default=False)
-EMAIL_CODE_TTL_SECONDS = number("auth_email_code_login_ttl_secs", 600, most=DAY)
-EMAIL_CODE_COOLDOWN_SECONDS = number("auth_email_code_login_resend_cooldown_secs", 60, most=DAY)
-MFA_FLOW_TTL_SECONDS = number("auth_mfa_flow_ttl_secs", 300, most=DAY)
-PASSKEY_FLOW_TTL_SECONDS = number("auth_passkey_flow_ttl_secs", 300, most=DAY)
-EXTERNAL_FLOW_TTL_SECONDS = number("auth_external_flow_ttl_secs", 300, most=DAY)
-ACCESS_TTL_SECONDS = number("auth_access_token_ttl_secs", 900, most=DAY)
-REFRESH_TTL_SECONDS = number("auth_refresh_token_ttl_secs", 7 * DAY, most=YEAR)
-REUSE_GRACE_SECONDS = number("auth_refresh_reuse_grace_secs", 0, least=0, most=60)
-REGISTER_ACTIVATION_TTL_SECONDS = number("auth_register_activation_ttl_secs", DAY, most=YEAR)
-CONTACT_CHANGE_TTL_SECONDS = number("auth_contact_change_ttl_secs", DAY, most=YEAR)
-PASSWORD_RESET_TTL_SECONDS = number("auth_password_reset_ttl_secs", 3600, most=YEAR)
-INVITATION_TTL_SECONDS = number("auth_user_invitation_ttl_secs", 3 * DAY, most=YEAR)
-CONTACT_COOLDOWN_SECONDS = number("auth_contact_verification_resend_cooldown_secs", 60, most=DAY)
-RESET_COOLDOWN_SECONDS = number("auth_password_reset_request_cooldown_secs", 60, most=DAY)
-EMAIL_ALLOWLIST = setting_kinds.text_list("auth_local_email_allowlist", rules.email_policy_entry)
-EMAIL_BLOCKLIST = setting_kinds.text_list("auth_local_email_blocklist", rules.email_policy_entry)
+_ADDRESSES = ("example.com", "ada@example.net")
 
-DEFAULT_STORAGE_QUOTA = number("default_storage_quota", 0, least=0)
+
+def _seconds(name: str, meaning: str, default: int, *, least: int = 1, most: int = DAY) -> Key[int]:
+    return number(name, meaning, default, unit="seconds", least=least, most=most)
+
+
+PASSWORD_LOGIN_ENABLED = boolean(
+    "auth_password_login_enabled", "Whether accounts sign in with a password", default=True
+)
+PASSKEY_LOGIN_ENABLED = boolean(
+    "auth_passkey_login_enabled", "Whether accounts sign in with a passkey", default=True
+)
+ALLOW_USER_REGISTRATION = boolean(
+    "auth_allow_user_registration",
+    "Whether anybody may register; invitations work without, too",
+    default=True,
+)
+REGISTER_ACTIVATION = setting_kinds.choice(
+    "auth_register_activation_enabled",
+    "Whether who registers must first follow a mailed link; auto means: when mail is set up",
+    "auto",
+    ("auto", "true", "false"),
+    is_switch=True,
+)
+EMAIL_CODE_LOGIN_ENABLED = boolean(
+    "auth_email_code_login_enabled",
+    "Whether a mailed code is a second factor at login; needs mail_smtp_host and mail_from_address",
+    default=False,
+)
+EMAIL_CODE_TOTP_FALLBACK = boolean(
+    "auth_email_code_login_allow_totp_fallback",
+    "Whether a mailed code is also taken from who has an authenticator app",
+    default=False,
+)
+EMAIL_CODE_TTL_SECONDS = _seconds(
+    "auth_email_code_login_ttl_secs", "How long a mailed login code is valid", 600
+)
+EMAIL_CODE_COOLDOWN_SECONDS = _seconds(
+    "auth_email_code_login_resend_cooldown_secs",
+    "How long to wait before another login code is mailed",
+    60,
+)
+MFA_FLOW_TTL_SECONDS = _seconds(
+    "auth_mfa_flow_ttl_secs",
+    "How long there is to enter a second factor, or to set an authenticator app up",
+    300,
+)
+PASSKEY_FLOW_TTL_SECONDS = _seconds(
+    "auth_passkey_flow_ttl_secs",
+    "How long there is to answer the browser's question for a passkey",
+    300,
+)
+EXTERNAL_FLOW_TTL_SECONDS = _seconds(
+    "auth_external_flow_ttl_secs", "How long there is to sign in at an external provider", 300
+)
+ACCESS_TTL_SECONDS = _seconds(
+    "auth_access_token_ttl_secs", "How long an access token is valid before it is refreshed", 900
+)
+REFRESH_TTL_SECONDS = _seconds(
+    "auth_refresh_token_ttl_secs",
+    "How long a session lasts without a refresh",
+    7 * DAY,
+    most=YEAR,
+)
+REUSE_GRACE_SECONDS = _seconds(
+    "auth_refresh_reuse_grace_secs",
+    "For how long a used refresh token of the same browser is no alarm",
+    0,
+    least=0,
+    most=60,
+)
+REGISTER_ACTIVATION_TTL_SECONDS = _seconds(
+    "auth_register_activation_ttl_secs",
+    "How long the mailed link of a registration is valid",
+    DAY,
+    most=YEAR,
+)
+CONTACT_CHANGE_TTL_SECONDS = _seconds(
+    "auth_contact_change_ttl_secs",
+    "How long the mailed link of a change of address is valid",
+    DAY,
+    most=YEAR,
+)
+PASSWORD_RESET_TTL_SECONDS = _seconds(
+    "auth_password_reset_ttl_secs",
+    "How long the mailed link of a password reset is valid",
+    3600,
+    most=YEAR,
+)
+INVITATION_TTL_SECONDS = _seconds(
+    "auth_user_invitation_ttl_secs", "How long an invitation is valid", 3 * DAY, most=YEAR
+)
+CONTACT_COOLDOWN_SECONDS = _seconds(
+    "auth_contact_verification_resend_cooldown_secs",
+    "How long to wait before the link of a registration or change of address is mailed again",
+    60,
+)
+RESET_COOLDOWN_SECONDS = _seconds(
+    "auth_password_reset_request_cooldown_secs",
+    "How long to wait before another password reset is mailed",
+    60,
+)
+EMAIL_ALLOWLIST = setting_kinds.text_list(
+    "auth_local_email_allowlist",
+    "The only addresses and domains a new account or new address may have; empty means any",
+    rules.email_policy_entry,
+    example=_ADDRESSES,
+)
+EMAIL_BLOCKLIST = setting_kinds.text_list(
+    "auth_local_email_blocklist",
+    "Addresses and domains no new account or new address may have, whatever is allowed",
+    rules.email_policy_entry,
+    example=_ADDRESSES,
+)
+
+DEFAULT_STORAGE_QUOTA = number(
+    "default_storage_quota",
+    "The storage of a new account or team; 0 means no limit",
+    0,
+    unit="bytes",
+    least=0,
+)
 GRAVATAR_BASE_URL = text(
-    "gravatar_base_url", "https://www.gravatar.com/avatar", check=rules.http_url
+    "gravatar_base_url",
+    "Address at which avatars of the source gravatar are found; empty means the default",
+    "https://www.gravatar.com/avatar",
+    check=rules.http_url,
 )
 AVATAR_MAX_UPLOAD_BYTES = number(
-    "avatar_max_upload_size_bytes", 10 * 1024 * 1024, most=16 * 1024 * 1024
+    "avatar_max_upload_size_bytes",
+    "The largest picture that may be uploaded as an avatar",
+    10 * 1024 * 1024,
+    unit="bytes",
+    most=16 * 1024 * 1024,
 )
 
-BRANDING_TITLE = text("branding_title", PRODUCT_TITLE, longest=120)
-BRANDING_DESCRIPTION = text("branding_description", "", longest=300)
-BRANDING_FAVICON_URL = text("branding_favicon_url", "/favicon.svg", check=rules.link)
-BRANDING_WORDMARK_DARK_URL = text("branding_wordmark_dark_url", check=rules.link)
-BRANDING_WORDMARK_LIGHT_URL = text("branding_wordmark_light_url", check=rules.link)
-
-MAIL_SMTP_HOST = text("mail_smtp_host", longest=255)
-MAIL_SMTP_PORT = number("mail_smtp_port", 587, most=65535)
-MAIL_SMTP_USERNAME = text("mail_smtp_username", longest=255)
-MAIL_SMTP_PASSWORD = text("mail_smtp_password", longest=1024, is_sensitive=True)
-MAIL_FROM_ADDRESS = text("mail_from_address", longest=255, check=rules.mail_address)
-MAIL_FROM_NAME = text("mail_from_name", PRODUCT_TITLE, longest=255)
-MAIL_SECURITY = boolean("mail_security", default=True)
-MAIL_DISPATCH_INTERVAL_SECONDS = number("mail_outbox_dispatch_interval_secs", 5, most=3600)
-MAIL_TEMPLATES = (
-    "register_activation",
-    "contact_change_confirmation",
-    "contact_change_notice",
-    "password_reset",
-    "password_reset_notice",
-    "external_auth_email_verification",
-    "login_email_code",
-    "security_notice",
-    "user_invitation",
+BRANDING_TITLE = text(
+    "branding_title",
+    "What the site is called: in mails, authenticator apps, passkeys and the frontend",
+    PRODUCT_TITLE,
+    longest=120,
 )
+BRANDING_DESCRIPTION = text(
+    "branding_description", "What the frontend says about the site", longest=300
+)
+BRANDING_FAVICON_URL = text(
+    "branding_favicon_url",
+    "Address of the frontend's icon, or a path of this site",
+    "/favicon.svg",
+    check=rules.link,
+)
+BRANDING_WORDMARK_DARK_URL = text(
+    "branding_wordmark_dark_url",
+    "Address or path of the frontend's wordmark for dark pages",
+    check=rules.link,
+)
+BRANDING_WORDMARK_LIGHT_URL = text(
+    "branding_wordmark_light_url",
+    "Address or path of the frontend's wordmark for light pages",
+    check=rules.link,
+)
+
+MAIL_SMTP_HOST = text(
+    "mail_smtp_host", "Host of the SMTP server; empty means that mails become files", longest=255
+)
+MAIL_SMTP_PORT = number("mail_smtp_port", "Port of the SMTP server", 587, most=65535)
+MAIL_SMTP_USERNAME = text(
+    "mail_smtp_username", "User name at the SMTP server; empty means no log-in there", longest=255
+)
+MAIL_SMTP_PASSWORD = text(
+    "mail_smtp_password", "Password at the SMTP server", longest=1024, is_sensitive=True
+)
+MAIL_FROM_ADDRESS = text(
+    "mail_from_address",
+    "The sender's address; without it no mail leaves by SMTP",
+    longest=255,
+    check=rules.mail_address,
+)
+MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, longest=255)
+MAIL_SECURITY = boolean(
+    "mail_security",
+    "Whether SMTP is encrypted and the server's certificate checked: STARTTLS, TLS on port 465",
+    default=True,
+)
+MAIL_DISPATCH_INTERVAL_SECONDS = _seconds(
+    "mail_outbox_dispatch_interval_secs",
+    "How often the outbox is looked through for mails to send",
+    5,
+    most=3600,
+)
+_MAILS = {
+    "register_activation": "that asks to activate an account",
+    "contact_change_confirmation": "that asks to confirm a new address",
+    "contact_change_notice": "that tells the old address of the new one",
+    "password_reset": "with the link of a password reset",
+    "password_reset_notice": "that tells of a changed password",
+    "external_auth_email_verification": "that asks to confirm the address of an external sign-in",
+    "login_email_code": "with a login code",
+    "security_notice": "that tells of a change to the ways to sign in",
+    "user_invitation": "with an invitation",
+}
+MAIL_TEMPLATES = tuple(_MAILS)
 MAIL_TEMPLATE_SUBJECTS = {
-    name: text(f"mail_template_{name}_subject", longest=255) for name in MAIL_TEMPLATES
+    name: text(
+        f"mail_template_{name}_subject",
+        f"Subject of the mail {which}; empty means the built-in one",
+        longest=255,
+    )
+    for name, which in _MAILS.items()
 }
 MAIL_TEMPLATE_HTML = {
-    name: text(f"mail_template_{name}_html", longest=65_536, multiline=True)
-    for name in MAIL_TEMPLATES
+    name: text(
+        f"mail_template_{name}_html",
+        f"HTML of the mail {which}; empty means the built-in one",
+        longest=65_536,
+        multiline=True,
+    )
+    for name, which in _MAILS.items()
 }
 
-CLEANUP_INTERVAL_SECONDS = number("maintenance_cleanup_interval_secs", 3600, most=30 * DAY)
-TEAM_MEMBER_LIST_MAX_LIMIT = number("team_member_list_max_limit", 100, most=10_000)
-TEAM_ARCHIVE_RETENTION_DAYS = number("team_archive_retention_days", 7, least=0, most=36_500)
-ARCHIVE_DOWNLOAD_USER = boolean("archive_download_user_enabled", default=True)
-ARCHIVE_DOWNLOAD_SHARE = boolean("archive_download_share_enabled", default=True)
+CLEANUP_INTERVAL_SECONDS = _seconds(
+    "maintenance_cleanup_interval_secs",
+    "How often expired rows and leftover files are deleted",
+    3600,
+    most=30 * DAY,
+)
+TEAM_MEMBER_LIST_MAX_LIMIT = number(
+    "team_member_list_max_limit",
+    "The longest page of a team's members, for the file side: nothing here reads it",
+    100,
+    unit="members",
+    most=10_000,
+)
+TEAM_ARCHIVE_RETENTION_DAYS = number(
+    "team_archive_retention_days",
+    "After how long an archived team is deleted",
+    7,
+    unit="days",
+    least=0,
+    most=36_500,
+)
+ARCHIVE_DOWNLOAD_USER = boolean(
+    "archive_download_user_enabled",
+    "Whether the frontend offers users to download folders as archives",
+    default=True,
+)
+ARCHIVE_DOWNLOAD_SHARE = boolean(
+    "archive_download_share_enabled",
+    "Whether the frontend offers to download shared folders as archives",
+    default=True,
+)
 IMAGE_PREVIEW_PREFERENCE = setting_kinds.choice(
-    "frontend_image_preview_preference", "original_first", ("original_first", "preview_first")
+    "frontend_image_preview_preference",
+    "What the frontend shows of a picture first",
+    "original_first",
+    ("original_first", "preview_first"),
 )
 
 

@@ -38,11 +38,15 @@ FAILURES = (AppError, ConfigError, RedisError, SQLAlchemyError, OSError, Unicode
 
 @dataclass(frozen=True)
 class Shown:
-    """What a command has to say: `data` with `--json`, `text` without; a text of "" is silence."""
+    """What a command has to say: `data` with `--json`, `text` without; a text of "" is silence.
+
+    A `note` is for people alone: on standard error, so that a script gets the text as it is.
+    """
 
     data: Any
     text: str = ""
     exit_code: int = 0
+    note: str = ""
 
 
 class LocalFailure(AppError):
@@ -213,8 +217,11 @@ def _first_line(error: BaseException | None) -> str:
 def _print(shown: Shown, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown.data))
-    elif shown.text:
+        return
+    if shown.text:
         click.echo(shown.text)
+    if shown.note:
+        click.echo(shown.note, err=True)
 
 
 def _print_refusal(refusal: AppError, *, as_json: bool) -> None:

@@ -43,10 +43,30 @@ def allowed_origin(entry: str) -> str:
     return site.normalized_origin(entry)
 
 
-ENABLED = setting_kinds.boolean("cors_enabled", default=False)
-ALLOWED_ORIGINS = setting_kinds.text_list("cors_allowed_origins", allowed_origin)
-ALLOW_CREDENTIALS = setting_kinds.boolean("cors_allow_credentials", default=False)
-MAX_AGE_SECONDS = setting_kinds.number("cors_max_age_secs", 3600, least=0, most=86_400)
+ENABLED = setting_kinds.boolean(
+    "cors_enabled",
+    "Whether pages of the origins in cors_allowed_origins may call this service",
+    default=False,
+)
+ALLOWED_ORIGINS = setting_kinds.text_list(
+    "cors_allowed_origins",
+    "The other origins whose pages may read answers; * alone means any, then without credentials",
+    allowed_origin,
+    example=("https://app.example",),
+)
+ALLOW_CREDENTIALS = setting_kinds.boolean(
+    "cors_allow_credentials",
+    "Whether browsers send cookies with such calls; not together with *",
+    default=False,
+)
+MAX_AGE_SECONDS = setting_kinds.number(
+    "cors_max_age_secs",
+    "How long a browser may remember the answer to a preflight",
+    3600,
+    unit="seconds",
+    least=0,
+    most=86_400,
+)
 
 
 def install(app: Flask) -> None:

@@ -72,9 +72,21 @@ def storable_origin(origin: str) -> str:
     return f"{parts.scheme}://localhost" + (f":{parts.port}" if parts.port else "")
 
 
-PUBLIC_SITE_URL = setting_kinds.text_list("public_site_url", site_origin, in_order=True)
-STRICT_REQUEST_SOURCE = setting_kinds.boolean("auth_strict_request_source", default=False)
-COOKIE_SECURE = setting_kinds.boolean("auth_cookie_secure", default=True)
+PUBLIC_SITE_URL = setting_kinds.text_list(
+    "public_site_url",
+    "The origins this site is reached at, in order: links and passkeys use the first one",
+    site_origin,
+    example=("https://files.example",),
+    in_order=True,
+)
+STRICT_REQUEST_SOURCE = setting_kinds.boolean(
+    "auth_strict_request_source",
+    "Whether requests that change something must name their source, those of scripts, too",
+    default=False,
+)
+COOKIE_SECURE = setting_kinds.boolean(
+    "auth_cookie_secure", "Whether browsers send the cookies over https only", default=True
+)
 
 
 def link(rt: Runtime, path: str) -> str:

@@ -16,7 +16,7 @@ from tests.support import servers
 ROOT = servers.ROOT
 README = ROOT / "README.md"
 # For people who run the service or build upon it; the others are about how it came to be.
-NAMES = ("architecture", "integration", "operations")
+NAMES = ("architecture", "integration", "operations", "settings")
 PAGES = [README, *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 
 # Read by a command, not by the service.

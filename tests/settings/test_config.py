@@ -9,6 +9,7 @@ from app.settings import keys
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.settings.models import SystemConfig
+from tests.support import servers
 from tests.support.factories import audit_rows, configure
 
 REDACTED = "***REDACTED***"
@@ -133,6 +134,65 @@ def test_list_shows_every_key(line):
     assert listed["mail_smtp_password"]["is_sensitive"]
     assert listed["auth_mfa_flow_ttl_secs"]["updated_at"] is None
     assert "branding_title" in line("config", "list").text
+
+
+# --- what a setting means ---------------------------------------------------------------------
+
+
+def test_every_setting_says_what_it_means_and_takes(line):
+    described = {entry["key"]: entry["description"] for entry in line.json("config", "describe")}
+    assert set(described) == set(keys.ALL)
+    assert described == {e["key"]: e["description"] for e in line.json("config", "list")}
+    for name, key in keys.ALL.items():
+        assert key.meaning[0].isupper(), name
+        assert not key.meaning.endswith("."), name
+        assert key.takes in described[name], name
+        assert len(described[name]) <= 512, name  # spec 04 §6.1
+
+
+def test_numbers_tell_their_unit_and_bounds(line):
+    described = {entry["key"]: entry["description"] for entry in line.json("config", "describe")}
+    assert described["auth_access_token_ttl_secs"].endswith("(1 to 86400 seconds)")
+    assert described["team_archive_retention_days"].endswith("(0 to 36500 days)")
+    assert described["default_storage_quota"].endswith("(0 or more bytes)")
+    for name, text in described.items():
+        if name.endswith("_secs"):
+            assert text.endswith("seconds)"), name
+
+
+def test_get_tells_people_what_a_setting_means_and_scripts_the_value_alone(line):
+    ran = line("config", "get", "auth_access_token_ttl_secs")
+    assert ran.text == "auth_access_token_ttl_secs = 900"
+    assert "1 to 86400 seconds" in ran.stderr
+    assert "default: 900" in ran.stderr
+
+
+def test_describe_tells_of_one(line):
+    text = line("config", "describe", "mail_smtp_port").text
+    assert text.startswith("mail_smtp_port (default: 587)")
+    shown = line.json("config", "describe", "mail_smtp_port")
+    assert (shown["key"], shown["default"], shown["value_type"]) == (
+        "mail_smtp_port",
+        "587",
+        "number",
+    )
+    line.refuses("not_found", "config", "describe", "nope")
+    assert "user_logout" in line("config", "describe", "audit_log_recorded_actions").text
+    assert line("config", "describe", "mail_smtp_port", "--markdown").exit_code == 2
+
+
+def test_the_page_about_settings_is_what_the_command_prints(line):
+    page = (servers.ROOT / "docs" / "settings.md").read_text()
+    assert line("config", "describe", "--markdown").stdout == page
+    rows = [row.split("`")[1] for row in page.splitlines() if row.startswith("| `")]
+    assert sorted(rows) == sorted(keys.ALL)
+
+
+@pytest.mark.parametrize("key", ["public_site_url", "auth_local_email_allowlist"])
+def test_who_writes_no_list_is_shown_one(line, key):
+    refusal = line.refuses("bad_request", "config", "set", key, "example.com")
+    example = refusal.partition("such as ")[2]
+    assert line.json("config", "set", key, example)["value"] == sorted(json.loads(example))
 
 
 # --- settings that contradict each other ------------------------------------------------------

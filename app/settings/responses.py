@@ -1,0 +1,81 @@
+"""How settings are shown: as JSON, and as the page docs/settings.md (spec 04 §6.1)."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from app.core.setting_kinds import Key
+from app.settings import keys
+from app.settings.upkeep import Setting
+from app.web.schema import timestamp
+
+# Each setting is in the first section that has a beginning of its name.
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Signing in, accounts and sessions", ("auth_",)),
+    ("Addresses of the site", ("public_", "cors_")),
+    ("Mail", ("mail_",)),
+    ("What the frontend shows", ("branding_", "archive_", "frontend_")),
+    ("Avatars, storage and teams", ("avatar_", "gravatar_", "default_", "team_")),
+    ("Audit log and cleaning up", ("audit_", "maintenance_")),
+)
+LONGEST_DEFAULT = 60
+
+HEAD = """\
+# Runtime settings
+
+`flask config list` shows the values in force, `flask config get KEY` one of them with what is said
+here, `flask config set KEY VALUE` changes it, `flask config unset KEY` returns it to its default.
+Every worker follows within a second. Several are changed at once with `flask config import FILE`.
+
+This page is printed by `flask config describe --markdown`.
+"""
+
+
+def setting(shown: Setting) -> dict[str, Any]:
+    """Return one setting with the value in force."""
+    return {
+        "key": shown.key.name,
+        "value": shown.value,
+        "default": shown.default,
+        "value_type": shown.key.value_type,
+        "options": list(shown.key.options),
+        "is_sensitive": shown.key.is_sensitive,
+        "is_set": shown.text is not None,
+        "updated_at": timestamp(shown.updated_at),
+        "description": shown.key.description,
+    }
+
+
+def described(key: Key[Any]) -> dict[str, Any]:
+    """Return what a setting is for, whatever its value."""
+    return {
+        "key": key.name,
+        "description": key.description,
+        "default": Setting(key, None).default,
+        "value_type": key.value_type,
+        "options": list(key.options),
+        "is_sensitive": key.is_sensitive,
+    }
+
+
+def default_of(key: Key[Any]) -> str:
+    """Return the default in words."""
+    default = Setting(key, None).default
+    if default in ("", []):
+        return "empty"
+    shown = default if isinstance(default, str) else json.dumps(default)
+    return shown if len(shown) <= LONGEST_DEFAULT else "all of them"
+
+
+def page() -> str:
+    """Return docs/settings.md."""
+    return "\n".join([HEAD, *(_section(*section) for section in SECTIONS)])
+
+
+def _section(title: str, beginnings: Sequence[str]) -> str:
+    found = [key for name, key in sorted(keys.ALL.items()) if name.startswith(tuple(beginnings))]
+    rows = (
+        f"| `{key.name}` | {key.meaning} | {key.takes} | {default_of(key)} |\n" for key in found
+    )
+    head = "| Key | Meaning | Takes | Default |\n|---|---|---|---|\n"
+    return f"## {title}\n\n{head}{''.join(rows)}"
