@@ -21,8 +21,11 @@ from app.contact_verification import tokens
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
+from app.external_auth import queries as external_queries
 from app.mfa import flows as mfa_flows
 from app.mfa import service as mfa
+from app.mfa.models import MfaMethod
+from app.passkeys import queries as passkeys_queries
 from app.sessions import service as sessions
 from app.settings import keys
 from app.setup import queries as setup_queries
@@ -42,6 +45,27 @@ class Provisioned:
 
     account: Account
     generated_password: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class WaysIn:
+    """What an account has to sign in with; the methods are those a login would ask for."""
+
+    password: bool
+    second_factor: tuple[MfaMethod, ...]
+    passkeys: int
+    external_links: int
+
+
+def ways_in(rt: Runtime, account: Account) -> WaysIn:
+    """Return what an account has to sign in with."""
+    database, user_id = rt.database, account.id
+    return WaysIn(
+        password=users_queries.find_password_hash(database, user_id) is not None,
+        second_factor=mfa.methods(rt, account),
+        passkeys=len(passkeys_queries.list_passkeys(database, user_id)),
+        external_links=len(external_queries.list_links(database, user_id)),
+    )
 
 
 def create(

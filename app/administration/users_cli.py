@@ -1,11 +1,13 @@
 """`flask users`: accounts. USER is an id, a username or an e-mail address everywhere."""
 
+from dataclasses import asdict
+
 import click
 
 from app.administration import accounts
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.models import Account, Role, Status
+from app.users.models import Account, Role, Standing, Status
 from app.users.responses import user_info
 from app.web.cli import (
     Commands,
@@ -29,12 +31,24 @@ role_choice = click.Choice([role.value for role in Role])
 @click.option(
     "--limit", type=click.IntRange(1, MOST_LISTED), help="The first so many; all by default."
 )
-def list_users(limit: int | None) -> Shown:
+@click.option("--search", metavar="TEXT", help="Those with it in the username or address.")
+@click.option(
+    "--status",
+    type=click.Choice([standing.value for standing in Standing]),
+    help="pending are those that wait for their activation.",
+)
+@click.option("--role", type=role_choice, help="Those of one role.")
+def list_users(
+    limit: int | None, search: str | None, status: str | None, role: str | None
+) -> Shown:
     """List the accounts by id."""
     rt = runtime()
+    wanted = users_queries.Wanted(
+        search, Standing(status) if status else None, Role(role) if role else None
+    )
     with rt.reading() as connection:
-        found = users_queries.list_accounts(connection, limit)
-    rows = [[a.id, a.username, a.email, a.role, a.status] for a in found]
+        found = users_queries.list_accounts(connection, limit, wanted)
+    rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Shown([user_info(rt, account, is_own=False) for account in found], text)
 
@@ -42,12 +56,14 @@ def list_users(limit: int | None) -> Shown:
 @group.command("show")
 @click.argument("user")
 def show(user: str) -> Shown:
-    """Show one account."""
+    """Show one account, and what it has to sign in with."""
     rt = runtime()
     with rt.reading() as connection:
-        info = user_info(rt, users.named(connection, user), is_own=False)
+        account = users.named(connection, user)
+    info = user_info(rt, account, is_own=False)
     shown = {name: value for name, value in info.items() if name != "profile"}
-    return Shown(info, details(shown | {"display_name": info["profile"]["display_name"]}))
+    shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
+    return Shown(info, details(shown | asdict(accounts.ways_in(rt, account))))
 
 
 @group.command("create")
@@ -97,7 +113,9 @@ def set_password(user: str, password: str | None, generate: bool) -> Shown:
 @click.argument("user")
 def enable(user: str) -> Shown:
     """Let USER sign in again."""
-    return _account(accounts.set_status(runtime(), user, Status.ACTIVE), "is active")
+    account = accounts.set_status(runtime(), user, Status.ACTIVE)
+    waits = account.standing is Standing.PENDING
+    return _account(account, "is enabled, and waits for its activation" if waits else "is active")
 
 
 @group.command("disable")

@@ -24,6 +24,14 @@ class Status(StrEnum):
     DISABLED = "disabled"
 
 
+class Standing(StrEnum):
+    """Whether an account can be used at all: its status, and whether it was activated (A4)."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    DISABLED = "disabled"
+
+
 FIRST_SESSION_VERSION = 1
 
 
@@ -118,6 +126,13 @@ class Account(NamedTuple):
     avatar_key: str | None
     avatar_version: int | None
     preferences: str | None
+
+    @property
+    def standing(self) -> Standing:
+        """Return what the status and the activation come to."""
+        if self.status == Status.ACTIVE and self.activated_at is None:
+            return Standing.PENDING
+        return Standing(self.status)
 
 
 ACCOUNT_COLUMNS = columns_of(Account, User, UserProfile)

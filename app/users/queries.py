@@ -4,11 +4,13 @@
 of its transaction or reading.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Update,
     bindparam,
     delete,
@@ -25,7 +27,7 @@ from app.core.database.database import Database, Reader
 from app.core.database.lookups import Lookup
 from app.core.database.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
-from app.users.models import ACCOUNT_COLUMNS, Account, Role, Status, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Role, Standing, Status, User, UserProfile
 
 _ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
 _BY_ID = Lookup(_ACCOUNT, User.id)
@@ -72,9 +74,40 @@ def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
     return Account(*row) if row else None
 
 
-def list_accounts(reader: Reader, most: int | None = None) -> list[Account]:
-    """Return the first `most` accounts by id; None means all."""
-    return [Account(*row) for row in reader.execute(_ACCOUNT.order_by(User.id).limit(most))]
+@dataclass(frozen=True)
+class Wanted:
+    """Which accounts to list; `search` is part of a username or address in any case."""
+
+    search: str | None = None
+    standing: Standing | None = None
+    role: Role | None = None
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        """Yield what an account must meet."""
+        if self.search is not None:
+            part = self.search.strip().lower()
+            columns = User.username_key, User.email
+            yield or_(*(column.contains(part, autoescape=True) for column in columns))
+        if self.standing is not None:
+            is_disabled = self.standing is Standing.DISABLED
+            yield User.status == (Status.DISABLED if is_disabled else Status.ACTIVE)
+        if self.standing is Standing.ACTIVE:
+            yield User.activated_at.is_not(None)
+        if self.standing is Standing.PENDING:
+            yield User.activated_at.is_(None)
+        if self.role is not None:
+            yield User.role == self.role
+
+
+EVERYBODY = Wanted()
+
+
+def list_accounts(
+    reader: Reader, most: int | None = None, wanted: Wanted = EVERYBODY
+) -> list[Account]:
+    """Return the first `most` accounts that are wanted by id; None means all of them."""
+    statement = _ACCOUNT.where(*wanted.conditions()).order_by(User.id).limit(most)
+    return [Account(*row) for row in reader.execute(statement)]
 
 
 def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:

@@ -5,8 +5,12 @@ import sqlalchemy as sa
 
 from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
+from tests.support.api import ORIGIN
+from tests.support.authenticator import enable_totp
+from tests.support.external import add_provider, link
 from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
 from tests.support.images import plain, upload
+from tests.support.passkeys import Authenticator, register
 
 USER_INFO = {
     "id",
@@ -166,6 +170,56 @@ def test_list_prints_a_table(line, admin):
     titles, row = line("users", "list").text.splitlines()
     assert titles.split() == ["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"]
     assert row.split()[1:] == ["boss", "boss@example.com", "admin", "active"]
+
+
+def test_who_waits_for_activation_is_pending_to_people_alone(line, rt, admin):
+    make_user(rt, username="bob", activated=False, verified=False)
+    make_user(rt, username="eve", activated=False, status="disabled")
+    _, *rows = line("users", "list").text.splitlines()
+    assert [row.split()[-1] for row in rows] == ["active", "pending", "disabled"]
+    assert ["status", "pending"] in map(str.split, line("users", "show", "bob").text.splitlines())
+    assert [entry["status"] for entry in line.json("users", "list")][1] == "active"
+    assert "waits for its activation" in line("users", "enable", "eve").text
+    assert line("users", "enable", "boss").text.endswith("is active")
+
+
+def test_list_is_filtered(line, rt, admin):
+    make_user(rt, username="Bob", email="b_b@example.net", activated=False)
+    make_user(rt, username="eve", status="disabled")
+    for options, names in (
+        (["--status", "active"], ["boss"]),
+        (["--status", "pending"], ["Bob"]),
+        (["--status", "disabled"], ["eve"]),
+        (["--role", "admin"], ["boss"]),
+        (["--search", " BO"], ["boss", "Bob"]),
+        (["--search", "example.NET"], ["Bob"]),
+        (["--search", "_"], ["Bob"]),
+        (["--search", "%"], []),
+        (["--search", "bo", "--role", "user", "--limit", "1"], ["Bob"]),
+    ):
+        listed = line.json("users", "list", *options)
+        assert [entry["username"] for entry in listed] == names, options
+    assert line("users", "list", "--status", "gone").exit_code == 2
+    assert line("users", "list", "--role", "boss").exit_code == 2
+
+
+def test_show_tells_people_what_an_account_signs_in_with(line, rt, signed_in, clock, user):
+    configure(rt, public_site_url=[ORIGIN])
+    other = make_user(rt, username="bare", password=None)
+    register(signed_in, Authenticator()).ok()
+    enable_totp(signed_in, clock)
+    link(rt, user, add_provider(rt))
+
+    def told(name):
+        lines = line("users", "show", name).text.splitlines()
+        return {key: text.strip() for key, _, text in (line.partition(" ") for line in lines)}
+
+    has, lacks = told(user.username), told(other.username)
+    assert (has["password"], lacks["password"]) == ("yes", "no")
+    assert (has["second_factor"], lacks["second_factor"]) == ("totp, recovery_code", "-")
+    assert (has["passkeys"], lacks["passkeys"]) == ("1", "0")
+    assert (has["external_links"], lacks["external_links"]) == ("1", "0")
+    assert set(line.json("users", "show", user.username)) == USER_INFO
 
 
 def test_list_of_nobody_is_an_empty_array(line):
