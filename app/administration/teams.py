@@ -17,7 +17,7 @@ from app.storage_policies import service as storage
 from app.teams import queries
 from app.teams import service as teams
 from app.teams.models import TeamRole
-from app.teams.queries import TeamInfo
+from app.teams.queries import Member, TeamInfo
 from app.users import service as users
 
 
@@ -43,6 +43,12 @@ def list_teams(rt: Runtime, *, archived: bool) -> list[TeamInfo]:
         return queries.list_teams(connection, archived=archived)
 
 
+def owner_names(rt: Runtime) -> dict[int, str]:
+    """Return the username of every account that owns a team."""
+    with rt.reading() as connection:
+        return queries.list_owner_names(connection)
+
+
 def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
     """Add an account to a team.
 
@@ -54,6 +60,30 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
         team = teams.hold(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
         details = {"added_user_id": account.id, "role": role}
+        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
+        return teams.get(session, team.id)
+
+
+def list_members(rt: Runtime, which: str) -> list[Member]:
+    """Return the members of a team, of an archived one too.
+
+    Raises: TeamNotFound, TeamAmbiguous.
+    """
+    with rt.reading() as connection:
+        return queries.list_members(connection, teams.named(connection, which).id)
+
+
+def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
+    """Change what a member may do in a team.
+
+    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    """
+    with rt.transaction() as session:
+        account = users.hold_named(session, who)
+        team = teams.hold(session, which)
+        if not teams.set_role(session, team, account, role, rt.clock.now()):
+            return team
+        details = {"changed_user_id": account.id, "role": role}
         _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
         return teams.get(session, team.id)
 

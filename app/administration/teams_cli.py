@@ -6,7 +6,7 @@ from app.administration import teams
 from app.teams import responses
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
-from app.web.cli import Commands, Shown, printable, table
+from app.web.cli import Commands, Shown, counted, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -26,10 +26,33 @@ def create(name: str, owner: str) -> Shown:
 @click.option("--archived", is_flag=True, help="Those that are archived, too.")
 def list_teams(archived: bool) -> Shown:
     """List the teams by id."""
-    found = teams.list_teams(runtime(), archived=archived)
-    rows = [[t.id, t.name, t.owner_id, t.member_count, timestamp(t.archived_at)] for t in found]
+    rt = runtime()
+    found, names = teams.list_teams(rt, archived=archived), teams.owner_names(rt)
+    rows = [
+        [t.id, t.name, names.get(t.owner_id or 0), t.member_count, timestamp(t.archived_at)]
+        for t in found
+    ]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
     return Shown([responses.team(info) for info in found], text)
+
+
+@group.command("members")
+@click.argument("team")
+def members(team: str) -> Shown:
+    """List the members of TEAM, its owners first."""
+    data = [responses.member(found) for found in teams.list_members(runtime(), team)]
+    rows = [[m["user_id"], m["username"], m["email"], m["role"], m["created_at"]] for m in data]
+    return Shown(data, table(["ID", "USERNAME", "E-MAIL", "ROLE", "SINCE"], rows))
+
+
+@group.command("set-role")
+@click.argument("team")
+@click.argument("user")
+@click.argument("role", type=role_choice)
+def set_role(team: str, user: str, role: str) -> Shown:
+    """Change what USER may do in TEAM; the last owner stays one."""
+    changed = teams.set_role(runtime(), team, user, TeamRole(role))
+    return _shown(changed, f"has {user} as {role}")
 
 
 @group.command("add-member")
@@ -39,7 +62,7 @@ def list_teams(archived: bool) -> Shown:
 def add_member(team: str, user: str, role: str) -> Shown:
     """Add USER to TEAM."""
     changed = teams.add_member(runtime(), team, user, TeamRole(role))
-    return _shown(changed, f"has {changed.member_count} members")
+    return _shown(changed, f"has {counted(changed.member_count, 'member', 'members')}")
 
 
 @group.command("remove-member")
@@ -48,7 +71,7 @@ def add_member(team: str, user: str, role: str) -> Shown:
 def remove_member(team: str, user: str) -> Shown:
     """Take USER out of TEAM; the last owner stays."""
     changed = teams.remove_member(runtime(), team, user)
-    return _shown(changed, f"has {changed.member_count} members")
+    return _shown(changed, f"has {counted(changed.member_count, 'member', 'members')}")
 
 
 @group.command("assign-group")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy import case, delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
@@ -12,6 +12,7 @@ from app.core.database.database import Database, Reader
 from app.core.database.many_keys import among
 from app.core.database.prepared import Prepared
 from app.teams.models import Team, TeamMember, TeamRole
+from app.users.models import User
 
 _MEMBERS_AMONG = Prepared(
     select(TeamMember.team_id, TeamMember.user_id)
@@ -47,6 +48,16 @@ _INFO = select(
 )
 
 
+class Member(NamedTuple):
+    """An account in a team, and since when."""
+
+    user_id: int
+    username: str
+    email: str
+    role: str
+    created_at: datetime
+
+
 class TeamInfo(NamedTuple):
     """A team as it is shown; `owner_id` is its first owner, None when the last one is gone."""
 
@@ -75,15 +86,16 @@ def list_members_among(
     return [(row[0], row[1]) for row in rows]
 
 
-def find(session: Session, team_id: int) -> TeamInfo | None:
+def find(reader: Reader, team_id: int) -> TeamInfo | None:
     """Return the team; None if there is none."""
-    row = session.execute(_INFO.where(Team.id == team_id)).one_or_none()
+    row = reader.execute(_INFO.where(Team.id == team_id)).one_or_none()
     return TeamInfo(*row) if row else None
 
 
-def find_by_name(session: Session, name: str) -> list[int]:
+def find_by_name(reader: Reader, name: str) -> list[int]:
     """Return the ids of every team of this name; names are not unique."""
-    return list(session.scalars(select(Team.id).where(Team.name == name).order_by(Team.id)))
+    rows = reader.execute(select(Team.id).where(Team.name == name).order_by(Team.id))
+    return [row[0] for row in rows]
 
 
 def list_teams(reader: Reader, *, archived: bool) -> list[TeamInfo]:
@@ -92,6 +104,25 @@ def list_teams(reader: Reader, *, archived: bool) -> list[TeamInfo]:
     if not archived:
         statement = statement.where(Team.archived_at.is_(None))
     return [TeamInfo(*row) for row in reader.execute(statement)]
+
+
+def list_owner_names(reader: Reader) -> dict[int, str]:
+    """Return the username of every account that owns a team."""
+    owners = select(TeamMember.user_id).where(TeamMember.role == TeamRole.OWNER)
+    rows = reader.execute(select(User.id, User.username).where(User.id.in_(owners)))
+    return {row[0]: row[1] for row in rows}
+
+
+def list_members(reader: Reader, team_id: int) -> list[Member]:
+    """Return the members of a team: owners first, then administrators, each by account."""
+    rank = case({TeamRole.OWNER: 0, TeamRole.ADMIN: 1}, value=TeamMember.role, else_=2)
+    statement = (
+        select(User.id, User.username, User.email, TeamMember.role, TeamMember.created_at)
+        .join(TeamMember, TeamMember.user_id == User.id)
+        .where(TeamMember.team_id == team_id)
+        .order_by(rank, User.id)
+    )
+    return [Member(*row) for row in reader.execute(statement)]
 
 
 def lock(session: Session, team_id: int) -> None:
@@ -145,6 +176,13 @@ def add_member(session: Session, team_id: int, user_id: int, role: TeamRole, now
         "updated_at": now,
     }
     session.execute(insert(TeamMember), columns)
+
+
+def set_role(session: Session, team_id: int, user_id: int, role: TeamRole, now: datetime) -> None:
+    """Change what a member may do."""
+    this = TeamMember.team_id == team_id, TeamMember.user_id == user_id
+    statement = update(TeamMember).where(*this).values(role=role, updated_at=now)
+    bulk.count_changed(session, statement)
 
 
 def remove_member(session: Session, team_id: int, user_id: int) -> bool:

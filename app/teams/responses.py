@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.teams.queries import TeamInfo
+from app.teams.queries import Member, TeamInfo
 from app.web.schema import timestamp
 
 
@@ -14,3 +14,8 @@ def team(info: TeamInfo) -> dict[str, Any]:
         "updated_at": timestamp(info.updated_at),
         "archived_at": timestamp(info.archived_at),
     }
+
+
+def member(found: Member) -> dict[str, Any]:
+    """Return one member of a team."""
+    return {**found._asdict(), "created_at": timestamp(found.created_at)}

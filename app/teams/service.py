@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from app.core.database.database import Reader
 from app.core.ids import typed_id
 from app.teams import queries
 from app.teams.errors import (
@@ -59,30 +60,30 @@ def create(
     return get(session, team_id)
 
 
-def get(session: Session, team_id: int) -> TeamInfo:
+def get(reader: Reader, team_id: int) -> TeamInfo:
     """Return a team.
 
     Raises: TeamNotFound.
     """
-    info = queries.find(session, team_id)
+    info = queries.find(reader, team_id)
     if info is None:
         raise TeamNotFound
     return info
 
 
-def named(session: Session, typed: str) -> TeamInfo:
+def named(reader: Reader, typed: str) -> TeamInfo:
     """Return the team an operator means, by id or name; digits are an id first.
 
     Raises: TeamNotFound; TeamAmbiguous when several teams have this name.
     """
     team_id = typed_id(typed)
-    info = None if team_id is None else queries.find(session, team_id)
+    info = None if team_id is None else queries.find(reader, team_id)
     if info is not None:
         return info
-    ids = queries.find_by_name(session, typed.strip())
+    ids = queries.find_by_name(reader, typed.strip())
     if len(ids) > 1:
         raise TeamAmbiguous
-    return get(session, ids[0] if ids else 0)
+    return get(reader, ids[0] if ids else 0)
 
 
 def hold(session: Session, typed: str) -> TeamInfo:
@@ -121,12 +122,25 @@ def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
 
     Raises: TeamNotMember, LastTeamOwner.
     """
-    role = queries.find_role(session, team.id, account.id)
-    if role is None:
-        raise TeamNotMember
-    if role == TeamRole.OWNER and not queries.has_other_owner(session, team.id, account.id):
-        raise LastTeamOwner
+    if _role_of(session, team, account) == TeamRole.OWNER:
+        _require_other_owner(session, team, account)
     queries.remove_member(session, team.id, account.id)
+
+
+def set_role(
+    session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
+) -> bool:
+    """Change what a member of a held team may do; False if that is what it may already.
+
+    Raises: TeamNotMember, LastTeamOwner.
+    """
+    before = _role_of(session, team, account)
+    if before == role:
+        return False
+    if before == TeamRole.OWNER:
+        _require_other_owner(session, team, account)
+    queries.set_role(session, team.id, account.id, role, now)
+    return True
 
 
 def require_dispensable(session: Session, user_id: int) -> None:
@@ -141,6 +155,18 @@ def require_dispensable(session: Session, user_id: int) -> None:
         for team_id in queries.lock_owned(session, user_id)
     ):
         raise TeamOwnerKept
+
+
+def _role_of(session: Session, team: TeamInfo, account: Account) -> str:
+    role = queries.find_role(session, team.id, account.id)
+    if role is None:
+        raise TeamNotMember
+    return role
+
+
+def _require_other_owner(session: Session, team: TeamInfo, account: Account) -> None:
+    if not queries.has_other_owner(session, team.id, account.id):
+        raise LastTeamOwner
 
 
 def _require_active(account: Account) -> None:

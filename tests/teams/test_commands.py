@@ -6,7 +6,7 @@ import pytest
 
 from app.administration import accounts, teams
 from app.teams.errors import LastTeamOwner, TeamOwnerKept
-from app.teams.models import TeamMember
+from app.teams.models import TeamMember, TeamRole
 from app.teams.upkeep import delete_archived
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
 from tests.support.races import at_once
@@ -68,6 +68,69 @@ def test_members_come_and_go(line, rt, team):
     line.refuses("team.not_member", "teams", "remove-member", "Crew", other.username)
     told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
     assert told == [{"added_user_id": other.id, "role": "admin"}, {"removed_user_id": other.id}]
+
+
+def test_members_are_listed_owners_first(line, rt, user, team):
+    first, second = make_user(rt), make_user(rt)
+    line.json("teams", "add-member", "Crew", first.username)
+    line.json("teams", "add-member", "Crew", second.username, "--role", "admin")
+    line.json("teams", "create", "Other", "--owner", first.username)
+    listed = line.json("teams", "members", "Crew")
+    assert listed[1] == {
+        "user_id": second.id,
+        "username": second.username,
+        "email": second.email,
+        "role": "admin",
+        "created_at": "2026-03-02T09:30:00Z",
+    }
+    assert [(m["user_id"], m["role"]) for m in listed] == [
+        (user.id, "owner"),
+        (second.id, "admin"),
+        (first.id, "member"),
+    ]
+    line.json("teams", "archive", "Crew")
+    assert line.json("teams", "members", str(team["id"])) == listed
+    line.refuses("not_found", "teams", "members", "nonsense")
+
+
+def test_a_role_is_changed_and_the_last_owner_stays_one(line, rt, user, team):
+    other = make_user(rt)
+    line.refuses("team.not_member", "teams", "set-role", "Crew", other.username, "admin")
+    line.json("teams", "add-member", "Crew", other.username)
+    line.refuses("bad_request", "teams", "set-role", "Crew", user.username, "member")
+    assert line.json("teams", "set-role", "Crew", other.email, "owner")["member_count"] == 2
+    changed = line.json("teams", "set-role", str(team["id"]), user.username, "member")
+    assert changed["owner_id"] == other.id
+    line.refuses("bad_request", "teams", "set-role", "Crew", other.username, "admin")
+    line.json("teams", "set-role", "Crew", other.username, "owner")
+    assert line("teams", "set-role", "Crew", other.username, "boss").exit_code == 2
+    told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
+    assert told[1:] == [
+        {"changed_user_id": other.id, "role": "owner"},
+        {"changed_user_id": user.id, "role": "member"},
+    ]
+    line.json("teams", "archive", "Crew")
+    line.refuses("conflict", "teams", "set-role", "Crew", other.username, "owner")
+
+
+def test_of_two_owners_who_step_down_at_once_one_stays(line, rt, user, team):
+    other = make_user(rt)
+    line.json("teams", "add-member", "Crew", other.username, "--role", "owner")
+
+    def step_down(who):
+        try:
+            return teams.set_role(rt, "Crew", who.username, TeamRole.MEMBER)
+        except LastTeamOwner as error:
+            return error
+
+    found = at_once([lambda: step_down(user), lambda: step_down(other)])
+    assert sum(isinstance(one, LastTeamOwner) for one in found) == 1
+
+
+def test_one_member_is_no_members(line, rt, user, team):
+    other = make_user(rt)
+    assert line("teams", "add-member", "Crew", other.username).text.endswith("has 2 members")
+    assert line("teams", "remove-member", "Crew", other.username).text.endswith("has 1 member")
 
 
 def test_a_disabled_account_joins_no_team(line, rt, team):
@@ -184,8 +247,17 @@ def test_human_text(line, user, team):
     assert line("teams", "list").text.splitlines()[1].split() == [
         str(team["id"]),
         "Crew",
-        str(user.id),
+        user.username,
         "1",
         "-",
     ]
+    assert line("teams", "members", "Crew").text.splitlines()[1].split() == [
+        str(user.id),
+        user.username,
+        user.email,
+        "owner",
+        "2026-03-02T09:30:00Z",
+    ]
+    shown = line("teams", "set-role", "Crew", user.username, "owner").text
+    assert shown == f"Crew (id {team['id']}) has {user.username} as owner"
     assert line("teams", "archive", "Crew").text == f"Crew (id {team['id']}) is archived"
