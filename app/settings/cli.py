@@ -11,7 +11,7 @@ from app.core.setting_kinds import Key
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.responses import default_of, described, page, setting
-from app.web.cli import Commands, Shown, printable, read_secret, table
+from app.web.cli import Commands, Shown, counted, printable, read_secret, table
 from app.web.runtime import runtime
 
 group = Commands("config", help="Runtime settings; every change is in force within a second.")
@@ -61,16 +61,14 @@ def set_value(key: str, value: str) -> Shown:
     if value == "-":
         multiline = found.value_type == "multiline"
         value = sys.stdin.read() if multiline else read_secret(key)
-    service.change(rt, {key: value})
-    return _shown(key)
+    return _shown(key, *service.change(rt, {key: value}))
 
 
 @group.command("unset")
 @click.argument("key")
 def unset(key: str) -> Shown:
     """Return a setting to its default."""
-    service.unset(runtime(), key)
-    return _shown(key)
+    return _shown(key, *service.unset(runtime(), key))
 
 
 @group.command("validate")
@@ -95,9 +93,10 @@ def import_file(file: TextIO) -> Shown:
     """Apply a JSON object of settings, all or none; - reads standard input."""
     rt = runtime()
     values = _settings_in(file)
-    service.change(rt, values)
+    others = service.change(rt, values)
     data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
-    return Shown(data, f"{len(values)} settings were applied")
+    applied = counted(len(values), "setting was", "settings were")
+    return Shown(data, "\n".join([f"{applied} applied", *map(_line, others)]))
 
 
 def _settings_in(file: TextIO) -> dict[str, Any]:
@@ -110,9 +109,14 @@ def _settings_in(file: TextIO) -> dict[str, Any]:
     return values
 
 
-def _shown(name: str) -> Shown:
+def _shown(name: str, *others: str) -> Shown:
+    """Return the value in force; `others` are settings that changed with it."""
     value = upkeep.find(runtime(), name).value
-    return Shown({"key": name, "value": value}, f"{name} = {_one_line(value)}")
+    return Shown({"key": name, "value": value}, "\n".join(map(_line, [name, *others])))
+
+
+def _line(name: str) -> str:
+    return f"{name} = {_one_line(upkeep.find(runtime(), name).value)}"
 
 
 def _in_words(key: Key[Any]) -> str:

@@ -59,8 +59,8 @@ def find_key(name: str) -> Key[Any]:
         raise SettingUnknown(f"There is no setting {name}.") from None
 
 
-def change(rt: Runtime, changes: Mapping[str, object]) -> None:
-    """Set several settings at once, all or none.
+def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
+    """Set several settings at once, all or none; return which others that changed.
 
     Raises: SettingUnknown, SettingInvalid. Source: spec 04 §6.2, cross rules included.
     """
@@ -70,14 +70,15 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> None:
         locks.hold(session, locks.SETTINGS)
         for name, text in texts.items():
             queries.store(session, name, text, now)
-        _enforce_cross_rules(rt, session, set(texts), now)
+        others = _enforce_cross_rules(rt, session, set(texts), now)
         for name, text in texts.items():
             _record(rt, session, Action.CONFIG_UPDATE, name, text)
     announce(rt)
+    return others
 
 
-def unset(rt: Runtime, name: str) -> None:
-    """Return a setting to its default; repeatable.
+def unset(rt: Runtime, name: str) -> list[str]:
+    """Return a setting to its default; repeatable. Return which others that changed.
 
     Raises: SettingUnknown, SettingInvalid.
     """
@@ -86,10 +87,11 @@ def unset(rt: Runtime, name: str) -> None:
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
         if not queries.remove(session, name):
-            return
-        _enforce_cross_rules(rt, session, {name}, now)
+            return []
+        others = _enforce_cross_rules(rt, session, {name}, now)
         _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
     announce(rt)
+    return others
 
 
 def secret(rt: Runtime, key: Key[str]) -> str:
@@ -151,9 +153,14 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
     return text
 
 
-def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: datetime) -> None:
-    """Refuse, or repair, what single values cannot tell; sees the changed rows."""
-    texts = queries.list_texts(session)
+def _enforce_cross_rules(
+    rt: Runtime, session: Session, changed: set[str], now: datetime
+) -> list[str]:
+    """Refuse, or repair, what single values cannot tell; return which settings were repaired.
+
+    It sees the changed rows.
+    """
+    texts, repaired = queries.list_texts(session), []
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
     if is_cors_contradictory(texts):
         raise SettingInvalid(CORS_CONTRADICTION)
@@ -162,10 +169,12 @@ def _enforce_cross_rules(rt: Runtime, session: Session, changed: set[str], now: 
             raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")
         queries.store(session, code_login, "false", now)
         _record(rt, session, Action.CONFIG_UPDATE, code_login, "false")
+        repaired.append(code_login)
     if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name} and is_closed(
         rt, session, texts
     ):
         raise SettingInvalid("no way to sign in would be left")
+    return repaired
 
 
 def _record(rt: Runtime, session: Session, action: Action, name: str, text: str | None) -> None:

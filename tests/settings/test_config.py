@@ -125,6 +125,20 @@ def test_incomplete_mail_switches_code_login_off(line, rt):
     assert line.json("config", "get", "auth_email_code_login_enabled")["value"] == "false"
 
 
+@pytest.mark.parametrize("command", ["unset", "set", "import"])
+def test_a_setting_that_changes_with_another_is_told(line, rt, command):
+    configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
+    line.json("config", "set", "auth_email_code_login_enabled", "true")
+    runs = {
+        "unset": lambda: line("config", "unset", "mail_smtp_host"),
+        "set": lambda: line("config", "set", "mail_smtp_host", ""),
+        "import": lambda: line("config", "import", "-", stdin='{"mail_smtp_host": ""}'),
+    }
+    first, second = runs[command]().text.splitlines()
+    assert first.strip() in {"mail_smtp_host =", "1 setting was applied"}
+    assert second == "auth_email_code_login_enabled = false"
+
+
 def test_list_shows_every_key(line):
     line.json("config", "set", "branding_title", "Drive")
     listed = {entry["key"]: entry for entry in line.json("config", "list")}
