@@ -16,6 +16,7 @@ _postgres_watchdog = PostgresWatchdog()
 _postgres_watchdog.install()
 
 import gc
+import logging
 import os
 import sys
 from typing import Any
@@ -35,6 +36,9 @@ except ConfigError as error:
     sys.stderr.write(f"{error}\n")
     sys.exit(2)
 logs.configure(_config.log_format, _config.log_level)
+if PREPARES not in os.environ:  # else bin/serve has told
+    for _complaint in _config.unknown_variables:
+        logging.getLogger("gatehouse").warning(_complaint)
 metrics_folder.prepare(_config.instance / "metrics")
 
 wsgi_app = "wsgi:app"

@@ -23,6 +23,8 @@ ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1
 
 def configuration(rt: Runtime) -> Finding:
     """Tell what the environment chose; a bad value would have ended the start."""
+    if unknown := rt.config.unknown_variables:
+        return warn(f"{'. '.join(unknown)}. See the table of variables in README.md.")
     database = "SQLite" if rt.database.is_sqlite else "PostgreSQL"
     redis = "the embedded Valkey" if rt.config.embedded_redis else "an external Redis"
     return ok(f"{database}, {redis}, instance folder {rt.config.instance}.")

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -81,6 +81,8 @@ class Config:
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
     slow_request_ms: int = 1000
+    # A sentence about each variable that looks like one of ours and is none.
+    unknown_variables: tuple[str, ...] = ()
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Config":
@@ -133,7 +135,7 @@ class Config:
             ),
         )
         reader.refuse_if_bad()
-        return config
+        return replace(config, unknown_variables=reader.unknown())
 
 
 def default_redis_url(instance: Path) -> str:

@@ -1,13 +1,21 @@
 """Reading the environment: typed values, and every complaint at once."""
 
+import difflib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
+
+from app.core.texts import one_line
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
 PREFIX = "GATEHOUSE_"
+# Not of the configuration: a command's secret, and what bin/serve tells gunicorn.
+READ_ELSEWHERE = frozenset({"CLIENT_SECRET", "PREPARES"})
+# What Kubernetes and Docker tell of a service that is called gatehouse.
+_INJECTED = re.compile(r"SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP)(_[A-Z]+)?)?")
 
 
 class ConfigError(Exception):
@@ -19,11 +27,34 @@ class EnvironmentReader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._known = set(READ_ELSEWHERE)
         self._problems: list[str] = []
 
     def given(self, name: str) -> bool:
         """Tell whether there is such a variable."""
+        self._known.add(name)
         return bool(self._environ.get(PREFIX + name, "").strip())
+
+    def unknown(self) -> tuple[str, ...]:
+        """Return what is odd about each variable with our prefix that nobody reads.
+
+        Call it when all were read. Values are not repeated: they may be secret.
+        """
+        ours = (name.removeprefix(PREFIX) for name in self._environ if name.startswith(PREFIX))
+        return tuple(self._complaint(name) for name in sorted(ours) if self._is_ignored(name))
+
+    def _is_ignored(self, name: str) -> bool:
+        """Tell whether an operator gave a variable that nobody reads."""
+        value = self._environ[PREFIX + name].strip()
+        if name in self._known or not value:
+            return False
+        # An operator's PORT is a number, meant for BIND; that of Kubernetes is an address.
+        return not _INJECTED.fullmatch(name) or (name == "PORT" and "://" not in value)
+
+    def _complaint(self, name: str) -> str:
+        near = difflib.get_close_matches(name.upper(), sorted(self._known), 1)
+        hint = f"; is it to be {PREFIX}{near[0]}?" if near else ""
+        return one_line(f"{PREFIX}{name} is no variable of this version and is ignored{hint}")
 
     def refuse_if_bad(self) -> None:
         """Raise ConfigError if a variable that was read is bad."""

@@ -138,6 +138,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     except ConfigError as error:
         complain(*str(error).splitlines())
         return 2
+    complain(*config.unknown_variables)
     try:
         instance.make_private(config.instance)
         with (

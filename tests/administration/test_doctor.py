@@ -13,7 +13,7 @@ from app.administration.findings import fail
 from app.avatars import render_process
 from app.core import redis as redis_client
 from app.core.clock import SystemClock
-from app.core.config import Argon2Cost
+from app.core.config import Argon2Cost, Config
 from app.core.sandbox import Sandbox
 from app.core.smtp.mailer import Mailer
 from app.settings import queries as settings_queries
@@ -110,6 +110,16 @@ def test_human_text_has_a_line_per_check(line):
     lines = line("doctor").text.splitlines()
     assert len(lines) == len(CHECKS)
     assert {line.partition(":")[0] for line in lines} == {f"ok    {check}" for check in CHECKS}
+
+
+def test_a_variable_nobody_reads_is_a_warning(make_app, stopwatch):
+    environ = {"GATEHOUSE_WORKER": "4 of my secrets"}
+    odd = Config.from_env(environ).unknown_variables
+    app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), unknown_variables=odd)
+    finding = examined(CommandLine(app))[1]["configuration"]
+    assert finding["level"] == "warn"
+    assert "GATEHOUSE_WORKERS?" in finding["message"]
+    assert "secret" not in finding["message"]
 
 
 @pytest.mark.usefixtures("healthy", "without_storage_route")

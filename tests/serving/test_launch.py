@@ -1,7 +1,10 @@
 """bin/serve's promises: one command up, one signal down, nothing left behind, heals by itself."""
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 import redis
@@ -10,6 +13,7 @@ from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch
 from app.serving.address import Address
 from tests.support.launcher import PATIENCE, eventually
+from tests.support.servers import ROOT
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -212,6 +216,32 @@ def test_bad_variables_stop_the_start_with_a_line_each(service):
     assert "GATEHOUSE_WORKERS" in lines[0]
     assert "GATEHOUSE_LOG_FORMAT" in lines[1]
     assert not service.instance.exists()
+
+
+def test_help_is_told_before_anything_is_set_up(tmp_path):
+    command = [str(ROOT / "bin" / "serve"), "--help"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("Usage: bin/serve")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_variable_nobody_reads_is_told_at_the_start(service):
+    assert service.launch(WORKER="secret", BIND="256.0.0.1:1").wait(PATIENCE) == 1
+    told = service.errors.read_text()
+    assert "bin/serve: GATEHOUSE_WORKER is no variable" in told
+    assert "GATEHOUSE_WORKERS?" in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize("prepares", [{}, {"GATEHOUSE_PREPARES": "1"}])
+def test_gunicorn_tells_it_when_bin_serve_does_not(tmp_path, prepares):
+    ours = {"GATEHOUSE_INSTANCE": str(tmp_path), "GATEHOUSE_WORKER": "secret"} | prepares
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")} | ours
+    command = [sys.executable, "-m", "gunicorn", "--check-config", "wsgi:app"]
+    ran = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
+    assert ran.stderr.count("GATEHOUSE_WORKERS?") == (0 if prepares else 1)
+    assert "secret" not in ran.stderr
 
 
 def test_arguments_are_refused_before_anything_starts(capsys):

@@ -1,6 +1,8 @@
 """The addresses of database and Redis, as an operator may mistype them (`Config.from_env`)."""
 
 import base64
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from app.core.config import Config
 from app.core.environment import ConfigError
 from app.factory import create_app
+from tests.support import servers
 
 PASSWORD = "hunter2secret"
 
@@ -172,3 +175,56 @@ def test_networks_of_ones_own_are_where_providers_may_be_asked(tmp_path):
     assert app.extensions["gatehouse"].outgoing.internal == named.provider_networks
     app.extensions["gatehouse"].close()
     assert complaint(PROVIDER_NETWORKS="ten").startswith("GATEHOUSE_PROVIDER_NETWORKS: ")
+
+
+# --- variables nobody reads -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("WORKER", "WORKERS"),
+        ("LOGFORMAT", "LOG_FORMAT"),
+        ("workers", "WORKERS"),
+        ("DATABASE_URI", "DATABASE_URL"),
+        ("SECRET_KEY", "SECRET_KEYS"),
+    ],
+)
+def test_a_misspelt_variable_is_told_with_the_nearest_one_and_without_its_value(typed, meant):
+    [complaint] = config(**{typed: PASSWORD}).unknown_variables
+    assert complaint.startswith(f"GATEHOUSE_{typed} is no variable")
+    assert complaint.endswith(f"; is it to be GATEHOUSE_{meant}?")
+    assert PASSWORD not in complaint
+
+
+def test_a_variable_that_is_like_none_is_told_too():
+    [complaint] = config(XYZZY="1").unknown_variables
+    assert complaint == "GATEHOUSE_XYZZY is no variable of this version and is ignored"
+    assert config(PORT="8080").unknown_variables
+    assert config(XYZZY=" ").unknown_variables == ()
+
+
+def test_what_kubernetes_tells_of_a_service_of_our_name_is_no_mistake():
+    told = {
+        "SERVICE_HOST": "10.0.0.1",
+        "SERVICE_PORT": "8000",
+        "SERVICE_PORT_HTTP": "8000",
+        "PORT": "tcp://10.0.0.1:8000",
+        "PORT_8000_TCP": "tcp://10.0.0.1:8000",
+        "PORT_8000_TCP_ADDR": "10.0.0.1",
+    }
+    assert config(**told).unknown_variables == ()
+
+
+def test_every_variable_the_product_names_is_known():
+    """Those of code, scripts and deployment; a new one that is read apart must be told."""
+    folders = (servers.ROOT / name for name in ("app", "bin", "deploy"))
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files += [servers.ROOT / name for name in ("gunicorn.conf.py", "wsgi.py", "Dockerfile")]
+    named = set()
+    for file in files:
+        named |= set(re.findall(rb"GATEHOUSE_([A-Z0-9_]*[A-Z0-9])", file.read_bytes()))
+    assert {b"WORKERS", b"PREPARES", b"CLIENT_SECRET"} <= named
+    for name in sorted(name.decode() for name in named):
+        with suppress(ConfigError):  # which is known, and 1 is no value for it
+            assert config(**{name: "1"}).unknown_variables == (), name
