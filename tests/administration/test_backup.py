@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.factory import create_app
+from app.mail.models import MailStatus
 from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.commands import CommandLine
@@ -89,8 +90,13 @@ def test_the_sign_out_of_an_sqlite_file_is_python(tmp_path):
     with closing(sqlite3.connect(tmp_path / "instance" / "gatehouse.db")) as database:
         database.execute("CREATE TABLE login_sessions (revoked_at TEXT)")
         database.execute("INSERT INTO login_sessions VALUES (NULL)")
+        database.execute("CREATE TABLE mail_outbox (status TEXT)")
+        mails = [(status.value,) for status in MailStatus]
+        database.executemany("INSERT INTO mail_outbox VALUES (?)", mails)
         database.commit()
         command = [sys.executable, "-c", code.replace("\n> ", "\n")]
         subprocess.run(command, check=True, timeout=60, cwd=tmp_path)
         [(moment,)] = database.execute("SELECT revoked_at FROM login_sessions").fetchall()
+        kept = {status for (status,) in database.execute("SELECT status FROM mail_outbox")}
     assert moment is not None
+    assert kept == {MailStatus.SENT, MailStatus.FAILED}
