@@ -47,7 +47,9 @@ class Sqlite:
         with bound_by_modes():
             yield
         self._rt.database.close()
-        self._path.chmod(0o600)
+        # Its log was made meanwhile, with the mode of the file.
+        for path in self._path.parent.glob(f"{self._path.name}*"):
+            path.chmod(0o600)
 
 
 class Postgres:

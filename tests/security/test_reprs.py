@@ -49,6 +49,8 @@ HARMLESS = {
     "Shown.text",
     "Principal.token_expires_at",
     "Cleaned.mail_tokens",  # how many
+    "KeyUse.secrets",
+    "WaysIn.password",  # whether there is one
     "Description.subject",  # of a template, before anything is filled in
     "Wording.subject",
     "Wording.html",

@@ -220,6 +220,7 @@ def test_every_variable_the_product_names_is_known():
     """Those of code, scripts and deployment; a new one that is read apart must be told."""
     folders = (servers.ROOT / name for name in ("app", "bin", "deploy"))
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in files if path.suffix != ".pyc"]
     files += [servers.ROOT / name for name in ("gunicorn.conf.py", "wsgi.py", "Dockerfile")]
     named = set()
     for file in files:
