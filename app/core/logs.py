@@ -103,9 +103,12 @@ class DirectHandler(logging.Handler):
         self.setFormatter(formatter)
         self.line = formatter.line
 
-    def createLock(self) -> None:  # noqa: N802
-        """Do without the lock that every record would otherwise take and release."""
-        self.lock = None
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Emit what the filters let through, without the lock of a handler that has a buffer."""
+        passed = self.filter(record)
+        if passed:
+            self.emit(record)
+        return passed
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line of a record."""

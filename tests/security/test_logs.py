@@ -276,6 +276,14 @@ def test_a_message_with_line_breaks_stays_on_one_line(capfd):
     assert "one\\ntwo\\x1b[31m\\u202ethree \\ud800 caf\u00e9" in written
 
 
+def test_the_handler_has_the_lock_that_logging_takes_for_itself():
+    """Python 3.13 and later enter it unasked; without one, no process got past its first line."""
+    with logging_to_standard_error("text"):
+        [handler] = logging.getLogger().handlers
+        with handler.lock:
+            assert handler.handle(logging.makeLogRecord({"msg": "held"}))
+
+
 @pytest.mark.parametrize("name", ["urllib3.connectionpool", "requests_oauthlib.oauth2_session"])
 def test_libraries_that_repeat_secrets_are_quiet_even_at_debug(name):
     """They would log URLs with codes, client secrets, and whole token answers."""
