@@ -33,7 +33,11 @@ def require_instance(folder: Path) -> None:
 
     Raises: ConfigError.
     """
-    if not folder.is_dir():
+    try:
+        is_there = folder.is_dir()
+    except OSError as error:  # one of the folders above it is closed to this user
+        raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
+    if not is_there:
         raise ConfigError(
             f"There is no instance at {folder}. Correct GATEHOUSE_INSTANCE; `flask prepare` makes "
             "a new instance."

@@ -6,6 +6,8 @@ import os
 import pytest
 import sqlalchemy as sa
 
+from app.core import folders
+from app.core.environment import ConfigError
 from app.core.keyring import Keyring
 from app.factory import create_app
 from app.mail.models import OutboxMail
@@ -13,6 +15,7 @@ from tests.support import servers
 from tests.support.commands import CommandLine
 from tests.support.external import add_provider
 from tests.support.factories import configure, make_user
+from tests.support.privileges import bound_by_modes
 
 UNREACHABLE = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
 
@@ -155,3 +158,17 @@ def test_doctor_examines_the_rest_without_a_key_file_that_can_be_read(new, elsew
     assert "Put the file back from the backup" in checks["keys"]["message"]
     assert checks["settings"]["message"] == "This cannot be told without the keys."
     assert checks["storage route"]["level"] == "warn"
+
+
+@pytest.mark.parametrize("look", [folders.require_instance, folders.make_instance])
+def test_a_folder_that_is_closed_to_the_service_is_named(tmp_path, look):
+    """gunicorn and the launcher show a ConfigError as one line, all else as a traceback."""
+    (tmp_path / "closed" / "instance").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0)
+    try:
+        with bound_by_modes(), pytest.raises(ConfigError) as refused:
+            look(tmp_path / "closed" / "instance")
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+    there = tmp_path / "closed" / "instance"
+    assert str(refused.value) == f"GATEHOUSE_INSTANCE: {there}: Permission denied"
