@@ -1,5 +1,6 @@
 """Runs the checks of `flask doctor`."""
 
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 
 Check = Callable[[Runtime], Finding]
+
+# What is no database, or none any more. Everything else leaves the file as good as it was.
+LOST = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MACHINE: dict[str, Check] = {
     "configuration": machine.configuration,
@@ -78,10 +82,18 @@ def _finding(rt: Runtime, check: Check) -> Finding:
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         if rt.database.is_sqlite:
-            return fail(
-                f"{rt.database.engine.url.database} cannot be used as a database ({reason}). "
-                "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
-            )
+            file = rt.database.engine.url.database
+            return fail(f"{file} cannot be used as a database ({reason}). {_mend_file(error)}")
         return fail(f"The database failed ({reason}). Start it, or correct GATEHOUSE_DATABASE_URL.")
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}.")
+
+
+def _mend_file(error: SQLAlchemyError) -> str:
+    code: int = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    if code & 0xFF in LOST:  # further bits tell more of the same
+        return "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
+    return (
+        "See whether its folder is there, has room and belongs to the user the service runs as, or "
+        "correct GATEHOUSE_DATABASE_URL."
+    )

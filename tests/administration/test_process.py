@@ -107,7 +107,18 @@ def test_doctor_says_what_is_wrong_with_a_database_file(flask, prepared):
     examined = flask("doctor")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
     assert "gatehouse.db cannot be used as a database (file is not a database)" in failure
+    assert "Put a backup in its place" in failure
     assert "Start it" not in failure
+
+
+@pytest.mark.usefixtures("prepared")
+def test_doctor_has_no_database_replaced_that_is_only_out_of_reach(flask, tmp_path):
+    """Its disk is full, or was not mounted: an old backup in its place would lose what is new."""
+    examined = flask("doctor", GATEHOUSE_DATABASE_URL=f"sqlite:///{tmp_path / 'disk' / 'my.db'}")
+    [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
+    assert "my.db cannot be used as a database (unable to open database file)" in failure
+    assert "See whether its folder is there, has room" in failure
+    assert "backup" not in failure
 
 
 def test_doctor_says_what_is_wrong_with_a_key_file_and_goes_on(flask, prepared):
