@@ -14,8 +14,11 @@ Word = TypeVar("Word", bound=str)
 PREFIX = "GATEHOUSE_"
 # Not of the configuration: a command's secret, and what bin/serve tells gunicorn.
 READ_ELSEWHERE = frozenset({"CLIENT_SECRET", "PREPARES"})
-# What Kubernetes and Docker tell of a service that is called gatehouse.
-_INJECTED = re.compile(r"SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP)(_[A-Z]+)?)?")
+# What Kubernetes and Docker tell of services called gatehouse, or gatehouse-valkey and the like.
+_INJECTED = re.compile(
+    r"([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)"
+)
+_INJECTED_ADDRESS = re.compile(r"([A-Z0-9_]+_)?PORT")
 
 
 class ConfigError(Exception):
@@ -48,8 +51,10 @@ class EnvironmentReader:
         value = self._environ[PREFIX + name].strip()
         if name in self._known or not value:
             return False
+        if _INJECTED.fullmatch(name):
+            return False
         # An operator's PORT is a number, meant for BIND; that of Kubernetes is an address.
-        return not _INJECTED.fullmatch(name) or (name == "PORT" and "://" not in value)
+        return not (_INJECTED_ADDRESS.fullmatch(name) and "://" in value)
 
     def _complaint(self, name: str) -> str:
         near = difflib.get_close_matches(name.upper(), sorted(self._known), 1)

@@ -204,7 +204,8 @@ def test_a_variable_that_is_like_none_is_told_too():
     assert config(XYZZY=" ").unknown_variables == ()
 
 
-def test_what_kubernetes_tells_of_a_service_of_our_name_is_no_mistake():
+@pytest.mark.parametrize("service", ["", "NGINX_", "VALKEY_0_"])
+def test_what_kubernetes_tells_of_services_whose_names_begin_like_ours_is_no_mistake(service):
     told = {
         "SERVICE_HOST": "10.0.0.1",
         "SERVICE_PORT": "8000",
@@ -213,7 +214,8 @@ def test_what_kubernetes_tells_of_a_service_of_our_name_is_no_mistake():
         "PORT_8000_TCP": "tcp://10.0.0.1:8000",
         "PORT_8000_TCP_ADDR": "10.0.0.1",
     }
-    assert config(**told).unknown_variables == ()
+    assert config(**{service + name: value for name, value in told.items()}).unknown_variables == ()
+    assert config(**{f"{service}PORT": "8080"}).unknown_variables
 
 
 def test_every_variable_the_product_names_is_known():
