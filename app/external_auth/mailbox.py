@@ -185,8 +185,9 @@ def _resolved(
     owner = linking.held_owner_of(session, address)
     if owner is not None:
         linking.require_own_address(owner)
-        # Whatever ends all sessions, as a new password does, voids the links of mails as well.
-        if owner.session_version != waiting.owner_session_version:
+        # Whatever ends all sessions, as a new password does, voids the links of mails as well. Of a
+        # mail that an older version sent, half an hour ago at the most, that is not known.
+        if waiting.owner_session_version not in (None, owner.session_version):
             raise ContactVerificationInvalid
     elif not terms.may_register:
         raise RegistrationDisabled

@@ -88,7 +88,8 @@ class PendingIdentity(Base):
 
     What the provider said of the address is deliberately not kept. `verification_token_digest` is
     None until a mail was asked for, which happens once; `owner_session_version` is that of the
-    address's account at that moment, or what a new account would have.
+    address's account at that moment, or what a new account would have. It is None as well where a
+    version before 0007 asked, which may still run during an upgrade.
     """
 
     __tablename__ = "external_auth_pending"

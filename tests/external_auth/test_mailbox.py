@@ -420,6 +420,13 @@ def test_what_ends_all_sessions_voids_the_link(
     assert api.cookies == {}
 
 
+def test_a_link_that_an_older_version_mailed_is_good_after_the_upgrade(rt, api, token, owner):
+    with rt.transaction() as session:
+        session.execute(sa.update(PendingIdentity).values(owner_session_version=None))
+    signs_in(follow(api, token), "/files")
+    assert len(links(rt)) == 1
+
+
 def test_the_owner_is_told_of_the_new_link(api, token, owner, mailbox):
     follow(api, token)
     notice = mailbox.only()
