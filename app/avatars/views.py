@@ -68,6 +68,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
         TooManyUploads,
         VersionsUsedUp,
     ),
+    name="uploadAvatar",
 )
 def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     """Upload an avatar.
@@ -83,7 +84,9 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
 @bp.put("/source")
 @login_required()
 @json_body(SetSourceSchema)
-@answers(ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp))
+@answers(
+    ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp), name="setAvatarSource"
+)
 def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Choose where the avatar comes from; an uploaded one is kept for switching back."""
     rt = runtime()
@@ -93,7 +96,10 @@ def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValu
 @bp.get("/<picture_size:size>")
 @login_required()
 @answers_raw(
-    responses.MEDIA_TYPE, is_conditional=True, errors=(SizeUnknown, AvatarNotFound, StorageFailed)
+    responses.MEDIA_TYPE,
+    is_conditional=True,
+    errors=(SizeUnknown, AvatarNotFound, StorageFailed),
+    name="getAvatar",
 )
 def show(principal: Principal, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""

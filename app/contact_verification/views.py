@@ -38,7 +38,7 @@ bp = Blueprint("contact_verification", __name__, url_prefix="/api/v1/auth")
 @bp.get("/contact-verification/confirm")
 @anonymous_route()
 @query_args(ConfirmQuery)
-@redirects(errors=(AccountDisabled, EmailExists))
+@redirects(errors=(AccountDisabled, EmailExists), name="confirmEmail")
 def confirm(query: dict[str, Any]) -> ResponseReturnValue:
     """Use up the link of a mail, then go to the frontend's page that tells what came of it.
 
@@ -66,6 +66,7 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
         EmailNotAllowlisted,
         EmailExists,
     ),
+    name="requestEmailChange",
 )
 def request_change(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Ask for another e-mail address; it is the account's once the link sent there was followed."""
@@ -80,6 +81,7 @@ def request_change(principal: Principal, body: dict[str, Any]) -> ResponseReturn
 @answers(
     MessageData(),
     errors=(NoPendingChange, PendingActivation, EmailBlocked, EmailExists),
+    name="resendEmailChange",
 )
 def resend_change(principal: Principal) -> ResponseReturnValue:
     """Send the mail to the pending address again."""

@@ -35,7 +35,10 @@ def install(app: Flask, hub: Hub) -> None:
 @bp.get(ROUTE)
 @login_required()
 @answers_raw(
-    MEDIA_TYPE, may_be_empty=True, errors=(TooManyStreams, WorkerFull, DatabaseUnavailable)
+    MEDIA_TYPE,
+    may_be_empty=True,
+    errors=(TooManyStreams, WorkerFull, DatabaseUnavailable),
+    name="streamStorageEvents",
 )
 def storage(principal: Principal) -> ResponseReturnValue:
     """Stream the changes in the workspaces the account can see, as server-sent events.

@@ -93,7 +93,7 @@ def _while_passwords_are_in_use(view: View) -> View:
 
 @bp.get("/providers")
 @anonymous_route()
-@answers(fields.List(fields.Nested(PublicProviderItem)))
+@answers(fields.List(fields.Nested(PublicProviderItem)), name="listExternalProviders")
 def list_providers() -> ResponseReturnValue:
     """List what somebody may sign in with, by display name."""
     return ok([responses.public_provider(found) for found in providers.list_enabled(runtime())])
@@ -115,6 +115,7 @@ def list_providers() -> ResponseReturnValue:
         DiscoveryFailed,
         ProviderMisconfigured,
     ),
+    name="startExternalLogin",
 )
 def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue:
     """Begin a sign-in: the browser goes to `authorization_url`, and comes back to the callback.
@@ -137,7 +138,7 @@ def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue
 @bp.get("/callback")
 @anonymous_route()
 @query_args(CallbackQuery)
-@redirects()
+@redirects(name="finishExternalLogin")
 def callback(query: dict[str, Any]) -> ResponseReturnValue:
     """Finish a sign-in: the provider sends the browser here, and it is sent on to the site.
 
@@ -153,7 +154,7 @@ def callback(query: dict[str, Any]) -> ResponseReturnValue:
 @_deprecated
 @anonymous_route()
 @query_args(CallbackQuery)
-@redirects()
+@redirects(name="finishExternalLoginAtProvider")
 def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> ResponseReturnValue:
     """Finish a sign-in at the address of its provider; will be removed in 1.0.0."""
     return _come_back(query, route=(kind, provider))
@@ -175,6 +176,7 @@ def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> Response
         PendingActivation,
         RegistrationDisabled,
     ),
+    name="requestExternalEmail",
 )
 def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
     """Ask a mailbox, once, whose identity it is that waits under `flow_token`."""
@@ -186,7 +188,7 @@ def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
 @bp.get("/email-verification/confirm")
 @anonymous_route()
 @query_args(ConfirmMailboxQuery)
-@redirects()
+@redirects(name="confirmExternalEmail")
 def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
     """Sign in by the link of a mail; the browser is sent on as by the callback.
 
@@ -217,6 +219,7 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
         PolicyDenied,
         LinkConflict,
     ),
+    name="linkExternalIdentity",
 )
 def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
     """Link the identity that waits under `flow_token` to an account by its password; sign in."""
@@ -226,7 +229,7 @@ def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.get("/links")
 @login_required()
-@answers(fields.List(fields.Nested(LinkItem)))
+@answers(fields.List(fields.Nested(LinkItem)), name="listExternalLinks")
 def list_links(principal: Principal) -> ResponseReturnValue:
     """List the identities that sign in to the account, the one used last first."""
     found = links.list_links(runtime(), principal.user_id)
@@ -235,7 +238,7 @@ def list_links(principal: Principal) -> ResponseReturnValue:
 
 @bp.delete("/links/<link_id>")
 @login_required()
-@answers(errors=(LinkNotFound, LastWayIn))
+@answers(errors=(LinkNotFound, LastWayIn), name="removeExternalLink")
 def remove_link(principal: Principal, link_id: str) -> ResponseReturnValue:
     """Remove a link, unless it is the only way to sign in; sessions go on."""
     links.remove(runtime(), principal, link_id, client=client())

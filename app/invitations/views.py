@@ -40,7 +40,7 @@ bp = Blueprint("invitations", __name__, url_prefix="/api/v1/auth")
 
 @bp.get("/invitations/<token>")
 @anonymous_route()
-@answers(InvitationData(), errors=CLOSED)
+@answers(InvitationData(), errors=CLOSED, name="getInvitation")
 def show(token: str) -> ResponseReturnValue:
     """Tell whom an open invitation is for; works whatever the set-up state and the switches."""
     return ok(responses.invitation(service.look_up(runtime(), token)))
@@ -64,6 +64,7 @@ def show(token: str) -> ResponseReturnValue:
         UsernameExists,
         IdentifierExists,
     ),
+    name="acceptInvitation",
 )
 def accept(token: str, body: dict[str, Any]) -> ResponseReturnValue:
     """Make the invited account, open while registration is closed, too; signs nobody in."""

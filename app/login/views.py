@@ -50,6 +50,7 @@ bp = Blueprint("login", __name__, url_prefix="/api/v1/auth")
     SignedInData(),
     MfaRequiredData(),
     errors=(PasswordLoginDisabled, CredentialsFailed, AccountDisabled, PendingActivation),
+    name="login",
 )
 def log_in(body: dict[str, Any]) -> ResponseReturnValue:
     """Sign in with username or e-mail address and password.
@@ -79,6 +80,7 @@ def log_in(body: dict[str, Any]) -> ResponseReturnValue:
         MfaAttemptsExceeded,
         SecretUnreadable,
     ),
+    name="verifyMfaChallenge",
 )
 def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
     """Finish a login with a second factor.
@@ -102,6 +104,7 @@ def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
         MfaFactorRequired,
         MailDeliveryFailed,
     ),
+    name="sendMfaEmailCode",
 )
 def send_email_code(body: dict[str, Any]) -> ResponseReturnValue:
     """Have a code sent by e-mail, which voids any earlier one."""

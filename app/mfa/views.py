@@ -42,7 +42,7 @@ bp = Blueprint("mfa", __name__, url_prefix="/api/v1/auth/mfa")
 
 @bp.get("")
 @login_required()
-@answers(MfaData())
+@answers(MfaData(), name="getMfa")
 def show(principal: Principal) -> ResponseReturnValue:
     """Show the second factors of the account."""
     return ok(responses.mfa_data(management.list_factors(runtime(), principal.user_id)))
@@ -80,7 +80,7 @@ def finish_totp_setup(principal: Principal, body: dict[str, Any]) -> ResponseRet
 @bp.delete("/factors/<factor_id>")
 @login_required()
 @json_body(ProofSchema)
-@answers(errors=(*PROOF_ERRORS, FactorNotFound))
+@answers(errors=(*PROOF_ERRORS, FactorNotFound), name="removeMfaFactor")
 def remove_factor(
     principal: Principal, body: dict[str, Any], factor_id: str
 ) -> ResponseReturnValue:

@@ -29,21 +29,21 @@ FRONTEND_CONFIG_SECONDS = 60
 
 
 @bp.get("/health")
-@answers_raw("application/json", HealthData())
+@answers_raw("application/json", HealthData(), name="getHealth")
 def health() -> ResponseReturnValue:
     """Tell that the process answers; looks at nothing else."""
     return Response('{"status":"ok"}', content_type="application/json")
 
 
 @bp.get("/health/ready")
-@answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable))
+@answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable), name="getReadiness")
 def ready() -> ResponseReturnValue:
     """Tell whether database and Redis answer, and how far the installation is."""
     return ok({"status": service.readiness(runtime())})
 
 
 @bp.get("/health/metrics")
-@answers_raw("text/plain")
+@answers_raw("text/plain", name="getMetrics")
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
     return metrics.exposition(Dependencies(runtime()))
@@ -51,7 +51,7 @@ def expose_metrics() -> Response:
 
 @docs.get("/public/frontend-config")
 @anonymous_route()
-@answers(FrontendConfigData())
+@answers(FrontendConfigData(), name="getFrontendConfig")
 def frontend_config() -> ResponseReturnValue:
     """Return what a frontend needs to draw its first page.
 
@@ -65,7 +65,7 @@ def frontend_config() -> ResponseReturnValue:
 
 @docs.get("/openapi.json")
 @anonymous_route()
-@answers_raw("application/json", OpenApiData())
+@answers_raw("application/json", OpenApiData(), name="getOpenapiDocument")
 def openapi() -> ResponseReturnValue:
     """Return this description of the interface."""
     return Response(document(current_app), content_type="application/json")
@@ -73,7 +73,7 @@ def openapi() -> ResponseReturnValue:
 
 @docs.get("/docs", strict_slashes=False)
 @anonymous_route()
-@answers_raw("text/html")
+@answers_raw("text/html", name="getReferencePage")
 def reference_page() -> ResponseReturnValue:
     """Return the reference page, on which every call can be tried."""
     if request.path.endswith("/"):
@@ -86,14 +86,14 @@ def reference_page() -> ResponseReturnValue:
 
 
 @docs.get("/docs/assets/<path:name>")
-@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,))
+@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,), name="getReferenceFile")
 def reference_file(name: str) -> ResponseReturnValue:
     """Return a script, style sheet or picture of the reference page."""
     return reference.own_file(name)
 
 
 @docs.get("/docs/swagger-ui/<version>/<name>")
-@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,))
+@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,), name="getSwaggerUiFile")
 def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
     """Return a file of Swagger UI, which draws the list of operations."""
     return reference.swagger_ui_file(version, name)

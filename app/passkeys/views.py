@@ -53,7 +53,7 @@ bp = Blueprint("passkeys", __name__, url_prefix="/api/v1/auth/passkeys")
 @bp.post("/login/start")
 @anonymous_route(source_check=True)
 @json_body(StartLoginSchema)
-@answers(StartedLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS))
+@answers(StartedLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS), name="startPasskeyLogin")
 def start_login(body: dict[str, Any]) -> ResponseReturnValue:
     """Begin to sign in with a passkey.
 
@@ -76,6 +76,7 @@ def start_login(body: dict[str, Any]) -> ResponseReturnValue:
         AccountDisabled,
         PendingActivation,
     ),
+    name="finishPasskeyLogin",
 )
 def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
     """Sign in with what the authenticator signed; no second factor is asked for."""
@@ -94,7 +95,9 @@ def list_passkeys(principal: Principal) -> ResponseReturnValue:
 @bp.post("/register/start")
 @login_required()
 @json_body(StartRegistrationSchema)
-@answers(StartedRegistrationData(), errors=(*SITE_ERRORS, *NAME_ERRORS))
+@answers(
+    StartedRegistrationData(), errors=(*SITE_ERRORS, *NAME_ERRORS), name="startPasskeyRegistration"
+)
 def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Begin to register a passkey; `public_key` goes to `navigator.credentials.create`."""
     return ok(responses.started(registration.start(runtime(), principal, **body)))
@@ -115,6 +118,7 @@ def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseRe
         CredentialTaken,
         *NAME_ERRORS,
     ),
+    name="finishPasskeyRegistration",
 )
 def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Register the passkey that the authenticator made."""
@@ -125,7 +129,7 @@ def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseR
 @bp.patch("/<passkey_id>")
 @login_required()
 @json_body(RenameSchema)
-@answers(PasskeyData(), errors=(PasskeyNotFound, *NAME_ERRORS))
+@answers(PasskeyData(), errors=(PasskeyNotFound, *NAME_ERRORS), name="renamePasskey")
 def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> ResponseReturnValue:
     """Give a passkey another name."""
     renamed = management.rename(runtime(), principal, passkey_id, **body, client=client())
@@ -134,7 +138,7 @@ def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> Respo
 
 @bp.delete("/<passkey_id>")
 @login_required()
-@answers(errors=(PasskeyNotFound, LastWayIn))
+@answers(errors=(PasskeyNotFound, LastWayIn), name="removePasskey")
 def remove(principal: Principal, passkey_id: str) -> ResponseReturnValue:
     """Remove a passkey, but not the only way to sign in."""
     management.remove(runtime(), principal, passkey_id, client=client())

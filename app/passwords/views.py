@@ -47,7 +47,7 @@ def change_password(principal: Principal, body: dict[str, Any]) -> ResponseRetur
 @minimum_duration
 @anonymous_route(source_check=True)
 @json_body(RequestResetSchema)
-@answers(MessageData(), errors=(PasswordLoginDisabled, EmailInvalid))
+@answers(MessageData(), errors=(PasswordLoginDisabled, EmailInvalid), name="requestPasswordReset")
 def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
     """Send a link to set a new password; the answer never tells whether there is an account."""
     service.request_reset(runtime(), **body, client=client())
@@ -66,6 +66,7 @@ def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
         ContactVerificationExpired,
         AccountDisabled,
     ),
+    name="confirmPasswordReset",
 )
 def confirm_reset(body: dict[str, Any]) -> ResponseReturnValue:
     """Set a new password by the link of a mail; every session ends and nobody is signed in."""

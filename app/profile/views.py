@@ -36,7 +36,7 @@ bp = Blueprint("profile", __name__, url_prefix="/api/v1/auth")
 @bp.get("/me")
 @login_required(during_password_change=True)
 @query_args(MeQuerySchema)
-@answers(MeData(), errors=(FieldGroupUnknown,))
+@answers(MeData(), errors=(FieldGroupUnknown,), name="getMe")
 def me(principal: Principal, query: dict[str, Any]) -> ResponseReturnValue:
     """Return the signed-in account, whole or the groups named in `fields`."""
     groups = field_groups.selected(query["fields_"])

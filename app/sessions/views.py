@@ -46,6 +46,7 @@ bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")
         RefreshTokenStale,
         RefreshTokenReused,
     ),
+    name="refreshSession",
 )
 def refresh() -> ResponseReturnValue:
     """Exchange the refresh cookie for a new pair of tokens."""
@@ -83,7 +84,7 @@ def list_sessions(principal: Principal) -> ResponseReturnValue:
 
 @bp.delete("/sessions/others")
 @login_required()
-@answers(RemovedData(), errors=(TokenMissing, SessionUserMismatch))
+@answers(RemovedData(), errors=(TokenMissing, SessionUserMismatch), name="revokeOtherSessions")
 def revoke_others(principal: Principal) -> ResponseReturnValue:
     """Sign out everywhere else; the refresh cookie says what to keep."""
     token = cookies.refresh_cookie()

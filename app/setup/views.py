@@ -31,7 +31,7 @@ bp = Blueprint("setup", __name__, url_prefix="/api/v1/auth")
 
 @bp.post("/check")
 @anonymous_route()
-@answers(PublicStateData())
+@answers(PublicStateData(), name="getSetupState")
 def check() -> ResponseReturnValue:
     """Tell how far the installation is and which ways in are open."""
     return ok(asdict(service.public_state(runtime())))
@@ -45,6 +45,7 @@ def check() -> ResponseReturnValue:
     UserInfo(),
     status=201,
     errors=(SystemAlreadyInitialized, PasswordInvalid, UsernameInvalid, EmailInvalid),
+    name="createFirstAdministrator",
 )
 def set_up(body: dict[str, Any]) -> ResponseReturnValue:
     """Create the first administrator; open only while there is no account."""

@@ -34,6 +34,7 @@ NO_GROUP = 0
 @answers(
     MigratedData(),
     errors=(TargetNotPositive, GroupNotFound, SameGroup, TargetDisabled, TargetEmpty),
+    name="migratePolicyGroupAssignments",
 )
 def migrate_assignments(principal: Principal, body: dict[str, Any], id: str) -> ResponseReturnValue:
     """Move all user and team assignments of a policy group to another one."""

@@ -27,9 +27,11 @@ class Operation:
 
     `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
     `other_data` are further shapes of a success that depends on the account. `has_file` tells of a
-    multipart body with a file.
+    multipart body with a file. `name` is what a client generated from the description calls the
+    operation; without one it is the view's own.
     """
 
+    name: str | None = None
     access: Access | None = None
     body: type[Schema] | None = None
     has_file: bool = False
@@ -63,11 +65,13 @@ def answers(
     *other_data: Payload,
     status: int = 200,
     errors: tuple[type[AppError], ...] = (),
+    name: str | None = None,
 ) -> Callable[[V], V]:
     """Describe a view's success payload, of one shape or several, and its use case's refusals."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
+        operation.name = name
         operation.data, operation.other_data, operation.status = data, other_data, status
         operation.may_fail_with(*errors)
         return view
@@ -82,6 +86,7 @@ def answers_raw(
     is_conditional: bool = False,
     may_be_empty: bool = False,
     errors: tuple[type[AppError], ...] = (),
+    name: str | None = None,
 ) -> Callable[[V], V]:
     """Describe a view whose success is not an envelope.
 
@@ -90,6 +95,7 @@ def answers_raw(
 
     def note(view: V) -> V:
         operation = operation_of(view)
+        operation.name = name
         operation.media_type, operation.data = media_type, data
         operation.is_enveloped, operation.is_conditional = False, is_conditional
         operation.may_be_empty = may_be_empty
@@ -99,11 +105,14 @@ def answers_raw(
     return note
 
 
-def redirects(*, errors: tuple[type[AppError], ...] = ()) -> Callable[[V], V]:
+def redirects(
+    *, errors: tuple[type[AppError], ...] = (), name: str | None = None
+) -> Callable[[V], V]:
     """Describe a view that sends a browser on; its refusals are envelopes all the same."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
+        operation.name = name
         operation.status, operation.is_enveloped, operation.is_redirect = 302, False, True
         operation.may_fail_with(*errors)
         return view

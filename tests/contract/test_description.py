@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
@@ -198,6 +199,22 @@ def test_who_needs_a_session_is_told_what_a_missing_one_is_answered_with(describ
 @pytest.mark.parametrize(("name", "status", "code"), STATED)
 def test_what_the_interface_states_is_described(document, name, status, code):
     assert (status, code) in codes(document, find(document, name))
+
+
+# --- names that generated clients call ---------------------------------------------------------
+
+
+def test_every_operation_keeps_the_name_that_generated_clients_call_it_by(document):
+    """A name that changes breaks whoever calls it: add to the list, change nothing in it."""
+    listed = Path(__file__).with_name("operation_ids.txt").read_text().splitlines()
+    found = {f"{operation['operationId']} {name}" for name, operation in described(document)}
+    assert found == set(listed)
+
+
+def test_operations_are_named_as_functions_are_and_no_two_alike(document):
+    names = [operation["operationId"] for _, operation in described(document)]
+    assert [name for name in names if not re.fullmatch("[a-z]+([A-Z][a-z0-9]+)*", name)] == []
+    assert len({name.lower() for name in names}) == len(names)
 
 
 # --- every parameter, body and answer ----------------------------------------------------------

@@ -15,7 +15,7 @@ from app.web.openapi import answers, examples, security
 from app.web.openapi.examples import JsonSchema
 from app.web.openapi.introduction import INTRODUCTION
 from app.web.openapi.schemas import Plugin
-from app.web.openapi.texts import headline, paragraphs
+from app.web.openapi.texts import camel_case, headline, paragraphs
 from app.web.operation import Operation, operation_of
 
 OPENAPI_VERSION = "3.1.0"
@@ -98,7 +98,7 @@ def _operation(
     operation = operation_of(view)
     details = [*paragraphs(view)[1:], security.access_sentence(operation)]
     described: dict[str, Any] = {
-        "operationId": f"{rule.endpoint}_{method.lower()}".replace(".", "_"),
+        "operationId": operation.name or camel_case(view.__name__),
         "tags": [_tag(spec, view)],
         "summary": headline(view),
         "description": "\n\n".join(filter(None, details)),

@@ -16,3 +16,9 @@ def headline(documented: object) -> str:
     """Return the first sentence as plain text on one line."""
     first = next(iter(paragraphs(documented)), "")
     return " ".join(first.replace("`", "").split()).rstrip(".")
+
+
+def camel_case(name: str) -> str:
+    """Return a name of ours as most languages that clients are written in spell it."""
+    first, *others = name.split("_")
+    return "".join((first, *(word.capitalize() for word in others)))
