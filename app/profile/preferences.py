@@ -93,7 +93,7 @@ def checked(
     given = {name: value for name, value in built_in.items() if value is not None}
     removed = frozenset(map(_custom_key, remove_custom_keys))
     return Change(
-        built_in={name: _built_in_value(name, value) for name, value in given.items()},
+        built_in=_built_in_values(given),
         custom=_custom_values(custom, removed),
         removed=removed,
     )
@@ -114,6 +114,19 @@ def shown_whole(stored: str | None) -> dict[str, Any]:
         built_in["color_preset"] = OLD_COLOR_NAMES.get(color, color.lower())
     custom = {name: value for name, value in values.items() if name not in BUILT_IN}
     return {**built_in, **({"custom": custom} if custom else {})}
+
+
+def _built_in_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what to store; what is wrong with any of them is told at once."""
+    values, faults = {}, []
+    for name, value in given.items():
+        try:
+            values[name] = _built_in_value(name, value)
+        except PreferenceInvalid as fault:
+            faults.append(fault.public_message)
+    if faults:
+        raise PreferenceInvalid("; ".join(faults))
+    return values
 
 
 def _built_in_value(name: str, value: Any) -> Any:

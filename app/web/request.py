@@ -1,9 +1,10 @@
 """Loading what a request carries, checked by a schema, into a view's arguments."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
+from itertools import islice
 from typing import Any, NoReturn
 
 from flask import request
@@ -22,6 +23,7 @@ JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
 # Of chunks, so much as the worker reads without letting others run (`app/serving/body.py`).
 CHUNKED_PIECE_BYTES = 16 * 1024
+MOST_COMPLAINTS = 10
 
 
 def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
@@ -117,19 +119,26 @@ def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = schema.load(raw)
     except ValidationError as error:
-        raise BadRequest(f"invalid {what}: {_first_complaint(error)}") from None
+        raise BadRequest(f"invalid {what}: {_all_complaints(error)}") from None
     return loaded
 
 
-def _first_complaint(error: ValidationError) -> str:
-    """Name one field and what is wrong with it, whatever the nesting."""
-    complaint: Any = error.messages
-    path = []
-    while isinstance(complaint, dict):
-        name, complaint = next(iter(complaint.items()))
-        path.append(str(name))
-    reason = complaint[0] if isinstance(complaint, list) else complaint
-    return f"{'.'.join(path)}: {reason}"
+def _complaints(messages: Any, *path: str) -> Iterator[str]:
+    """Name each faulty field, whatever the nesting, and what is wrong with it."""
+    if isinstance(messages, dict):
+        for name, complaint in messages.items():
+            yield from _complaints(complaint, *path, str(name))
+        return
+    reason = messages[0] if isinstance(messages, list) else messages
+    yield f"{'.'.join(path)}: {str(reason).rstrip('.')}"
+
+
+def _all_complaints(error: ValidationError) -> str:
+    """Return what is wrong in one line; a list may have as many faults as a body has bytes."""
+    named = list(islice(_complaints(error.messages), MOST_COMPLAINTS + 1))
+    if len(named) > MOST_COMPLAINTS:
+        named[MOST_COMPLAINTS] = "and more"
+    return "; ".join(named)
 
 
 def _json_object() -> dict[str, Any]:

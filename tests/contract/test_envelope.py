@@ -179,6 +179,24 @@ def test_a_missing_field_is_a_bad_request_that_names_it(api, field):
     assert field in answer.json["msg"]
 
 
+def test_all_faulty_fields_are_named_at_once(api):
+    """A form can mark each of them; the envelope has no member for a list (decision A1)."""
+    answer = api.post("/auth/register", {"username": 1, "email": "ada@example.com"})
+    answer.fails(400, "bad_request")
+    assert answer.json["msg"] == (
+        "invalid JSON request body: "
+        "username: must be a text; password: Missing data for required field"
+    )
+
+
+def test_no_more_than_ten_faults_are_named(signed_in):
+    body = {"remove_custom_keys": [1] * 300_000}
+    answer = signed_in.call("PATCH", "/auth/preferences", body).fails(400, "bad_request")
+    named = answer.json["msg"].removeprefix("invalid JSON request body: ").split("; ")
+    assert named[0] == "remove_custom_keys.0: must be a text"
+    assert (len(named), named[-1]) == (11, "and more")
+
+
 def test_unknown_members_are_ignored(api):
     extra = {"remember": True, "nested": {"a": [1, None]}, "": "", "\ud800": "\ud800"}
     api.post("/auth/login", CREDENTIALS | extra).fails(401, "auth.credentials_failed")

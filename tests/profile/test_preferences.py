@@ -165,6 +165,13 @@ def test_any_other_value_is_refused_and_nothing_is_stored(rt, signed_in, user, n
     assert column_of(rt, user, "preferences") is None
 
 
+def test_all_wrong_values_are_named_at_once(signed_in):
+    wrong = {"theme_mode": "blue", "language": "xx-yy-zz", "sort_order": "asc", "view_mode": "wall"}
+    answer = patch(signed_in, wrong).fails(400, "bad_request")
+    named = [fault.partition(" ")[0] for fault in answer.json["msg"].split("; ")]
+    assert named == ["theme_mode", "view_mode", "language"]
+
+
 # --- custom keys ------------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ but bootstrap configuration and the reference page is `Cache-Control: no-store`.
 **Requests.** A JSON body needs `Content-Type: application/json`, is an object, and has at most
 {JSON_BODY_LIMIT // MEBIBYTE} MiB. Members that a route does not know are ignored. Texts contain
 neither NUL nor unpaired surrogates, whole numbers fit in 64 bits, and nothing is converted: `"1"`
-is not a number. Whatever breaks these rules is refused with 400 `bad_request`.
+is not a number. Whatever breaks these rules is refused with 400 `bad_request`, and `msg` names
+every faulty field.
 
 **Signing in.** A login sets three cookies: `{cookies.ACCESS_COOKIE}` authenticates,
 `{cookies.REFRESH_COOKIE}` is exchanged for a new pair, and `{cookies.CSRF_COOKIE}` is the one a
