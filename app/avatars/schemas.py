@@ -7,13 +7,13 @@ from app.users.schemas import ProfileInfo
 from app.web.schema import RequestSchema
 
 
-class SetSourceSchema(RequestSchema):
+class SetAvatarSourceSchema(RequestSchema):
     """PUT /auth/profile/avatar/source."""
 
     source = fields.Enum(AvatarSource, by_value=True, required=True)
 
 
-class UploadedData(Schema):
+class UploadedAvatarData(Schema):
     """The profile as it is now, and whether the upload became its avatar."""
 
     profile = fields.Nested(ProfileInfo, required=True)

@@ -24,7 +24,7 @@ from app.avatars.errors import (
     UploadReadFailed,
     VersionsUsedUp,
 )
-from app.avatars.schemas import SetSourceSchema, UploadedData
+from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
 from app.core.multipart import MultipartBody
 from app.users import responses as users
@@ -53,7 +53,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
 @login_required()
 @file_body
 @answers(
-    UploadedData(),
+    UploadedAvatarData(),
     errors=(
         UploadReadFailed,
         FileRequired,
@@ -83,7 +83,7 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
 
 @bp.put("/source")
 @login_required()
-@json_body(SetSourceSchema)
+@json_body(SetAvatarSourceSchema)
 @answers(
     ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp), name="setAvatarSource"
 )

@@ -11,7 +11,7 @@ class ConfirmQuery(RequestSchema):
     token = fields.String(load_default="")
 
 
-class ChangeEmailSchema(RequestSchema):
+class RequestEmailChangeSchema(RequestSchema):
     """POST /auth/email/change."""
 
     new_email = text(LONGEST_INPUT)

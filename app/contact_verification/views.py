@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from app.contact_verification import service
 from app.contact_verification.errors import EmailUnchanged, NoPendingChange
 from app.contact_verification.responses import to_frontend
-from app.contact_verification.schemas import ChangeEmailSchema, ConfirmQuery
+from app.contact_verification.schemas import ConfirmQuery, RequestEmailChangeSchema
 from app.core.access import AccountDisabled, Principal
 from app.users import responses as users
 from app.users.errors import (
@@ -55,7 +55,7 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.post("/email/change")
 @login_required()
-@json_body(ChangeEmailSchema)
+@json_body(RequestEmailChangeSchema)
 @answers(
     UserInfo(),
     errors=(

@@ -9,7 +9,7 @@ from app.web.schema import LONGEST_INPUT, RequestSchema, Text, text
 FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
 
-class StartSchema(RequestSchema):
+class StartExternalLoginSchema(RequestSchema):
     """POST /auth/external-auth/{kind}/{provider}/start."""
 
     return_path = Text(load_default=None, allow_none=True)
@@ -31,14 +31,14 @@ class ConfirmMailboxQuery(RequestSchema):
     token = fields.String(load_default="")
 
 
-class RequestMailSchema(RequestSchema):
+class RequestExternalEmailSchema(RequestSchema):
     """POST /auth/external-auth/email-verification/start."""
 
     flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
     email = text(LONGEST_INPUT)
 
 
-class PasswordLinkSchema(RequestSchema):
+class LinkExternalIdentitySchema(RequestSchema):
     """POST /auth/external-auth/password-link."""
 
     flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
@@ -55,13 +55,13 @@ class PublicProviderItem(Schema):
     icon_url = fields.String(required=True, allow_none=True)
 
 
-class StartedData(Schema):
+class StartedExternalLoginData(Schema):
     """Where to send the browser."""
 
     authorization_url = fields.String(required=True, validate=validate.URL(require_tld=False))
 
 
-class LinkItem(Schema):
+class ExternalLinkItem(Schema):
     """One identity that signs in to the account."""
 
     id = fields.Integer(required=True)

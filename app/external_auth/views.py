@@ -30,12 +30,12 @@ from app.external_auth.mailbox import MailLink
 from app.external_auth.schemas import (
     CallbackQuery,
     ConfirmMailboxQuery,
-    LinkItem,
-    PasswordLinkSchema,
+    ExternalLinkItem,
+    LinkExternalIdentitySchema,
     PublicProviderItem,
-    RequestMailSchema,
-    StartedData,
-    StartSchema,
+    RequestExternalEmailSchema,
+    StartedExternalLoginData,
+    StartExternalLoginSchema,
 )
 from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, Finished, Returned
 from app.login import ways
@@ -101,9 +101,9 @@ def list_providers() -> ResponseReturnValue:
 
 @bp.post("/<kind>/<provider>/start")
 @anonymous_route()
-@json_body(StartSchema)
+@json_body(StartExternalLoginSchema)
 @answers(
-    StartedData(),
+    StartedExternalLoginData(),
     errors=(
         *origin.SOURCE_ERRORS,
         KindUnknown,
@@ -162,7 +162,7 @@ def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> Response
 
 @bp.post("/email-verification/start")
 @anonymous_route()
-@json_body(RequestMailSchema)
+@json_body(RequestExternalEmailSchema)
 @answers(
     MessageData(),
     errors=(
@@ -203,7 +203,7 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
 @minimum_duration
 @anonymous_route(source_check=True)
 @_while_passwords_are_in_use
-@json_body(PasswordLinkSchema)
+@json_body(LinkExternalIdentitySchema)
 @answers(
     SignedInData(),
     MfaRequiredData(),
@@ -229,7 +229,7 @@ def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.get("/links")
 @login_required()
-@answers(fields.List(fields.Nested(LinkItem)), name="listExternalLinks")
+@answers(fields.List(fields.Nested(ExternalLinkItem)), name="listExternalLinks")
 def list_links(principal: Principal) -> ResponseReturnValue:
     """List the identities that sign in to the account, the one used last first."""
     found = links.list_links(runtime(), principal.user_id)

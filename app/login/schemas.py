@@ -17,7 +17,7 @@ class LoginSchema(RequestSchema):
     password = text(LONGEST_TYPED_PASSWORD)
 
 
-class VerifyChallengeSchema(RequestSchema):
+class VerifyMfaChallengeSchema(RequestSchema):
     """POST /auth/mfa/challenge/verify."""
 
     flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
@@ -25,7 +25,7 @@ class VerifyChallengeSchema(RequestSchema):
     code = text(LONGEST_INPUT)
 
 
-class SendEmailCodeSchema(RequestSchema):
+class SendMfaEmailCodeSchema(RequestSchema):
     """POST /auth/mfa/challenge/email-code/send."""
 
     flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)

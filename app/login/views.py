@@ -15,9 +15,9 @@ from app.login.schemas import (
     EmailCodeSentData,
     LoginSchema,
     MfaRequiredData,
-    SendEmailCodeSchema,
+    SendMfaEmailCodeSchema,
     SignedInData,
-    VerifyChallengeSchema,
+    VerifyMfaChallengeSchema,
 )
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mfa.errors import (
@@ -63,7 +63,7 @@ def log_in(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.post("/mfa/challenge/verify")
 @anonymous_route(source_check=True)
-@json_body(VerifyChallengeSchema)
+@json_body(VerifyMfaChallengeSchema)
 @answers(
     SignedInData(),
     errors=(
@@ -92,7 +92,7 @@ def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.post("/mfa/challenge/email-code/send")
 @anonymous_route(source_check=True)
-@json_body(SendEmailCodeSchema)
+@json_body(SendMfaEmailCodeSchema)
 @answers(
     EmailCodeSentData(),
     errors=(

@@ -10,7 +10,7 @@ from app.web.schema import LONGEST_INPUT, RequestSchema, like, text
 SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
 
-class FinishSetupSchema(RequestSchema):
+class FinishTotpSetupSchema(RequestSchema):
     """POST /auth/mfa/totp/setup/finish."""
 
     flow_token = text(LONGEST_INPUT, example=SETUP_TOKEN)
@@ -18,7 +18,7 @@ class FinishSetupSchema(RequestSchema):
     name = text(LONGEST_INPUT, nullable=True)
 
 
-class ProofSchema(RequestSchema):
+class SecondFactorProofSchema(RequestSchema):
     """A code of the authenticator app, or an unused recovery code."""
 
     code = text(LONGEST_INPUT, nullable=True)
@@ -49,7 +49,7 @@ class MfaData(Schema):
     recovery_codes_remaining = fields.Integer(required=True)
 
 
-class StartedSetupData(Schema):
+class StartedTotpSetupData(Schema):
     """What an authenticator app is fed with; `expires_in` in seconds."""
 
     flow_token = fields.String(required=True, metadata=like(SETUP_TOKEN))
@@ -58,7 +58,7 @@ class StartedSetupData(Schema):
     otpauth_uri = fields.String(required=True)
 
 
-class EnabledData(Schema):
+class FinishedTotpSetupData(Schema):
     """The new factor, and recovery codes that are told only now."""
 
     factor = fields.Nested(MfaFactor, required=True)

@@ -20,12 +20,12 @@ from app.mfa.errors import (
     TotpCodeMalformed,
 )
 from app.mfa.schemas import (
-    EnabledData,
-    FinishSetupSchema,
+    FinishedTotpSetupData,
+    FinishTotpSetupSchema,
     MfaData,
-    ProofSchema,
     RecoveryCode,
-    StartedSetupData,
+    SecondFactorProofSchema,
+    StartedTotpSetupData,
 )
 from app.users.errors import PendingActivation
 from app.web.envelope import ok
@@ -50,7 +50,7 @@ def show(principal: Principal) -> ResponseReturnValue:
 
 @bp.post("/totp/setup/start")
 @login_required()
-@answers(StartedSetupData(), errors=(MfaFactorAlreadyExists,))
+@answers(StartedTotpSetupData(), errors=(MfaFactorAlreadyExists,))
 def start_totp_setup(principal: Principal) -> ResponseReturnValue:
     """Make a secret for an authenticator app; nothing changes until the setup is finished."""
     return ok(responses.started_setup(totp_setup.start(runtime(), principal.account)))
@@ -58,9 +58,9 @@ def start_totp_setup(principal: Principal) -> ResponseReturnValue:
 
 @bp.post("/totp/setup/finish")
 @login_required()
-@json_body(FinishSetupSchema)
+@json_body(FinishTotpSetupSchema)
 @answers(
-    EnabledData(),
+    FinishedTotpSetupData(),
     errors=(
         FactorNameTooLong,
         PendingActivation,
@@ -79,7 +79,7 @@ def finish_totp_setup(principal: Principal, body: dict[str, Any]) -> ResponseRet
 
 @bp.delete("/factors/<factor_id>")
 @login_required()
-@json_body(ProofSchema)
+@json_body(SecondFactorProofSchema)
 @answers(errors=(*PROOF_ERRORS, FactorNotFound), name="removeMfaFactor")
 def remove_factor(
     principal: Principal, body: dict[str, Any], factor_id: str
@@ -91,7 +91,7 @@ def remove_factor(
 
 @bp.post("/recovery-codes/regenerate")
 @login_required()
-@json_body(ProofSchema)
+@json_body(SecondFactorProofSchema)
 @answers(fields.List(RecoveryCode()), errors=PROOF_ERRORS)
 def regenerate_recovery_codes(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Make ten new recovery codes, proven by a code of either kind; the old ones are void."""

@@ -40,14 +40,14 @@ class Branding(Schema):
     password_login_enabled = fields.Boolean(required=True)
 
 
-class Downloads(Schema):
+class DownloadDefaults(Schema):
     """Defaults of the file side."""
 
     archive_download_user_enabled = fields.Boolean(required=True)
     archive_download_share_enabled = fields.Boolean(required=True)
 
 
-class Media(Schema):
+class MediaDefaults(Schema):
     """Defaults of the file side."""
 
     image_preview_preference = fields.String(
@@ -60,5 +60,5 @@ class FrontendConfigData(Schema):
 
     version = fields.Integer(required=True)
     branding = fields.Nested(Branding, required=True)
-    downloads = fields.Nested(Downloads, required=True)
-    media = fields.Nested(Media, required=True)
+    downloads = fields.Nested(DownloadDefaults, required=True)
+    media = fields.Nested(MediaDefaults, required=True)

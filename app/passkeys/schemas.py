@@ -82,13 +82,13 @@ class ProofJson(CredentialJson):
     response = fields.Nested(AssertionResponse, required=True)
 
 
-class StartRegistrationSchema(RequestSchema):
+class StartPasskeyRegistrationSchema(RequestSchema):
     """POST /auth/passkeys/register/start."""
 
     name = Name(load_default=None, allow_none=True)
 
 
-class FinishRegistrationSchema(RequestSchema):
+class FinishPasskeyRegistrationSchema(RequestSchema):
     """POST /auth/passkeys/register/finish."""
 
     flow_id = text(LONGEST_INPUT)
@@ -96,20 +96,20 @@ class FinishRegistrationSchema(RequestSchema):
     name = Name(load_default=None, allow_none=True)
 
 
-class RenameSchema(RequestSchema):
+class RenamePasskeySchema(RequestSchema):
     """PATCH /auth/passkeys/{id}."""
 
     name = Name(required=True)
 
 
-class StartLoginSchema(RequestSchema):
+class StartPasskeyLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/start."""
 
     identifier = text(LONGEST_INPUT, nullable=True)
     conditional = Switch(load_default=None, allow_none=True)
 
 
-class FinishLoginSchema(RequestSchema):
+class FinishPasskeyLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/finish."""
 
     flow_id = text(LONGEST_INPUT)
@@ -152,7 +152,7 @@ class KeyParameters(Schema):
     alg = fields.Integer(required=True)
 
 
-class Descriptor(Schema):
+class CredentialDescriptor(Schema):
     """A credential."""
 
     type = fields.String(required=True)
@@ -177,7 +177,7 @@ class CreationOptions(Schema):
         fields.Nested(KeyParameters), required=True
     )
     timeout = fields.Integer(required=True)
-    excludeCredentials = fields.List(fields.Nested(Descriptor))  # noqa: N815 - WebAuthn's
+    excludeCredentials = fields.List(fields.Nested(CredentialDescriptor))  # noqa: N815 - WebAuthn's
     authenticatorSelection = fields.Nested(  # noqa: N815 - WebAuthn's
         AuthenticatorSelection, required=True
     )
@@ -192,7 +192,7 @@ class RequestOptions(Schema):
     timeout = fields.Integer(required=True)
     rpId = fields.String(required=True)  # noqa: N815 - WebAuthn's
     allowCredentials = fields.List(  # noqa: N815 - WebAuthn's
-        fields.Nested(Descriptor), required=True
+        fields.Nested(CredentialDescriptor), required=True
     )
     userVerification = fields.String(required=True)  # noqa: N815 - WebAuthn's
     extensions = fields.Dict(required=True)
@@ -211,14 +211,14 @@ class RequestArgument(Schema):
     mediation = fields.String()
 
 
-class StartedRegistrationData(Schema):
+class StartedPasskeyRegistrationData(Schema):
     """A registration that waits for its authenticator."""
 
     flow_id = fields.String(required=True)
     public_key = fields.Nested(CreationArgument, required=True)
 
 
-class StartedLoginData(Schema):
+class StartedPasskeyLoginData(Schema):
     """A sign-in that waits for its authenticator."""
 
     flow_id = fields.String(required=True)

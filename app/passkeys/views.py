@@ -26,14 +26,14 @@ from app.passkeys.errors import (
     PublicSiteUrlRequired,
 )
 from app.passkeys.schemas import (
-    FinishLoginSchema,
-    FinishRegistrationSchema,
+    FinishPasskeyLoginSchema,
+    FinishPasskeyRegistrationSchema,
     PasskeyData,
-    RenameSchema,
-    StartedLoginData,
-    StartedRegistrationData,
-    StartLoginSchema,
-    StartRegistrationSchema,
+    RenamePasskeySchema,
+    StartedPasskeyLoginData,
+    StartedPasskeyRegistrationData,
+    StartPasskeyLoginSchema,
+    StartPasskeyRegistrationSchema,
 )
 from app.users.errors import PendingActivation
 from app.web.anonymous import anonymous_route
@@ -52,8 +52,10 @@ bp = Blueprint("passkeys", __name__, url_prefix="/api/v1/auth/passkeys")
 
 @bp.post("/login/start")
 @anonymous_route(source_check=True)
-@json_body(StartLoginSchema)
-@answers(StartedLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS), name="startPasskeyLogin")
+@json_body(StartPasskeyLoginSchema)
+@answers(
+    StartedPasskeyLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS), name="startPasskeyLogin"
+)
 def start_login(body: dict[str, Any]) -> ResponseReturnValue:
     """Begin to sign in with a passkey.
 
@@ -64,7 +66,7 @@ def start_login(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.post("/login/finish")
 @anonymous_route(source_check=True)
-@json_body(FinishLoginSchema)
+@json_body(FinishPasskeyLoginSchema)
 @answers(
     SignedInData(),
     errors=(
@@ -94,9 +96,11 @@ def list_passkeys(principal: Principal) -> ResponseReturnValue:
 
 @bp.post("/register/start")
 @login_required()
-@json_body(StartRegistrationSchema)
+@json_body(StartPasskeyRegistrationSchema)
 @answers(
-    StartedRegistrationData(), errors=(*SITE_ERRORS, *NAME_ERRORS), name="startPasskeyRegistration"
+    StartedPasskeyRegistrationData(),
+    errors=(*SITE_ERRORS, *NAME_ERRORS),
+    name="startPasskeyRegistration",
 )
 def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Begin to register a passkey; `public_key` goes to `navigator.credentials.create`."""
@@ -105,7 +109,7 @@ def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseRe
 
 @bp.post("/register/finish")
 @login_required()
-@json_body(FinishRegistrationSchema)
+@json_body(FinishPasskeyRegistrationSchema)
 @answers(
     PasskeyData(),
     errors=(
@@ -128,7 +132,7 @@ def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseR
 
 @bp.patch("/<passkey_id>")
 @login_required()
-@json_body(RenameSchema)
+@json_body(RenamePasskeySchema)
 @answers(PasskeyData(), errors=(PasskeyNotFound, *NAME_ERRORS), name="renamePasskey")
 def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> ResponseReturnValue:
     """Give a passkey another name."""

@@ -12,13 +12,13 @@ class ChangePasswordSchema(RequestSchema):
     new_password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
 
 
-class RequestResetSchema(RequestSchema):
+class RequestPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/request."""
 
     email = text(LONGEST_INPUT)
 
 
-class ConfirmResetSchema(RequestSchema):
+class ConfirmPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/confirm."""
 
     token = text(LONGEST_INPUT)

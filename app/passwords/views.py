@@ -13,7 +13,11 @@ from app.core.access import AccountDisabled, Principal
 from app.login.errors import CredentialsFailed, PasswordLoginDisabled
 from app.passwords import service
 from app.passwords.errors import PasswordUnchanged
-from app.passwords.schemas import ChangePasswordSchema, ConfirmResetSchema, RequestResetSchema
+from app.passwords.schemas import (
+    ChangePasswordSchema,
+    ConfirmPasswordResetSchema,
+    RequestPasswordResetSchema,
+)
 from app.sessions.schemas import RefreshedData
 from app.users.errors import EmailInvalid, PasswordInvalid
 from app.web import cookies
@@ -46,7 +50,7 @@ def change_password(principal: Principal, body: dict[str, Any]) -> ResponseRetur
 @bp.post("/password/reset/request")
 @minimum_duration
 @anonymous_route(source_check=True)
-@json_body(RequestResetSchema)
+@json_body(RequestPasswordResetSchema)
 @answers(MessageData(), errors=(PasswordLoginDisabled, EmailInvalid), name="requestPasswordReset")
 def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
     """Send a link to set a new password; the answer never tells whether there is an account."""
@@ -56,7 +60,7 @@ def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
 
 @bp.post("/password/reset/confirm")
 @anonymous_route(source_check=True)
-@json_body(ConfirmResetSchema)
+@json_body(ConfirmPasswordResetSchema)
 @answers(
     MessageData(),
     errors=(

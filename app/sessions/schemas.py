@@ -21,7 +21,7 @@ class SessionItem(Schema):
     expires_at = fields.DateTime(required=True)
 
 
-class RemovedData(Schema):
+class RevokedSessionsData(Schema):
     """How many sessions ended."""
 
     removed = fields.Integer(required=True)

@@ -19,7 +19,7 @@ from app.sessions.errors import (
     SessionUserMismatch,
 )
 from app.sessions.rotations import Arrival
-from app.sessions.schemas import RefreshedData, RemovedData, SessionItem
+from app.sessions.schemas import RefreshedData, RevokedSessionsData, SessionItem
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
@@ -84,7 +84,9 @@ def list_sessions(principal: Principal) -> ResponseReturnValue:
 
 @bp.delete("/sessions/others")
 @login_required()
-@answers(RemovedData(), errors=(TokenMissing, SessionUserMismatch), name="revokeOtherSessions")
+@answers(
+    RevokedSessionsData(), errors=(TokenMissing, SessionUserMismatch), name="revokeOtherSessions"
+)
 def revoke_others(principal: Principal) -> ResponseReturnValue:
     """Sign out everywhere else; the refresh cookie says what to keep."""
     token = cookies.refresh_cookie()

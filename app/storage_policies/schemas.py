@@ -11,7 +11,7 @@ class MigrateAssignmentsSchema(RequestSchema):
     target_group_id = whole_number()
 
 
-class MigratedData(Schema):
+class MigratedAssignmentsData(Schema):
     """How many assignments were moved."""
 
     source_group_id = fields.Integer(required=True)

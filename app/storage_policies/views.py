@@ -15,7 +15,7 @@ from app.storage_policies.errors import (
     TargetEmpty,
     TargetNotPositive,
 )
-from app.storage_policies.schemas import MigrateAssignmentsSchema, MigratedData
+from app.storage_policies.schemas import MigrateAssignmentsSchema, MigratedAssignmentsData
 from app.web.envelope import ok
 from app.web.guards import admin_required
 from app.web.operation import answers
@@ -32,7 +32,7 @@ NO_GROUP = 0
 @admin_required()
 @json_body(MigrateAssignmentsSchema)
 @answers(
-    MigratedData(),
+    MigratedAssignmentsData(),
     errors=(TargetNotPositive, GroupNotFound, SameGroup, TargetDisabled, TargetEmpty),
     name="migratePolicyGroupAssignments",
 )

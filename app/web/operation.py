@@ -47,6 +47,11 @@ class Operation:
     is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
 
+    @property
+    def payloads(self) -> tuple[Payload, ...]:
+        """Every shape of a success; none where it is null."""
+        return () if self.data is None else (self.data, *self.other_data)
+
     def may_fail_with(self, *errors: type[AppError]) -> None:
         """Add documented refusals."""
         self.errors.extend(error for error in errors if error not in self.errors)

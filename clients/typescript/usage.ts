@@ -3,6 +3,7 @@ import { gatehouse } from "./client";
 import type { components, paths } from "./schema";
 
 type Me = components["schemas"]["MeData"];
+type ErrorAnswer = components["schemas"]["ErrorAnswer"];
 type LoginRefusal =
   paths["/api/v1/auth/login"]["post"]["responses"][403]["content"]["application/json"]["code"];
 
@@ -56,6 +57,19 @@ export async function uploadAvatar(file: File): Promise<string | null> {
   return data?.data.profile.avatar.url_512 ?? null;
 }
 
+/** What the service says of any refusal, for the one place where a page shows it. */
+export function told({ code, msg }: ErrorAnswer): string {
+  return code === "rate_limited" ? "Too many requests." : msg;
+}
+
+export async function rename(passkey_id: string, name: string): Promise<string | null> {
+  const { error } = await api.PATCH("/api/v1/auth/passkeys/{passkey_id}", {
+    params: { path: { passkey_id } },
+    body: { name },
+  });
+  return error ? told(error) : null;
+}
+
 export function explained(code: LoginRefusal): string {
   return code === "auth.pending_activation" ? "Look into your mailbox." : "Not now.";
 }
@@ -69,6 +83,8 @@ export async function wrong(): Promise<void> {
   await api.POST("/api/v1/auth/mfa/challenge/verify", { body: { flow_token: "", method: "sms", code: "" } });
   // @ts-expect-error - there is no such path
   await api.GET("/api/v1/auth/you");
+  // @ts-expect-error - nothing is refused with such a code
+  told({ code: "auth.no_such_code", msg: "", data: null, error: null });
   // @ts-expect-error - a login is never refused for that
   explained("passkey.name_invalid");
 }

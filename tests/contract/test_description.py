@@ -16,7 +16,16 @@ from app.web.operation import operation_of
 from tests.contract.routes import routes
 from tests.support import servers
 from tests.support.clock import FakeClock
-from tests.support.openapi import DOCUMENT, DRAFT202012, NAME, Registry, Resource
+from tests.support.openapi import (
+    DOCUMENT,
+    DRAFT202012,
+    NAME,
+    Registry,
+    Resource,
+    codes_of,
+    envelope_of,
+    resolved,
+)
 
 AUTH = "/api/v1/auth"
 # Interface, Request bodies: every field with its JSON type; `?` where it may be left out.
@@ -107,16 +116,6 @@ def document(described_app):
     return described_app.test_client().get(DOCUMENT).get_json()
 
 
-def resolved(document, node):
-    """Follow a reference, if it is one."""
-    while "$ref" in node:
-        target = document
-        for step in node["$ref"].removeprefix("#/").split("/"):
-            target = target[step]
-        node = target
-    return node
-
-
 def find(document, name):
     """Return an operation named as the interface does it."""
     method, path = name.split()
@@ -135,8 +134,7 @@ def codes(document, operation):
     found = set()
     for status, answer in operation["responses"].items():
         if int(status) >= 400:
-            schema = resolved(document, answer)["content"]["application/json"]["schema"]
-            found |= {(int(status), code) for code in schema["properties"]["code"]["enum"]}
+            found |= {(int(status), code) for code in codes_of(document, answer)}
     return found
 
 
@@ -249,8 +247,8 @@ def test_the_interfaces_bodies_are_described(document, name, fields):
 @pytest.mark.parametrize(("name", "fields"), ANSWERS.items(), ids=list(ANSWERS))
 def test_the_interfaces_answers_are_described(document, name, fields):
     [success] = [a for s, a in find(document, name)["responses"].items() if s.startswith("2")]
-    envelope = success["content"]["application/json"]["schema"]
-    assert wanted(fields).items() <= members(document, envelope["properties"]["data"]).items()
+    data = envelope_of(document, success)["data"]
+    assert wanted(fields).items() <= members(document, data).items()
 
 
 def test_every_avatar_upload_is_a_file(document):
@@ -291,10 +289,62 @@ def test_every_json_body_and_answer_has_examples_that_hold(document):
         examples = content["application/json"].get("examples")
         assert examples, name
         for example in examples.values():
-            complaints = [error.message for error in judge.iter_errors(example["value"])]
+            value = resolved(document, example)["value"]
+            complaints = [error.message for error in judge.iter_errors(value)]
             assert complaints == [], (name, example)
             seen += 1
     assert seen > 300
+
+
+# --- what operations share ---------------------------------------------------------------------
+
+
+def test_every_envelope_is_a_component_that_an_answer_can_be_typed_by(document):
+    """A generator calls what stands inline `Login200Response`, and repeats it."""
+    for name, _, content in contents(document):
+        schema = content["application/json"]["schema"]
+        shape = schema.get("allOf", [schema])[0]
+        assert shape["$ref"].startswith("#/components/schemas/"), name
+
+
+def test_every_shared_answer_has_a_title_that_its_type_is_named_after(document):
+    for name, answer in document["components"]["responses"].items():
+        assert answer["content"]["application/json"]["schema"]["title"] == f"{name}Answer"
+        assert f"{name}Answer" not in document["components"]["schemas"]
+
+
+def test_no_two_components_of_a_kind_say_the_same(document):
+    for kind, components in document["components"].items():
+        texts = [json.dumps(component, sort_keys=True) for component in components.values()]
+        assert len(set(texts)) == len(texts), kind
+
+
+def test_every_component_is_used_or_holds_on_every_route(document):
+    text = json.dumps(document)
+    on_every_route = {"EndpointNotFound", "MethodNotAllowed"}
+    unused = {
+        name
+        for kind, components in document["components"].items()
+        for name in components
+        if kind != "securitySchemes" and f'"#/components/{kind}/{name}"' not in text
+    }
+    assert unused == on_every_route
+
+
+def test_a_refusal_of_one_condition_is_named_after_it(document):
+    for name, operation in described(document):
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400 and len(codes_of(document, answer)) == 1:
+                examples = resolved(document, answer)["content"]["application/json"]["examples"]
+                assert "$ref" in answer or len(examples) > 1, (name, status)
+
+
+def test_the_error_code_is_any_that_an_operation_promises(document):
+    promised = {
+        code for _, operation in described(document) for _, code in codes(document, operation)
+    }
+    everywhere = {"endpoint.not_found"}
+    assert set(document["components"]["schemas"]["ErrorCode"]["enum"]) == promised | everywhere
 
 
 def test_a_success_with_two_shapes_has_an_example_of_each(document):

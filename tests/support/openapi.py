@@ -51,6 +51,32 @@ class Description:
         return Draft202012Validator(schema, registry=self._registry, format_checker=FormatChecker())
 
 
+def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """Follow a reference, if it is one."""
+    while "$ref" in node:
+        target: dict[str, Any] = document
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        node = target
+    return node
+
+
+def envelope_of(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a JSON answer, those of a refusal with its own codes."""
+    schema = resolved(document, answer)["content"]["application/json"]["schema"]
+    shapes = [resolved(document, shape) for shape in schema.get("allOf", [schema])]
+    merged: dict[str, Any] = {}
+    for shape in shapes:
+        merged |= shape["properties"]
+    return merged
+
+
+def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
+    """Return the codes of a refusal."""
+    codes: list[str] = envelope_of(document, answer)["code"].get("enum", [])
+    return codes
+
+
 def check(app: Flask, method: str, path: str, answer: Any) -> None:
     """Insist that an answer of a described operation is described: status, code and data."""
     described = description(app)

@@ -1,20 +1,32 @@
-"""The `responses` of an operation: success, refusals by status, and what every route shares."""
+"""The `responses` of an operation: success, and refusals by status; shared ones are components."""
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from apispec import APISpec
+
+from app.core.access import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
 from app.core.error_codes import ErrorCode
 from app.core.errors import (
     AppError,
+    BadRequest,
     DatabaseUnavailable,
     RateLimited,
     RedisUnavailable,
     ServerFault,
     TooLarge,
 )
+from app.web import origin
 from app.web.errors import EndpointNotFound, MethodNotAllowed, status_of
 from app.web.openapi.examples import JsonSchema
+from app.web.openapi.schemas import Plugin, payload_name
 from app.web.openapi.texts import headline
 from app.web.operation import Operation
 
@@ -22,6 +34,9 @@ Answer = dict[str, Any]
 Errors = Sequence[type[AppError]]
 
 JSON = "application/json"
+ERROR_ANSWER = "ErrorAnswer"
+# Always null. Generators make a type of this, but not all of them of {"type": "null"}.
+NULL: JsonSchema = {"type": ["object", "null"], "const": None}
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
 HEADERS: dict[str, JsonSchema] = {
     "X-Request-ID": {
@@ -56,7 +71,14 @@ class Unexpected(ServerFault):
     """A fault of the service; the request id leads to it in the log."""
 
 
-# What reads alike wherever it occurs, by the name of its component.
+def _with_status(status: HTTPStatus, errors: Errors) -> Errors:
+    return tuple(error for error in errors if status_of(error) == status)
+
+
+MALFORMED_SOURCE = _with_status(HTTPStatus.BAD_REQUEST, origin.SOURCE_ERRORS)
+FOREIGN_SOURCE = _with_status(HTTPStatus.FORBIDDEN, origin.SOURCE_ERRORS)
+RESTRICTED = (AccountDisabled, PasswordChangeRequired)
+# Conditions that go together at many operations, by the name of the component.
 SHARED: dict[str, tuple[HTTPStatus, Errors]] = {
     "EndpointNotFound": (HTTPStatus.NOT_FOUND, (EndpointNotFound,)),
     "MethodNotAllowed": (HTTPStatus.METHOD_NOT_ALLOWED, (MethodNotAllowed,)),
@@ -64,59 +86,134 @@ SHARED: dict[str, tuple[HTTPStatus, Errors]] = {
     "RateLimited": (HTTPStatus.TOO_MANY_REQUESTS, (RateLimited,)),
     "Unexpected": (HTTPStatus.INTERNAL_SERVER_ERROR, (Unexpected,)),
     "Unavailable": (HTTPStatus.SERVICE_UNAVAILABLE, OUTAGES),
+    "SessionMissing": (HTTPStatus.UNAUTHORIZED, (TokenMissing, TokenExpired, TokenInvalid)),
+    "SessionRestricted": (HTTPStatus.FORBIDDEN, RESTRICTED),
+    "SessionRestrictedOrSourceRefused": (
+        HTTPStatus.FORBIDDEN,
+        (*RESTRICTED, *FOREIGN_SOURCE, *origin.CSRF_ERRORS),
+    ),
+    "SourceMalformed": (HTTPStatus.BAD_REQUEST, MALFORMED_SOURCE),
+    "BodyOrSourceMalformed": (HTTPStatus.BAD_REQUEST, (BadRequest, *MALFORMED_SOURCE)),
 }
 
 
-def responses(operation: Operation, refusals: Iterable[type[AppError]], data: Any) -> Answer:
-    """Return every answer of an operation by status; `data` is the payload's schema or None."""
-    by_status: dict[HTTPStatus, list[type[AppError]]] = {
-        HTTPStatus.INTERNAL_SERVER_ERROR: [Unexpected]
-    }
-    for error in refusals:
-        by_status.setdefault(status_of(error), []).append(error)
-    if operation.access and (operation.is_enveloped or operation.is_redirect):
-        by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
-    described: Answer = {str(operation.status): _success(operation, data)}
-    if operation.may_be_empty:
-        described["204"] = _answer("There is nothing to answer now; do not ask again by yourself.")
-    if operation.is_conditional:
-        described["304"] = _answer("The version named by If-None-Match is still current.", ["ETag"])
-    for status, errors in sorted(by_status.items()):
-        described[str(status.value)] = _shared(status, errors) or refusal(status, errors)
-    return described
+class Answers:
+    """The `responses` of operations; what several of them share becomes a component."""
+
+    def __init__(self, spec: APISpec, plugin: Plugin) -> None:
+        self._components = spec.components
+        self._plugin = plugin
+        self._codes: set[str] = set()
+        self._conditions: set[type[AppError]] = set()
+        self._envelopes: dict[str, JsonSchema] = {}
+        for name, header in HEADERS.items():
+            self._components.header(name, header)
+        for name, (status, errors) in SHARED.items():
+            self._add_refusal(name, status, errors)
+
+    def of(self, operation: Operation, refusals: Iterable[type[AppError]]) -> Answer:
+        """Return every answer of an operation by status."""
+        by_status: dict[HTTPStatus, list[type[AppError]]] = {
+            HTTPStatus.INTERNAL_SERVER_ERROR: [Unexpected]
+        }
+        for error in refusals:
+            by_status.setdefault(status_of(error), []).append(error)
+        if operation.access and (operation.is_enveloped or operation.is_redirect):
+            by_status.setdefault(HTTPStatus.SERVICE_UNAVAILABLE, []).extend(OUTAGES)
+        described: Answer = {str(operation.status): self._success(operation)}
+        if operation.may_be_empty:
+            described["204"] = _answer(
+                "There is nothing to answer now; do not ask again by yourself."
+            )
+        if operation.is_conditional:
+            described["304"] = _answer(
+                "The version named by If-None-Match is still current.", ["ETag"]
+            )
+        for status, errors in sorted(by_status.items()):
+            described[str(status.value)] = self._shared(status, errors)
+        return described
+
+    def add_error_envelope(self) -> None:
+        """Add what every refusal is, once all codes are known."""
+        codes = {
+            "type": "string",
+            "description": "Every code that an operation is refused with. There may be more later",
+            "enum": sorted(self._codes),
+        }
+        self._components.schema("ErrorCode", codes)
+        error = _envelope({"$ref": "#/components/schemas/ErrorCode"}, NULL)
+        described = {**error, "description": "Any refusal; each operation says with which codes"}
+        self._components.schema(ERROR_ANSWER, described)
+
+    def _success(self, operation: Operation) -> Answer:
+        description = HTTPStatus(operation.status).phrase
+        if operation.is_redirect:
+            return _answer(description, ["Location"])
+        if operation.is_enveloped:
+            return _answer(description, schema=self._envelope_of(operation))
+        headers = ["ETag"] if operation.is_conditional else []
+        is_text = operation.media_type.startswith("text/")
+        schema: JsonSchema = {"type": "string"} if is_text else {}
+        if operation.data is not None:
+            schema = self._plugin.reference(operation.data)
+        return _answer(description, headers, media_type=operation.media_type, schema=schema)
+
+    def _envelope_of(self, operation: Operation) -> JsonSchema:
+        """Return a reference to the envelope around an operation's payload."""
+        payloads = operation.payloads
+        shapes = [self._plugin.reference(payload) for payload in payloads]
+        name = "Or".join(map(payload_name, payloads)) or "Done"
+        data = {"oneOf": shapes} if len(shapes) > 1 else next(iter(shapes), NULL)
+        envelope = _envelope({"type": "string", "const": ErrorCode.SUCCESS.value}, data)
+        if name not in self._envelopes:
+            self._envelopes[name] = envelope
+            self._components.schema(f"{name}Answer", envelope)
+        elif self._envelopes[name] != envelope:
+            raise ValueError(f"two payloads are called {name}")
+        return {"$ref": f"#/components/schemas/{name}Answer"}
+
+    def _shared(self, status: HTTPStatus, errors: Errors) -> Answer:
+        """Return a refusal; of one condition it is a component by its name."""
+        for name, (its_status, its_errors) in SHARED.items():
+            if status == its_status and set(errors) == set(its_errors):
+                return {"$ref": f"#/components/responses/{name}"}
+        if len(errors) > 1:
+            return self._refusal(status, errors)
+        name = errors[0].__name__
+        if name not in self._components.responses:
+            self._add_refusal(name, status, errors)
+        return {"$ref": f"#/components/responses/{name}"}
+
+    def _add_refusal(self, name: str, status: HTTPStatus, errors: Errors) -> None:
+        answer = self._refusal(status, errors)
+        # Without a title some generators call its type InlineObject7.
+        answer["content"][JSON]["schema"]["title"] = f"{name}Answer"
+        self._components.response(name, answer)
+
+    def _refusal(self, status: HTTPStatus, errors: Errors) -> Answer:
+        """Return the answer of one status: its codes, and an example of each condition."""
+        codes = sorted({error.code.value for error in errors})
+        self._codes.update(codes)
+        narrowed = {"properties": {"code": {"type": "string", "enum": codes}}}
+        return _answer(
+            headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why.",
+            HEADERS_BY_STATUS.get(status, []),
+            schema={"allOf": [{"$ref": f"#/components/schemas/{ERROR_ANSWER}"}, narrowed]},
+            examples={error.__name__: self._example(error) for error in errors},
+        )
+
+    def _example(self, error: type[AppError]) -> Answer:
+        if error not in self._conditions:
+            self._conditions.add(error)
+            # Refuses a name that another condition has.
+            self._components.example(error.__name__, _example(error))
+        return {"$ref": f"#/components/examples/{error.__name__}"}
 
 
-def refusal(status: HTTPStatus, errors: Errors) -> Answer:
-    """Return the answer of one status: the codes it can carry and an example of each condition."""
-    headers = HEADERS_BY_STATUS.get(status, [])
-    return _answer(
-        headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why.",
-        headers,
-        schema=envelope({"enum": sorted({error.code.value for error in errors})}, None),
-        examples={error.__name__: _example(error) for error in errors},
-    )
-
-
-def envelope(code: JsonSchema, data: JsonSchema | None) -> JsonSchema:
+def _envelope(code: JsonSchema, data: JsonSchema) -> JsonSchema:
     """Return the four-key object around every JSON answer (decision A1)."""
-    members = {
-        "code": {"type": "string", **code},
-        "msg": {"type": "string", "examples": [""]},
-        "data": data or {"type": "null"},
-        "error": {"type": "null"},
-    }
+    members = {"code": code, "msg": {"type": "string"}, "data": data, "error": NULL}
     return {"type": "object", "required": list(members), "properties": members}
-
-
-def _success(operation: Operation, data: JsonSchema | None) -> Answer:
-    description = HTTPStatus(operation.status).phrase
-    if operation.is_redirect:
-        return _answer(description, ["Location"])
-    if operation.is_enveloped:
-        return _answer(description, schema=envelope({"const": ErrorCode.SUCCESS.value}, data))
-    headers = ["ETag"] if operation.is_conditional else []
-    schema = data or ({"type": "string"} if operation.media_type.startswith("text/") else {})
-    return _answer(description, headers, media_type=operation.media_type, schema=schema)
 
 
 def _answer(
@@ -130,13 +227,6 @@ def _answer(
     if content:
         answer["content"] = {media_type: content}
     return answer
-
-
-def _shared(status: HTTPStatus, errors: Errors) -> Answer | None:
-    for name, (its_status, its_errors) in SHARED.items():
-        if status == its_status and set(errors) == set(its_errors):
-            return {"$ref": f"#/components/responses/{name}"}
-    return None
 
 
 def _example(error: type[AppError]) -> Answer:

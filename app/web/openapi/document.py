@@ -11,7 +11,8 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from app import __version__
-from app.web.openapi import answers, examples, security
+from app.web.openapi import examples, security
+from app.web.openapi.answers import JSON, Answers
 from app.web.openapi.examples import JsonSchema
 from app.web.openapi.introduction import INTRODUCTION
 from app.web.openapi.schemas import Plugin
@@ -65,14 +66,18 @@ def _build(app: Flask) -> dict[str, Any]:
         plugins=[plugin],
         info={"description": INTRODUCTION},
     )
-    _add_components(spec)
+    for name, scheme in security.SCHEMES.items():
+        spec.components.security_scheme(name, scheme)
+    answers = Answers(spec, plugin)
     for rule in sorted(app.url_map.iter_rules(), key=_is_for_operators):
         view = app.view_functions[rule.endpoint]
+        tag = _tag(spec, view)
         methods = sorted((rule.methods or set()) - UNDESCRIBED_METHODS)
-        spec.path(
-            path=VARIABLE.sub(r"{\g<name>}", rule.rule),
-            operations={m.lower(): _operation(spec, plugin, rule, m, view) for m in methods},
-        )
+        operations = {m.lower(): _operation(plugin, answers, rule, m, view) for m in methods}
+        for operation in operations.values():
+            operation["tags"] = [tag]
+        spec.path(path=VARIABLE.sub(r"{\g<name>}", rule.rule), operations=operations)
+    answers.add_error_envelope()
     described: dict[str, Any] = spec.to_dict()
     examples.fill(described)
     return described
@@ -83,48 +88,27 @@ def _is_for_operators(rule: Rule) -> bool:
     return not rule.rule.startswith(ACCOUNT_PREFIX)
 
 
-def _add_components(spec: APISpec) -> None:
-    for name, scheme in security.SCHEMES.items():
-        spec.components.security_scheme(name, scheme)
-    for name, header in answers.HEADERS.items():
-        spec.components.header(name, header)
-    for name, (status, errors) in answers.SHARED.items():
-        spec.components.response(name, answers.refusal(status, errors))
-
-
 def _operation(
-    spec: APISpec, plugin: Plugin, rule: Rule, method: str, view: Callable[..., Any]
+    plugin: Plugin, answers: Answers, rule: Rule, method: str, view: Callable[..., Any]
 ) -> dict[str, Any]:
     operation = operation_of(view)
     details = [*paragraphs(view)[1:], security.access_sentence(operation)]
     described: dict[str, Any] = {
         "operationId": operation.name or camel_case(view.__name__),
-        "tags": [_tag(spec, view)],
         "summary": headline(view),
         "description": "\n\n".join(filter(None, details)),
         "security": security.requirements(operation, method),
         "parameters": [*_parameters(plugin, operation, rule)],
-        "responses": answers.responses(
-            operation,
-            security.refusals(operation, method),
-            _data(plugin, operation),
-        ),
+        "responses": answers.of(operation, security.refusals(operation, method)),
     }
     if operation.is_deprecated:
         described["deprecated"] = True
     if operation.body is not None:
         schema = plugin.reference(operation.body())
-        described["requestBody"] = {"required": True, "content": {answers.JSON: {"schema": schema}}}
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     if operation.has_file:
         described["requestBody"] = {"required": True, "content": FILE_BODY}
     return described
-
-
-def _data(plugin: Plugin, operation: Operation) -> JsonSchema | None:
-    if operation.data is None:
-        return None
-    shapes = [plugin.reference(shape) for shape in (operation.data, *operation.other_data)]
-    return {"oneOf": shapes} if operation.other_data else shapes[0]
 
 
 def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[JsonSchema]:

@@ -12,6 +12,7 @@ JsonSchema = dict[str, Any]
 TOKEN = "q7Yb0n4kE2mXf9sVh1cLwT6uRz8aDj3gPo5iNqKe0vM"
 BASE64URL = "AQIDBAUGBwgJCgsMDQ4PEA"
 USUAL: dict[str, Any] = {
+    "msg": "",
     "username": "ada",
     "identifier": "ada",
     "display_name": "Ada Lovelace",
@@ -101,23 +102,25 @@ def fill(document: JsonSchema) -> None:
 
 def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
     """Return one example, or one for each of the shapes of an envelope's payload."""
-    shapes = schema.get("properties", {}).get("data", {}).get("oneOf")
+    envelope = _resolved(schema, components)
+    shapes = envelope.get("properties", {}).get("data", {}).get("oneOf")
     if not shapes:
         return {"example": {"value": sample(schema, components)}}
+    whole = sample(envelope, components)
     return {
-        shape["$ref"].rpartition("/")[2]: {
-            "value": sample(
-                {**schema, "properties": {**schema["properties"], "data": shape}}, components
-            )
-        }
+        shape["$ref"].rpartition("/")[2]: {"value": {**whole, "data": sample(shape, components)}}
         for shape in shapes
     }
+
+
+def _resolved(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
+    return components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
 
 def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str = "") -> Any:
     """Return a value that `schema` allows for a member of this name."""
     if "$ref" in schema:
-        return sample(components[schema["$ref"].rpartition("/")[2]], components, name)
+        return sample(_resolved(schema, components), components, name)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.common import resolve_schema_cls
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
@@ -49,6 +50,9 @@ class Plugin(MarshmallowPlugin):
 
     Converter = Converter
 
+    def __init__(self) -> None:
+        super().__init__(schema_name_resolver=component_name)
+
     def reference(self, payload: Payload) -> JsonSchema:
         """Return a reference to a schema, which then is one of the document's components.
 
@@ -74,6 +78,25 @@ class Plugin(MarshmallowPlugin):
     @property
     def _converter(self) -> Any:
         return self.converter
+
+
+def component_name(schema: type[Schema] | Schema | str) -> str:
+    """Return what a schema is called among the components: `LoginSchema` is `LoginBody`."""
+    its_class: type[Schema] = resolve_schema_cls(schema)  # type: ignore[assignment]
+    name = its_class.__name__
+    return f"{name.removesuffix('Schema')}Body" if issubclass(its_class, RequestSchema) else name
+
+
+def payload_name(payload: Payload) -> str:
+    """Return what a payload is of, for the name of its envelope: `SessionItem` is `Session`."""
+    if isinstance(payload, fields.List):
+        return f"{payload_name(payload.inner)}List"
+    if isinstance(payload, fields.Nested):
+        payload = payload.schema
+    name = type(payload).__name__
+    for suffix in ("Data", "Item", "Info"):
+        name = name.removesuffix(suffix)
+    return f"{name}List" if isinstance(payload, Schema) and payload.many else name
 
 
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
