@@ -7,6 +7,7 @@ from app.core.access import Principal
 from app.core.errors import DatabaseUnavailable
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import Hub
+from app.events.schemas import StorageEvent
 from app.web import client_connection
 from app.web.guards import login_required
 from app.web.operation import answers_raw
@@ -36,6 +37,7 @@ def install(app: Flask, hub: Hub) -> None:
 @login_required()
 @answers_raw(
     MEDIA_TYPE,
+    event=StorageEvent(),
     may_be_empty=True,
     errors=(TooManyStreams, WorkerFull, DatabaseUnavailable),
     name="streamStorageEvents",

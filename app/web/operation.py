@@ -26,6 +26,7 @@ class Operation:
     """One route as its decorators describe it.
 
     `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
+    `event` is one of a stream that has no end.
     `other_data` are further shapes of a success that depends on the account. `has_file` tells of a
     multipart body with a file. `name` is what a client generated from the description calls the
     operation; without one it is the view's own.
@@ -38,6 +39,7 @@ class Operation:
     query: type[Schema] | None = None
     data: Payload | None = None
     other_data: tuple[Payload, ...] = ()
+    event: Payload | None = None
     status: int = 200
     media_type: str = "application/json"
     is_enveloped: bool = True
@@ -88,6 +90,7 @@ def answers_raw(
     media_type: str,
     data: Payload | None = None,
     *,
+    event: Payload | None = None,
     is_conditional: bool = False,
     may_be_empty: bool = False,
     errors: tuple[type[AppError], ...] = (),
@@ -102,6 +105,7 @@ def answers_raw(
         operation = operation_of(view)
         operation.name = name
         operation.media_type, operation.data = media_type, data
+        operation.event = event
         operation.is_enveloped, operation.is_conditional = False, is_conditional
         operation.may_be_empty = may_be_empty
         operation.may_fail_with(*errors)

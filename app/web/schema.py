@@ -64,6 +64,14 @@ class Switch(fields.Boolean):
         return value
 
 
+class Either(fields.Field[Any]):
+    """An object of one of several shapes; for the API description only."""
+
+    def __init__(self, *shapes: type[Schema], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.shapes = shapes
+
+
 def text(
     longest: int,
     *,

@@ -70,6 +70,16 @@ export async function rename(passkey_id: string, name: string): Promise<string |
   return error ? told(error) : null;
 }
 
+/** Tells `changed` which folders to list anew; null means all of them. */
+export function listen(changed: (folders: number[] | null) => void): EventSource {
+  const stream = new EventSource("/api/v1/auth/events/storage");
+  stream.onmessage = ({ data }) => {
+    const event: components["schemas"]["StorageEvent"] = JSON.parse(data);
+    changed(event.kind === "sync.required" ? null : event.affected_parent_ids);
+  };
+  return stream;
+}
+
 export function explained(code: LoginRefusal): string {
   return code === "auth.pending_activation" ? "Look into your mailbox." : "Not now.";
 }
@@ -83,6 +93,9 @@ export async function wrong(): Promise<void> {
   await api.POST("/api/v1/auth/mfa/challenge/verify", { body: { flow_token: "", method: "sms", code: "" } });
   // @ts-expect-error - there is no such path
   await api.GET("/api/v1/auth/you");
+  const workspace: components["schemas"]["StorageEvent"]["workspace"] = { kind: "personal" };
+  // @ts-expect-error - only a team's has an id
+  workspace.team_id;
   // @ts-expect-error - nothing is refused with such a code
   told({ code: "auth.no_such_code", msg: "", data: null, error: null });
   // @ts-expect-error - a login is never refused for that

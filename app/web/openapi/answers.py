@@ -25,7 +25,7 @@ from app.core.errors import (
 )
 from app.web import origin
 from app.web.errors import EndpointNotFound, MethodNotAllowed, status_of
-from app.web.openapi.examples import JsonSchema
+from app.web.openapi.examples import ITEM_SCHEMA, JsonSchema
 from app.web.openapi.schemas import Plugin, payload_name
 from app.web.openapi.texts import headline
 from app.web.operation import Operation
@@ -151,6 +151,10 @@ class Answers:
             return _answer(description, ["Location"])
         if operation.is_enveloped:
             return _answer(description, schema=self._envelope_of(operation))
+        if operation.event is not None:
+            event = self._plugin.reference(operation.event)
+            content = {"schema": _events(event), ITEM_SCHEMA: event}
+            return _answer(description, media_type=operation.media_type, **content)
         headers = ["ETag"] if operation.is_conditional else []
         is_text = operation.media_type.startswith("text/")
         schema: JsonSchema = {"type": "string"} if is_text else {}
@@ -214,6 +218,15 @@ def _envelope(code: JsonSchema, data: JsonSchema) -> JsonSchema:
     """Return the four-key object around every JSON answer (decision A1)."""
     members = {"code": code, "msg": {"type": "string"}, "data": data, "error": NULL}
     return {"type": "object", "required": list(members), "properties": members}
+
+
+def _events(event: JsonSchema) -> JsonSchema:
+    name = event["$ref"].rpartition("/")[2]
+    text = (
+        f"Server-sent events without name or id: each `data:` line is one `{name}` as JSON; a line "
+        "that begins with a colon is a comment."
+    )
+    return {"type": "string", "description": text}
 
 
 def _answer(

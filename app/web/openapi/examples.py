@@ -4,11 +4,14 @@ A value is what the field itself has for an example, else what is usual under it
 first its schema allows.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 JsonSchema = dict[str, Any]
 
+# What OpenAPI 3.2 calls `itemSchema`; 3.1 has no name for one event of a stream.
+ITEM_SCHEMA = "x-itemSchema"
 TOKEN = "q7Yb0n4kE2mXf9sVh1cLwT6uRz8aDj3gPo5iNqKe0vM"
 BASE64URL = "AQIDBAUGBwgJCgsMDQ4PEA"
 USUAL: dict[str, Any] = {
@@ -94,6 +97,9 @@ def fill(document: JsonSchema) -> None:
             for content in contents:
                 if media := content.get("application/json"):
                     media["examples"] = _examples(media["schema"], components)
+                for media in content.values():
+                    if event := media.get(ITEM_SCHEMA):
+                        media["examples"] = {"example": {"value": _stream(event, components)}}
     # What a body's schema is shown with where it stands alone.
     for schema in components.values():
         if schema.get("additionalProperties") is True:
@@ -111,6 +117,12 @@ def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonS
         shape["$ref"].rpartition("/")[2]: {"value": {**whole, "data": sample(shape, components)}}
         for shape in shapes
     }
+
+
+def _stream(event: JsonSchema, components: Mapping[str, JsonSchema]) -> str:
+    """Return the beginning of a stream: a comment, and an event."""
+    data = json.dumps(sample(event, components), separators=(",", ":"))
+    return f": keep-alive\n\ndata: {data}\n\n"
 
 
 def _resolved(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:

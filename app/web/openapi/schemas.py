@@ -1,6 +1,6 @@
 """Marshmallow schemas in the words of JSON Schema: what validation does, no more and no less."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -11,7 +11,7 @@ from marshmallow import Schema, fields
 from app.web.openapi.examples import USUAL, JsonSchema
 from app.web.openapi.texts import headline
 from app.web.operation import Payload
-from app.web.schema import INT64, RequestSchema, Text, WholeNumber
+from app.web.schema import INT64, Either, RequestSchema, Text, WholeNumber
 
 # NUL is the one character no text may contain that a pattern can say in every dialect; half a
 # surrogate pair is not even a character in most of them.
@@ -39,6 +39,12 @@ class Converter(OpenAPIConverter):
         if isinstance(field, WholeNumber):
             bounds = {"minimum": -INT64, "maximum": INT64 - 1, "format": "int64"}
             return {**bounds, "examples": [described.get("minimum", 1)], **described}
+        if isinstance(field, Either):
+            resolve: Callable[[type[Schema]], JsonSchema] = self.resolve_nested_schema
+            shapes = [resolve(shape) for shape in field.shapes]
+            nothing = [{"type": "null"}] if field.allow_none else []
+            described.pop("type", None)
+            return {**described, "oneOf": [*shapes, *nothing]}
         if isinstance(field, fields.Enum):
             kind = ["string", "null"] if field.allow_none else "string"
             return {"type": kind, "examples": described["enum"][:1], **described}
