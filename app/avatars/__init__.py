@@ -1,1 +1,1 @@
-"""The avatar: uploaded, rendered, published, switched and sent."""
+"""The picture of an account: uploading, choosing its source, sending it."""

@@ -1,1 +1,4 @@
-"""Signing in: the password, and the one seam every first factor ends in."""
+"""Signing in by password, and the second step where one is due.
+
+Every first factor ends in its `complete_login`.
+"""

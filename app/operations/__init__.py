@@ -1,1 +1,1 @@
-"""What operators and frontends ask first: health, metrics, bootstrap config, API description."""
+"""Health, metrics, what a frontend needs first, and this description."""

@@ -1,1 +1,1 @@
-"""Sessions: token pair, access check, rotation, replay alarm, listing and revocation."""
+"""Sessions: the pair of tokens and its renewal, listing and revocation, signing out."""

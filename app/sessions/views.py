@@ -24,7 +24,7 @@ from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.guards import login_required, presented_token
-from app.web.operation import answers
+from app.web.operation import answers, reads_refresh_cookie
 from app.web.peer import arrived_at, client, opened_connection
 from app.web.runtime import runtime
 
@@ -33,6 +33,7 @@ bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")
 
 @bp.post("/refresh")
 @anonymous_route()
+@reads_refresh_cookie
 @answers(
     RefreshedData(),
     errors=(
@@ -60,6 +61,7 @@ def refresh() -> ResponseReturnValue:
 
 @bp.post("/logout")
 @anonymous_route()
+@reads_refresh_cookie
 @answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS))
 def logout() -> ResponseReturnValue:
     """End the current session and clear the cookies; also without a session."""
@@ -84,6 +86,7 @@ def list_sessions(principal: Principal) -> ResponseReturnValue:
 
 @bp.delete("/sessions/others")
 @login_required()
+@reads_refresh_cookie
 @answers(
     RevokedSessionsData(), errors=(TokenMissing, SessionUserMismatch), name="revokeOtherSessions"
 )

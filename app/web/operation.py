@@ -45,6 +45,7 @@ class Operation:
     is_enveloped: bool = True
     is_conditional: bool = False
     may_be_empty: bool = False
+    reads_refresh_cookie: bool = False
     is_redirect: bool = False
     is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
@@ -65,6 +66,12 @@ def operation_of(view: Any) -> Operation:
         setattr(view, _ATTRIBUTE, Operation())
     operation: Operation = getattr(view, _ATTRIBUTE)
     return operation
+
+
+def reads_refresh_cookie(view: V) -> V:
+    """Note that a view goes by the session of the refresh cookie."""
+    operation_of(view).reads_refresh_cookie = True
+    return view
 
 
 def answers(

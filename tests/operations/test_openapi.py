@@ -20,6 +20,8 @@ UNGUARDED = {
     "/api/v1/docs/assets/<path:name>",
     "/api/v1/docs/swagger-ui/<version>/<name>",
 }
+REVOKING_OTHERS = [{"accessCookie", "csrfToken", "refreshCookie"}, {"bearer", "refreshCookie"}]
+LOGGING_OUT = [set(), {"refreshCookie", "csrfToken"}, {"accessCookie", "csrfToken"}, {"bearer"}]
 CODES = {code.value for code in ErrorCode}
 
 
@@ -133,7 +135,8 @@ def test_a_query_parameter_is_optional_but_never_null(document):
         ("get", "/auth/me", [{"accessCookie"}, {"bearer"}]),
         ("put", "/auth/password", [{"accessCookie", "csrfToken"}, {"bearer"}]),
         ("post", "/auth/refresh", [{"refreshCookie", "csrfToken"}]),
-        ("post", "/auth/logout", [set(), {"refreshCookie", "csrfToken"}]),
+        ("delete", "/auth/sessions/others", REVOKING_OTHERS),
+        ("post", "/auth/logout", LOGGING_OUT),
     ],
 )
 def test_security_says_which_tokens_a_route_takes(document, method, path, schemes):

@@ -21,6 +21,7 @@ from app.web.operation import Operation, operation_of
 
 OPENAPI_VERSION = "3.1.0"
 ACCOUNT_PREFIX = "/api/v1/auth/"
+LONGEST_ABBREVIATION = 3  # MFA
 CACHE = "gatehouse_openapi"
 UNDESCRIBED_METHODS = {"HEAD", "OPTIONS"}
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
@@ -122,7 +123,8 @@ def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[Js
 def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
     """Return the tag of the view's area, whose package says what the area is for."""
     package = view.__module__.rpartition(".")[0]
-    name = package.rpartition(".")[2].replace("_", " ").capitalize()
+    words = package.rpartition(".")[2].replace("_", " ")
+    name = words.upper() if len(words) <= LONGEST_ABBREVIATION else words.capitalize()
     if all(tag["name"] != name for tag in spec._tags):
         spec.tag({"name": name, "description": headline(sys.modules[package])})
     return name

@@ -38,22 +38,27 @@ SCHEMES: dict[str, JsonSchema] = {
         "name": origin.CSRF_HEADER,
         "description": f"The value of the readable cookie `{cookies.CSRF_COOKIE}`, repeated. "
         "Browsers must send it with every unsafe request that a cookie authenticates. A request "
-        "with neither Origin nor Referer nor Sec-Fetch-* passes without, unless the service runs "
-        "in strict mode.",
+        "with neither Origin nor Referer nor Sec-Fetch-* passes without, unless the setting "
+        "`auth_strict_request_source` is on. A request without the two session cookies, say with a "
+        "bearer token, needs none.",
     },
 }
-SESSION_SAFE: list[Requirement] = [{"accessCookie": []}, {"bearer": []}]
-SESSION_UNSAFE: list[Requirement] = [{"accessCookie": [], "csrfToken": []}, {"bearer": []}]
+BEARER: Requirement = {"bearer": []}
+SESSION_SAFE: list[Requirement] = [{"accessCookie": []}, BEARER]
+SESSION_UNSAFE: list[Requirement] = [{"accessCookie": [], "csrfToken": []}, BEARER]
 REFRESH: Requirement = {"refreshCookie": [], "csrfToken": []}
 
 
 def requirements(operation: Operation, method: str) -> list[Requirement]:
     """Return the alternative ways in; an empty list where everybody may call."""
+    ways = SESSION_SAFE if method in origin.SAFE_METHODS else SESSION_UNSAFE
     if _is_for_sessions(operation):
-        return SESSION_SAFE if method in origin.SAFE_METHODS else SESSION_UNSAFE
-    # No guard checks a token, and yet the view can miss one: it reads the refresh cookie itself.
-    if origin.CsrfTokenInvalid in operation.errors:
-        return [REFRESH] if TokenMissing in operation.errors else [{}, REFRESH]
+        if operation.reads_refresh_cookie:
+            return [{**way, "refreshCookie": []} for way in ways]
+        return ways
+    if operation.reads_refresh_cookie:
+        # What misses the cookie needs it; what does not ends whichever session it is told of.
+        return [REFRESH] if TokenMissing in operation.errors else [{}, REFRESH, *ways]
     return []
 
 
