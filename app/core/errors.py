@@ -82,7 +82,7 @@ class PreconditionFailed(AppError):
 
 
 class RateLimited(AppError):
-    """Too many requests; `retry_after` says when to come back, in seconds, and so does the text."""
+    """Too many requests; Retry-After and the text say in how many seconds to come back."""
 
     code = ErrorCode.RATE_LIMITED
     message = "Too many requests."

@@ -97,7 +97,8 @@ export async function wrong(): Promise<void> {
   // @ts-expect-error - only a team's has an id
   workspace.team_id;
   // @ts-expect-error - nothing is refused with such a code
-  told({ code: "auth.no_such_code", msg: "", data: null, error: null });
+  const code: components["schemas"]["ErrorCode"] = "auth.no_such_code";
+  told({ code, msg: "", data: null, error: null });
   // @ts-expect-error - a login is never refused for that
   explained("passkey.name_invalid");
 }

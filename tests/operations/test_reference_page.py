@@ -71,17 +71,20 @@ def show_operations(page: Page) -> None:
 
 def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
     """Drawing them keeps the page busy, and whoever walks through the panels waits for nothing."""
-    operation = page.locator("#operations-Profile-profile_me_get")
+    operation = page.locator("#operations-Profile-getMe")
     address = page.url
     page.wait_for_load_state("networkidle")
     expect(operation).to_have_count(0)
     show_operations(page)
     expect(operation).to_be_visible()
+    heading = page.get_by_role("heading", name="All routes").bounding_box()
+    assert heading is not None
+    assert 0 < heading["y"] < 150
     expect(page.locator("#operations")).to_have_count(1)
     expect(page.get_by_role("main")).to_have_count(1)
     page.goto("about:blank")
     page.goto(f"{address}#/Sessions")
-    expect(page.locator("#operations-Sessions-sessions_logout_post")).to_be_visible()
+    expect(page.locator("#operations-Sessions-logout")).to_be_visible()
 
 
 def test_the_address_of_a_panel_stays_one(page: Page) -> None:
@@ -90,14 +93,29 @@ def test_the_address_of_a_panel_stays_one(page: Page) -> None:
     page.goto("about:blank")
     page.goto(address)
     page.locator("#swagger-ui").scroll_into_view_if_needed()
-    expect(page.locator("#operations-Profile-profile_me_get")).to_be_attached()
+    expect(page.locator("#operations-Profile-getMe")).to_be_attached()
     assert page.url == address
+
+
+def test_a_refusal_is_shown_with_the_codes_of_its_operation_alone(page: Page) -> None:
+    """Swagger UI merges the parts of a schema, and would add up their enums."""
+    show_operations(page)
+    login = page.locator("#operations-Login-login")
+    login.locator(".opblock-summary-control").click()
+    refusal = login.locator(".response[data-code='401']")
+    refusal.get_by_role("tab", name="Schema").click()
+    schema = refusal.locator(".json-schema-2020-12").first
+    expect(schema).to_contain_text("CredentialsFailedAnswer")
+    schema.get_by_role("button", name="Expand all").last.click()
+    expect(schema).to_contain_text('"auth.credentials_failed"')
+    assert re.findall(r'"\w+\.\w+"', schema.inner_text()) == ['"auth.credentials_failed"']
+    expect(login.get_by_text("No links").first).to_be_hidden()
 
 
 def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> None:
     set_up_and_sign_in(page)
     show_operations(page)
-    operation = page.locator("#operations-Profile-profile_me_get")
+    operation = page.locator("#operations-Profile-getMe")
     operation.locator(".opblock-summary-control").click()
     operation.get_by_role("button", name="Execute").click()
     answer = operation.locator(".live-responses-table .response")
@@ -108,7 +126,7 @@ def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> 
 def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
     set_up_and_sign_in(page)
     show_operations(page)
-    operation = page.locator("#operations-Sessions-sessions_logout_post")
+    operation = page.locator("#operations-Sessions-logout")
     operation.locator(".opblock-summary-control").click()
     with page.expect_request("**/auth/logout") as sent:
         operation.get_by_role("button", name="Execute").click()
@@ -133,7 +151,7 @@ def test_an_answer_without_end_is_not_waited_for(page: Page) -> None:
 def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     set_up_and_sign_in(page)
     show_operations(page)
-    upload = page.locator("#operations-Avatars-avatars_upload_post")
+    upload = page.locator("#operations-Avatars-uploadAvatar")
     upload.locator(".opblock-summary-control").click()
     picture = images.encoded(images.quarters(), "GIF")
     upload.locator("input[type=file]").set_input_files(
@@ -144,7 +162,7 @@ def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
         '"applied": true'
     )
 
-    show = page.locator("#operations-Avatars-avatars_show_get")
+    show = page.locator("#operations-Avatars-getAvatar")
     show.locator(".opblock-summary-control").click()
     show.get_by_placeholder("size").fill("512")
     show.get_by_role("button", name="Execute").click()
@@ -199,7 +217,7 @@ def test_every_text_can_be_read(page: Page, scheme: Literal["light", "dark"]) ->
     set_up_and_sign_in(page)
     assert pale_texts(page) == []
     show_operations(page)
-    me = page.locator("#operations-Profile-profile_me_get")
+    me = page.locator("#operations-Profile-getMe")
     expect(me).to_be_visible()
     kinds = ("post", "put", "patch", "delete", "deprecated")
     for operation in (me, *(page.locator(f".opblock-{kind}").first for kind in kinds)):

@@ -109,10 +109,10 @@ class Answers:
         for name, header in HEADERS.items():
             self._components.header(name, header)
         for name, (status, errors) in SHARED.items():
-            self._add_refusal(name, status, errors)
+            self._components.response(name, self._refusal(name, status, errors))
 
-    def of(self, operation: Operation, refusals: Iterable[type[AppError]]) -> Answer:
-        """Return every answer of an operation by status."""
+    def of(self, name: str, operation: Operation, refusals: Iterable[type[AppError]]) -> Answer:
+        """Return every answer by status of the operation that clients call `name`."""
         by_status: dict[HTTPStatus, list[type[AppError]]] = {
             HTTPStatus.INTERNAL_SERVER_ERROR: [Unexpected]
         }
@@ -130,18 +130,19 @@ class Answers:
                 "The version named by If-None-Match is still current.", ["ETag"]
             )
         for status, errors in sorted(by_status.items()):
-            described[str(status.value)] = self._shared(status, errors)
+            described[str(status.value)] = self._shared(status, errors, name)
         return described
 
     def add_error_envelope(self) -> None:
-        """Add what every refusal is, once all codes are known."""
+        """Add what every refusal is, and all codes, which are known at the end only."""
         codes = {
             "type": "string",
             "description": "Every code that an operation is refused with. There may be more later",
             "enum": sorted(self._codes),
         }
         self._components.schema("ErrorCode", codes)
-        error = _envelope({"$ref": "#/components/schemas/ErrorCode"}, NULL)
+        # Its `code` has no enum: who merges the parts of an `allOf` would add each refusal's to it.
+        error = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
         described = {**error, "description": "Any refusal; each operation says with which codes"}
         self._components.schema(ERROR_ANSWER, described)
 
@@ -176,33 +177,34 @@ class Answers:
             raise ValueError(f"two payloads are called {name}")
         return {"$ref": f"#/components/schemas/{name}Answer"}
 
-    def _shared(self, status: HTTPStatus, errors: Errors) -> Answer:
+    def _shared(self, status: HTTPStatus, errors: Errors, operation: str) -> Answer:
         """Return a refusal; of one condition it is a component by its name."""
         for name, (its_status, its_errors) in SHARED.items():
             if status == its_status and set(errors) == set(its_errors):
                 return {"$ref": f"#/components/responses/{name}"}
         if len(errors) > 1:
-            return self._refusal(status, errors)
+            return self._refusal(
+                f"{operation[0].upper()}{operation[1:]}{status.value}", status, errors
+            )
         name = errors[0].__name__
         if name not in self._components.responses:
-            self._add_refusal(name, status, errors)
+            self._components.response(name, self._refusal(name, status, errors))
         return {"$ref": f"#/components/responses/{name}"}
 
-    def _add_refusal(self, name: str, status: HTTPStatus, errors: Errors) -> None:
-        answer = self._refusal(status, errors)
-        # Without a title some generators call its type InlineObject7.
-        answer["content"][JSON]["schema"]["title"] = f"{name}Answer"
-        self._components.response(name, answer)
-
-    def _refusal(self, status: HTTPStatus, errors: Errors) -> Answer:
+    def _refusal(self, name: str, status: HTTPStatus, errors: Errors) -> Answer:
         """Return the answer of one status: its codes, and an example of each condition."""
         codes = sorted({error.code.value for error in errors})
         self._codes.update(codes)
         narrowed = {"properties": {"code": {"type": "string", "enum": codes}}}
+        # Without a title some generators call the type InlineObject7.
+        schema = {
+            "title": f"{name}Answer",
+            "allOf": [{"$ref": f"#/components/schemas/{ERROR_ANSWER}"}, narrowed],
+        }
         return _answer(
             headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why.",
             HEADERS_BY_STATUS.get(status, []),
-            schema={"allOf": [{"$ref": f"#/components/schemas/{ERROR_ANSWER}"}, narrowed]},
+            schema=schema,
             examples={error.__name__: self._example(error) for error in errors},
         )
 

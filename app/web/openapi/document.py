@@ -94,13 +94,14 @@ def _operation(
 ) -> dict[str, Any]:
     operation = operation_of(view)
     details = [*paragraphs(view)[1:], security.access_sentence(operation)]
+    name = operation.name or camel_case(view.__name__)
     described: dict[str, Any] = {
-        "operationId": operation.name or camel_case(view.__name__),
+        "operationId": name,
         "summary": headline(view),
         "description": "\n\n".join(filter(None, details)),
         "security": security.requirements(operation, method),
         "parameters": [*_parameters(plugin, operation, rule)],
-        "responses": answers.of(operation, security.refusals(operation, method)),
+        "responses": answers.of(name, operation, security.refusals(operation, method)),
     }
     if operation.is_deprecated:
         described["deprecated"] = True
