@@ -162,9 +162,12 @@ def _refuse_rotation(
 def list_sessions(
     rt: Runtime, user_id: int, presented: str | None
 ) -> list[tuple[queries.Listed, bool]]:
-    """Return the live sessions, each with whether the presented refresh token is its live one."""
+    """Return the live sessions, each with whether the presented refresh token is its live one.
+
+    Of very many those that were seen last, and the current one.
+    """
     current = digest(presented) if presented else ""
-    rows = queries.list_live(rt.database, user_id, rt.clock.now())
+    rows = queries.list_live(rt.database, user_id, rt.clock.now(), current)
     return [(row, hmac.compare_digest(row.refresh_digest, current)) for row in rows]
 
 

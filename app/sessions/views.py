@@ -79,7 +79,10 @@ def logout() -> ResponseReturnValue:
 @login_required()
 @answers(SessionItem(many=True))
 def list_sessions(principal: Principal) -> ResponseReturnValue:
-    """List where the account is signed in; the current session is known by its refresh cookie."""
+    """List where the account is signed in; the current session is known by its refresh cookie.
+
+    Of more than 500 sessions those are listed that were seen last, and the current one.
+    """
     listed = service.list_sessions(runtime(), principal.user_id, cookies.refresh_cookie())
     return ok([responses.session_item(row, is_current=current) for row, current in listed])
 

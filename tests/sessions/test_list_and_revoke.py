@@ -6,6 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
+from app.core.client import Client
+from app.sessions import access_token
+from app.sessions.queries import MOST_LISTED
+from app.sessions.service import open_session
 from tests.support.factories import audit_rows, make_user
 
 
@@ -71,6 +75,26 @@ def test_a_consumed_refresh_cookie_marks_none(laptop):
     copy = laptop.twin()
     laptop.refresh().ok()
     assert not any(s["is_current"] for s in sessions(copy))
+
+
+def test_of_very_many_sessions_the_last_seen_are_listed_and_the_current_one(
+    rt, laptop, user, clock
+):
+    """Whoever signs in without end must not have a worker read and write them all."""
+    own = session_id(laptop)
+    made = [add_session(rt, user, clock) for _ in range(MOST_LISTED + 1)]
+    listed = sessions(laptop)
+    newest_first = [*reversed(made[2:]), own]
+    assert [s["id"] for s in listed] == newest_first
+    assert [s["id"] for s in listed if s["is_current"]] == [own]
+    assert laptop.delete("/auth/sessions/others").ok() == {"removed": MOST_LISTED + 1}
+
+
+def add_session(rt, user, clock):
+    clock.advance(seconds=1)
+    with rt.transaction() as session:
+        pair = open_session(rt, session, user.id, Client(None), is_limited=False)
+    return access_token.read(rt.access_tokens, pair.access_token, clock.now()).session_id
 
 
 def test_ended_and_expired_sessions_are_not_listed(laptop, phone, user, clock):
