@@ -158,10 +158,11 @@ def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Liste
     return ListedPasskey(*row)
 
 
-def find_id(session: Session, credential_id: str) -> int | None:
-    """Return the id of the passkey of a credential, whoever has it; None if nobody does."""
-    statement = select(Passkey.id).where(Passkey.credential_id == credential_id)
-    return session.execute(statement).scalar_one_or_none()
+def find_id(session: Session, credential_id: str) -> tuple[int, int] | None:
+    """Return id and owner of the passkey of a credential; None if nobody has it."""
+    statement = select(Passkey.id, Passkey.user_id).where(Passkey.credential_id == credential_id)
+    row = session.execute(statement).one_or_none()
+    return None if row is None else (row[0], row[1])
 
 
 def has_passkey(session: Session, user_id: int) -> bool:

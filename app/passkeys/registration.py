@@ -70,7 +70,8 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
         "challenge": challenge,
         "handle": handle,
         "name": name,
-        "excluded": [passkey_id for passkey_id, _ in known],
+        # An account may have any number of passkeys, and Redis has not room for any number of ids.
+        "newest_excluded": known[-1][0] if known else 0,
     }
     public_key = options.creation(
         site,
@@ -141,11 +142,13 @@ def _require_unchanged(account: Account, flow: Mapping[str, Any]) -> None:
 
 
 def _require_new(session: Session, new: NewCredential, flow: Mapping[str, Any]) -> None:
-    passkey_id = queries.find_id(session, new.credential_id)
-    if passkey_id in flow["excluded"]:
+    found = queries.find_id(session, new.credential_id)
+    if found is None:
+        return
+    passkey_id, user_id = found
+    if user_id == flow["user_id"] and passkey_id <= flow["newest_excluded"]:
         raise PasskeyRefused
-    if passkey_id is not None:
-        raise CredentialTaken
+    raise CredentialTaken
 
 
 def _add(

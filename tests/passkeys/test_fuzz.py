@@ -203,7 +203,7 @@ def test_broken_attestations_are_refused_or_harmless(rt, signed_in):
         "session_version": account.session_version,
         "handle": options["publicKey"]["user"]["id"],
         "name": "Passkey",
-        "excluded": [],
+        "newest_excluded": 0,
     }
     recordings = registrations()
     for _ in range(THROUGH_HTTP):

@@ -128,6 +128,18 @@ def test_passkeys_there_are_excluded(signed_in, other, passkey, device):
     assert [unb64(each["id"]) for each in found] == [device.held[0].id, second.held[0].id]
 
 
+def test_many_passkeys_take_no_more_room_in_redis_than_one(rt, signed_in):
+    """An account may have any number of them, and start again and again."""
+    sizes = []
+    for _ in range(3):
+        register(signed_in, Authenticator()).ok()
+        start_registration(signed_in)
+        [key] = rt.redis.keys("gatehouse:passkey:*")
+        sizes.append(rt.redis.strlen(key))
+        rt.redis.delete(key)
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
 def test_a_body_is_needed_a_name_is_not(signed_in):
     signed_in.post("/auth/passkeys/register/start").fails(*MALFORMED)
     signed_in.post("/auth/passkeys/register/start", []).fails(*MALFORMED)
@@ -328,6 +340,13 @@ def test_a_credential_belongs_to_one_account(signed_in, other, device, passkey):
     answer.fails(*MALFORMED)
     assert list_passkeys(other) == []
     log_in(other.stranger(), device).ok()
+
+
+def test_one_that_somebody_registered_before_ones_own_is_taken(signed_in, other):
+    register(other, theirs := Authenticator()).ok()
+    register(signed_in, Authenticator()).ok()
+    answer = register(signed_in, Authenticator(), credential_id=theirs.held[0].id)
+    answer.fails(*MALFORMED)
 
 
 def test_one_registered_after_the_start_is_taken_too(signed_in):
