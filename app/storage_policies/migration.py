@@ -80,13 +80,16 @@ def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
 def _require_still_admin(session: Session, by: Principal) -> None:
     """Refuse who was demoted or disabled while the body arrived, or the topology was waited for.
 
-    Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    Whose sessions were all ended since, say because one was stolen, is refused, too: that gives the
+    account another `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
     """
     account = users_queries.hold(session, by.user_id)
     if account is None:
         raise TokenInvalid
     if account.status != Status.ACTIVE:
         raise AccountDisabled
+    if account.session_version != by.account.session_version:
+        raise TokenInvalid
     if account.role != Role.ADMIN:
         raise AdminRequired
 

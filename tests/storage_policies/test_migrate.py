@@ -5,6 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
+from app.sessions import service as sessions
 from app.storage_policies import migration
 from app.storage_policies.models import StoragePolicyGroupItem
 from app.teams.models import Team
@@ -215,6 +216,22 @@ def test_who_is_no_administrator_any_more_when_the_body_is_here_moves_nothing(
 
     monkeypatch.setattr(migration, "migrate_assignments", late)
     migrate(api, SOURCE, target).fails(403, code)
+    assert audit_rows(rt, "admin_migrate_policy_group_users") == []
+
+
+def test_whose_sessions_were_ended_when_the_body_is_here_moves_nothing(
+    rt, api, root, target, monkeypatch
+):
+    """The operator has just shut out whoever stole the administrator's session."""
+    real = migration.migrate_assignments
+
+    def late(*arguments, **options):
+        with rt.transaction() as session:
+            sessions.revoke_all(rt, session, root.id)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(migration, "migrate_assignments", late)
+    migrate(api, SOURCE, target).fails(401, "auth.token_invalid")
     assert audit_rows(rt, "admin_migrate_policy_group_users") == []
 
 
