@@ -74,7 +74,7 @@ class Keyring:
         Raises: ConfigError.
         """
         if self._clock.monotonic() - self._checked_at > RECHECK_SECONDS:
-            self._reread()
+            self.reread()
         self.require()
         return self._keys
 
@@ -103,8 +103,7 @@ class Keyring:
     def find(self, key_id: str) -> SecretKey | None:
         """Return the key of this id, retired or not; None if there is none."""
         key = self._find(key_id)
-        if key is None and self._reread():
-            # Another process rotated a moment ago, and has signed with a key not seen here yet.
+        if key is None and self.reread():
             key = self._find(key_id)
         return key
 
@@ -118,6 +117,26 @@ class Keyring:
     def is_retired_for(self, key: SecretKey, span: timedelta) -> bool:
         """Tell whether everything the key signed with a life of `span` has expired by now."""
         return key.retired_at is not None and key.retired_at + span < self._clock.now()
+
+    def reread(self) -> bool:
+        """Read the key file again if it changed; tell whether it did.
+
+        Another process may have rotated a moment ago, and have signed with a key not seen here yet.
+        """
+        self._checked_at = self._clock.monotonic()
+        if not self.is_file:
+            return False
+        if not self._keys:
+            self._open()
+            return self.problem is None
+        try:
+            if _written_at(self.path) == self._seen:
+                return False
+            self._keys = self._read()
+        except (OSError, ConfigError) as error:
+            log.warning("the key file cannot be read now; the known keys stay in use: %s", error)
+            return False
+        return True
 
     def rotate(self) -> SecretKey:
         """Put a new key first and return it; the file is replaced in one step."""
@@ -142,23 +161,6 @@ class Keyring:
             self.problem = f"{self.path}: {error.strerror}. {RETURN_FILE}"
         except ConfigError as error:
             self.problem = f"{error}. {RETURN_FILE}"
-
-    def _reread(self) -> bool:
-        """Read the key file again if it changed; tell whether it did."""
-        self._checked_at = self._clock.monotonic()
-        if not self.is_file:
-            return False
-        if not self._keys:
-            self._open()
-            return self.problem is None
-        try:
-            if _written_at(self.path) == self._seen:
-                return False
-            self._keys = self._read()
-        except (OSError, ConfigError) as error:
-            log.warning("the key file cannot be read now; the known keys stay in use: %s", error)
-            return False
-        return True
 
     def _read(self) -> tuple[SecretKey, ...]:
         written_at = _written_at(self.path)

@@ -66,10 +66,15 @@ def parse(keyring: Keyring, text: str) -> RefreshToken | None:
     except ValueError:
         return None
     body, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
-    if not any(hmac.compare_digest(mac, _mac(keyring, key, body)) for key in keyring.keys):
+    # It does not name its key, which may be newer than those known here.
+    if not _is_ours(keyring, body, mac) and not (keyring.reread() and _is_ours(keyring, body, mac)):
         return None
     expiry = raw[SELECTOR_BYTES : SELECTOR_BYTES + EXPIRY_BYTES]
     return RefreshToken(text, raw[:SELECTOR_BYTES], _time(expiry))
+
+
+def _is_ours(keyring: Keyring, body: bytes, mac: bytes) -> bool:
+    return any(hmac.compare_digest(mac, _mac(keyring, key, body)) for key in keyring.keys)
 
 
 def _mac(keyring: Keyring, key: SecretKey, body: bytes) -> bytes:

@@ -1,9 +1,11 @@
 """The form of refresh tokens: whoever once saw one cannot make another (decisions A27, E4)."""
 
 import base64
+from datetime import timedelta
 
 import pytest
 
+from app.core.keyring import Keyring
 from app.sessions import refresh_token
 from app.sessions.refresh_token import EXPIRY_BYTES, MAC_BYTES, SECRET_BYTES, SELECTOR_BYTES
 from tests.support.factories import audit_rows
@@ -127,3 +129,13 @@ def test_a_token_issued_after_a_rotation_is_the_new_keys(rt, signed_in):
     body, mac = raw[:MAC_BEGINS], raw[MAC_BEGINS:]
     assert refresh_token._mac(rt.keyring, fresh, body) == mac
     assert all(refresh_token._mac(rt.keyring, key, body) != mac for key in old_keys)
+
+
+def test_a_token_of_a_key_that_another_worker_has_just_seen_is_good_at_once(rt, signed_in, clock):
+    """Or who signs in there and refreshes here within the same second is signed out."""
+    elsewhere = Keyring(rt.config, clock)
+    elsewhere.rotate()
+    selector = refresh_token.parse(rt.keyring, signed_in.refresh_token).selector
+    token = refresh_token.new(elsewhere, clock.now() + timedelta(days=1), selector=selector)
+    assert refresh_token.parse(rt.keyring, token.text) == token
+    assert rt.keyring.keys == elsewhere.keys
