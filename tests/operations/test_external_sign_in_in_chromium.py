@@ -97,6 +97,9 @@ def test_a_browser_that_was_refused_is_told_so(
     page.goto(f"{origin}/api/v1/docs?external_auth=error&code=auth.credentials_failed")
     notice = page.locator("#external-sign-in .notice")
     expect(notice).to_have_text("The sign-in was refused with auth.credentials_failed.")
+    # Whoever makes up a link does not get to say anything here.
+    page.goto(f"{origin}/api/v1/docs?external_auth=error&code=nothing. Call 555-0100 now")
+    expect(notice).to_have_text("The sign-in was refused with no code.")
     page.goto(expected)
     page.wait_for_load_state("networkidle")
     complaints.texts.clear()  # that page is the frontend's, which is not there

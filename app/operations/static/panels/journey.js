@@ -3,6 +3,8 @@
 import { isSignedIn } from "../api.js";
 
 const STARTED = "external-sign-in";
+// Any link can lead here, and what it says is not to be the words of this page.
+const CODE = /^[a-z0-9_.]{1,64}$/;
 
 export function setOut(provider) {
   window.sessionStorage.setItem(STARTED, provider);
@@ -14,7 +16,8 @@ export function comeBack() {
   window.sessionStorage.removeItem(STARTED);
   const query = new URLSearchParams(window.location.search);
   if (query.get("external_auth") === "error") {
-    return { text: `The sign-in was refused with ${query.get("code") || "no code"}.`, isDone: false };
+    const code = query.get("code") || "";
+    return { text: `The sign-in was refused with ${CODE.test(code) ? code : "no code"}.`, isDone: false };
   }
   if (!provider) return null;
   return isSignedIn()
