@@ -22,6 +22,7 @@ from app.core.config import Bucket
 from app.core.database.prepared import run_within
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
+from app.core.tokens import digest
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
@@ -31,7 +32,8 @@ from app.users import service as users
 from app.users.models import Account, Status
 
 CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
-# A signed-in account chooses whom this service writes to, so it may not do so without end.
+# A signed-in account chooses whom this service writes to, so it may not do so without end; and who
+# has many accounts may not write to one address without end. For each account and each address:
 CHANGE_MAILS = Bucket(per_second=10 / 3600, burst=10)
 
 
@@ -85,7 +87,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     _require_free(rt, principal.user_id, address)
     if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         raise RateLimited(retry_after=seconds)
-    _count_mail(rt, principal.user_id)
+    _count_mail(rt, principal.user_id, address)
     issue = _issue(rt, principal, address)
     cooldown = tokens.terms(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
@@ -114,7 +116,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     _require_free(rt, principal.user_id, address)
     if tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         return
-    _count_mail(rt, principal.user_id)
+    _count_mail(rt, principal.user_id, address)
     issue = _issue(rt, principal, address)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
@@ -214,11 +216,12 @@ def _require_free(rt: Runtime, user_id: int, address: str) -> None:
         users.require_free_address(connection, address, user_id=user_id)
 
 
-def _count_mail(rt: Runtime, user_id: int) -> None:
+def _count_mail(rt: Runtime, user_id: int, address: str) -> None:
     """Count a mail that nothing speaks against so far; of parallel requests each is counted.
 
     Before the transaction, which keeps others waiting and so may not wait for Redis.
-    Raises: RateLimited when the account had too many mails sent.
+    Raises: RateLimited when the account had too many mails sent, or all accounts to this address.
     """
     if rt.config.rate_limits:
         rt.rate_limits.take("change-mails", CHANGE_MAILS, str(user_id))
+        rt.rate_limits.take("change-mails-to", CHANGE_MAILS, digest(address))
