@@ -25,7 +25,7 @@ from app.core.db import columns_of
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse
-from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 
 class Totp(NamedTuple):
@@ -58,10 +58,9 @@ _HELD = Lookup(
 _TOTP_COLUMNS = columns_of(Totp, MfaFactor)
 _TOTP = Lookup(select(*_TOTP_COLUMNS), MfaFactor.user_id)
 _ACCOUNT_WITH_TOTP = Lookup(
-    select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS)
-    .select_from(User)
-    .outerjoin(UserProfile, UserProfile.user_id == User.id)
-    .outerjoin(MfaFactor, MfaFactor.user_id == User.id),
+    with_profile(select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS).select_from(User)).outerjoin(
+        MfaFactor, MfaFactor.user_id == User.id
+    ),
     User.id,
 )
 _CODES = Lookup(select(*columns_of(Code, MfaRecoveryCode)), MfaRecoveryCode.user_id)

@@ -28,21 +28,22 @@ from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse
-from app.users.models import ACCOUNT_COLUMNS, Account, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 _KNOWN = Lookup(
-    select(
-        Passkey.id,
-        Passkey.name,
-        Passkey.public_key,
-        Passkey.sign_count,
-        Passkey.backup_eligible,
-        PasskeyHandle.handle,
-        *ACCOUNT_COLUMNS,
-    )
-    .join(User, User.id == Passkey.user_id)
-    .join(PasskeyHandle, PasskeyHandle.user_id == Passkey.user_id)
-    .outerjoin(UserProfile, UserProfile.user_id == User.id),
+    with_profile(
+        select(
+            Passkey.id,
+            Passkey.name,
+            Passkey.public_key,
+            Passkey.sign_count,
+            Passkey.backup_eligible,
+            PasskeyHandle.handle,
+            *ACCOUNT_COLUMNS,
+        )
+        .join(User, User.id == Passkey.user_id)
+        .join(PasskeyHandle, PasskeyHandle.user_id == Passkey.user_id)
+    ),
     Passkey.credential_id,
 )
 _COUNT = bindparam("sign_count", type_=BigInteger)

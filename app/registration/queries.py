@@ -10,7 +10,7 @@ from app.contact_verification import queries as tokens_queries
 from app.core.database.database import Database
 from app.core.database.prepared import Prepared, Step, constant
 from app.storage_policies.queries import DEFAULT_GROUP
-from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
 from app.users.queries import IS_EMAIL_TAKEN, IS_USERNAME_TAKEN
 
 _COLUMNS = (
@@ -53,10 +53,7 @@ _IS_WAITING = (
 PUT_FOR_NEW = tokens_queries.put_for(_IS_OWN, *_OWN)
 PUT_FOR_WAITING = tokens_queries.put_for(_IS_WAITING, "holder_id")
 _RECORD = audit_queries.add_if(_IS_OWN, *_OWN, account=User.id)
-_READ = Prepared(
-    select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id).where(_IS_OWN),
-    _OWN,
-)
+_READ = Prepared(with_profile(select(*ACCOUNT_COLUMNS)).where(_IS_OWN), _OWN)
 
 
 def add_step(columns: Mapping[str, Any]) -> Step:

@@ -27,13 +27,13 @@ from app.core.database.prepared import Prepared, constant
 from app.core.db import UTCDateTime, columns_of
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
-from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
 
 _SESSION_COLUMNS = (LoginSession.revoked_at, LoginSession.expires_at, LoginSession.is_limited)
 _ACCESS = Lookup(
-    select(*_SESSION_COLUMNS, *ACCOUNT_COLUMNS)
-    .join(User, User.id == LoginSession.user_id)
-    .outerjoin(UserProfile, UserProfile.user_id == User.id),
+    with_profile(
+        select(*_SESSION_COLUMNS, *ACCOUNT_COLUMNS).join(User, User.id == LoginSession.user_id)
+    ),
     LoginSession.id,
 )
 _HOLDER = Lookup(

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text, text
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, Select, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime, columns_of
@@ -136,3 +136,8 @@ class Account(NamedTuple):
 
 
 ACCOUNT_COLUMNS = columns_of(Account, User, UserProfile)
+
+
+def with_profile(statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT from accounts that has their ACCOUNT_COLUMNS, with the profiles there are."""
+    return statement.outerjoin(UserProfile, UserProfile.user_id == User.id)

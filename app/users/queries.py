@@ -27,13 +27,11 @@ from app.core.database.database import Database, Reader
 from app.core.database.lookups import Lookup
 from app.core.database.prepared import Prepared
 from app.users.identifiers import Identifier, username_key
-from app.users.models import ACCOUNT_COLUMNS, Account, Role, Standing, Status, User, UserProfile
+from app.users.models import ACCOUNT_COLUMNS, Account, Role, Standing, Status, User, with_profile
 
-_ACCOUNT = select(*ACCOUNT_COLUMNS).outerjoin(UserProfile, UserProfile.user_id == User.id)
+_ACCOUNT = with_profile(select(*ACCOUNT_COLUMNS))
 _BY_ID = Lookup(_ACCOUNT, User.id)
-_CREDENTIALS = select(*ACCOUNT_COLUMNS, User.password_hash).outerjoin(
-    UserProfile, UserProfile.user_id == User.id
-)
+_CREDENTIALS = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
 _BY_EMAIL = Prepared(_CREDENTIALS.where(User.email == bindparam("key")), ("key",))
 _BY_USERNAME = Prepared(_CREDENTIALS.where(User.username_key == bindparam("key")), ("key",))
 # Whether an account has the username, and whether one has the address or is changing to it.
