@@ -38,7 +38,7 @@ from app.mfa.errors import (
 )
 from app.mfa.models import MfaMethod
 from app.mfa.queries import Totp
-from app.mfa.service import Proof
+from app.mfa.service import EmailCodeProof, Proof
 
 
 def verify(
@@ -126,7 +126,7 @@ def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[
 
     def verify_code() -> Proof:
         email_codes.check(rt, account, flow, sent, digits)
-        return Proof(MfaMethod.EMAIL_CODE)
+        return EmailCodeProof()
 
     return verify_code
 

@@ -20,9 +20,9 @@ from app.login.second_step import SecondStep
 from app.login.service import LoginOutcome
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
-from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
+from app.mfa.errors import MfaFlowInvalid
 from app.mfa.notices import Notice
-from app.mfa.service import Proof
+from app.mfa.service import EmailCodeProof, Proof, RecoveryCodeProof, TotpProof
 from app.sessions import service as sessions
 from app.users import notices
 from app.users import queries as users_queries
@@ -44,7 +44,7 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
     except BaseException as error:
         _reopen_if_safe(rt, step, proof, attempt, error)
         raise
-    if proof.is_by_email:
+    if isinstance(proof, EmailCodeProof):
         _forget_email_code(rt, step)
     return outcome
 
@@ -54,11 +54,11 @@ def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> L
     is_limited = sessions.is_change_forced(rt, account)
     event = step.event(
         Action.USER_MFA_CHALLENGE_SUCCESS,
-        entity_id=proof.factor.id if proof.factor else None,
+        entity_id=proof.factor.id if isinstance(proof, TotpProof) else None,
         attempt_count=number - 1,
         password_change_required=is_limited,
     )
-    if proof.recovery_code is not None:
+    if isinstance(proof, RecoveryCodeProof):
         pair = _open_with_recovery_code(rt, step, proof, event, is_limited=is_limited)
     else:
         pair = sessions.open_if_unchanged(
@@ -67,7 +67,7 @@ def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> L
             step.login.client,
             is_limited=is_limited,
             event=event,
-            use=mfa.login_use(rt, proof),
+            use=mfa.login_use(rt, proof) if isinstance(proof, TotpProof) else None,
         )
     if pair is None:
         raise _refusal(rt, step, proof)
@@ -75,7 +75,7 @@ def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> L
 
 
 def _open_with_recovery_code(
-    rt: Runtime, step: SecondStep, proof: Proof, event: Event, *, is_limited: bool
+    rt: Runtime, step: SecondStep, proof: RecoveryCodeProof, event: Event, *, is_limited: bool
 ) -> TokenPair | None:
     account, client = step.account, step.login.client
     with rt.transaction() as session:
@@ -95,9 +95,7 @@ def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
     Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
     """
     unchanged_account(rt, step.login)
-    if proof.recovery_code is not None:
-        return MfaRecoveryCodeUsed()
-    return MfaCodeInvalid() if proof.factor is not None else MfaFlowInvalid()
+    return proof.used_meanwhile()
 
 
 def _reopen_if_safe(
@@ -108,7 +106,7 @@ def _reopen_if_safe(
     No row of ours says that such a code was used: it is worth what its login is.
     """
     is_certain = isinstance(error, AppError) and not isinstance(error, DatabaseConnectionLost)
-    if proof.is_by_email and not is_certain:
+    if isinstance(proof, EmailCodeProof) and not is_certain:
         _forget_email_code(rt, step)
         return
     with suppress(RedisError):  # the login stays used up then, which is safe

@@ -16,10 +16,10 @@ from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
 from app.mfa import flows, queries, recovery_codes, service, totp
-from app.mfa.errors import FactorNotFound, MfaCodeInvalid, MfaRecoveryCodeUsed
+from app.mfa.errors import FactorNotFound, MfaCodeInvalid
 from app.mfa.notices import Notice
 from app.mfa.queries import ListedFactor
-from app.mfa.service import Proof, Purpose
+from app.mfa.service import Purpose, RecoveryCodeProof, StoredProof
 from app.sessions import service as sessions
 from app.users import identifiers, notices
 from app.users import service as users
@@ -98,14 +98,13 @@ def _with_proof(
         account = sessions.hold(rt, session, principal)
         users.require_activated(account)
         if not service.use_up(rt, session, account.id, proof):
-            # Another request used the same code a moment ago.
-            raise MfaRecoveryCodeUsed if proof.recovery_code is not None else MfaCodeInvalid
-        if proof.recovery_code is not None:
+            raise proof.used_meanwhile
+        if isinstance(proof, RecoveryCodeProof):
             notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
         return change(session, account)
 
 
-def _proof(rt: Runtime, user_id: int, code: str) -> Proof:
+def _proof(rt: Runtime, user_id: int, code: str) -> StoredProof:
     digits = totp.normalised(code)
     if digits is None:
         return service.check_recovery_code(rt, user_id, code)

@@ -7,13 +7,15 @@ inside the transaction of what the code is for: `login_use`, or `use_up`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from sqlalchemy.orm import Session
 
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mfa import queries, recovery_codes, totp
-from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
+from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.notices import Notice
 from app.mfa.queries import Code, Totp
@@ -31,22 +33,34 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True)
-class Proof:
-    """A right code that is not used up yet.
+class TotpProof:
+    """A right code of the app that is not used up yet: its time step, and the app as it was read.
 
-    Of the app: its `factor` as it was read, and the time `step`. Or the `recovery_code` as it is
-    stored. A code by e-mail has none of them.
+    `used_meanwhile` is, as with the other proofs, what to answer when another request was faster.
     """
 
-    method: MfaMethod
-    factor: Totp | None = field(default=None, repr=False)
-    step: int | None = None
-    recovery_code: Code | None = field(default=None, repr=False)
+    factor: Totp = field(repr=False)
+    step: int
+    used_meanwhile: ClassVar[type[AppError]] = MfaCodeInvalid
 
-    @property
-    def is_by_email(self) -> bool:
-        """Tell whether it came by e-mail, which no row of the account knows of."""
-        return self.method is MfaMethod.EMAIL_CODE
+
+@dataclass(frozen=True)
+class RecoveryCodeProof:
+    """A right recovery code that is not used up yet, as it is stored."""
+
+    code: Code = field(repr=False)
+    used_meanwhile: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
+
+
+@dataclass(frozen=True)
+class EmailCodeProof:
+    """A right code by e-mail, which no row of the account knows of: it ends with its login."""
+
+    used_meanwhile: ClassVar[type[AppError]] = MfaFlowInvalid
+
+
+StoredProof = TotpProof | RecoveryCodeProof
+Proof = StoredProof | EmailCodeProof
 
 
 def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
@@ -65,7 +79,7 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
 
 def check_totp(
     rt: Runtime, factor: Totp, digits: str, *, purpose: Purpose = Purpose.LOGIN
-) -> Proof:
+) -> TotpProof:
     """Check the six digits of a code of the authenticator app.
 
     Raises: MfaCodeInvalid, also for one that was accepted for this purpose before;
@@ -77,10 +91,10 @@ def check_totp(
     step = totp.matching_step(secret, digits, rt.clock.now(), after=last_step)
     if step is None:
         raise MfaCodeInvalid
-    return Proof(MfaMethod.TOTP, factor=factor, step=step)
+    return TotpProof(factor, step)
 
 
-def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
+def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodeProof:
     """Check a recovery code.
 
     Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for one that was right once (decision A16).
@@ -93,28 +107,21 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> Proof:
         raise MfaCodeInvalid
     if found.used_at is not None:
         raise MfaRecoveryCodeUsed
-    return Proof(MfaMethod.RECOVERY_CODE, recovery_code=found)
+    return RecoveryCodeProof(found)
 
 
-def login_use(rt: Runtime, proof: Proof) -> OneTimeUse | None:
-    """Return what a login with this code of the app uses up; None for a code by e-mail.
-
-    It also marks the app as just used.
-    """
-    if proof.factor is None or proof.step is None:
-        return None
+def login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
+    """Return what a login with this code of the app uses up; it also marks the app as just used."""
     return queries.login_use(proof.factor, proof.step, rt.clock.now())
 
 
-def use_up(rt: Runtime, session: Session, user_id: int, proof: Proof) -> bool:
+def use_up(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> bool:
     """Use up a recovery code, or a code of the app for managing factors, within a larger change.
 
     False if another request was faster.
     """
-    if proof.recovery_code is not None:
-        return queries.use_code(session, user_id, proof.recovery_code, rt.clock.now())
-    if proof.factor is None or proof.step is None:
-        raise ValueError(f"{proof.method} is not kept here")
+    if isinstance(proof, RecoveryCodeProof):
+        return queries.use_code(session, user_id, proof.code, rt.clock.now())
     return queries.accept_for_management(session, proof.factor, proof.step)
 
 

@@ -9,7 +9,7 @@ from app.core.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
-from app.mfa.service import Proof, Purpose
+from app.mfa.service import EmailCodeProof, Purpose, RecoveryCodeProof
 from app.sessions import service as sessions
 from app.users import queries as users_queries
 from tests.support.factories import change_user, configure
@@ -164,12 +164,12 @@ def test_a_check_costs_one_mac_for_each_stored_code_and_no_argon2(
             service.check_recovery_code(rt, user.id, "ABCD-EFGH-2345")
     else:
         code = codes[0 if typed == "first" else -1]
-        assert service.check_recovery_code(rt, user.id, code).recovery_code is not None
+        assert isinstance(service.check_recovery_code(rt, user.id, code), RecoveryCodeProof)
     assert (len(macs), len(hashes)) == (stored, 0)
     rt.passwords.check("a password", None)
     assert hashes  # it would have been noticed
 
 
 def test_a_code_by_mail_is_not_used_up_here(rt, user):
-    with pytest.raises(ValueError, match="email_code"):
-        claim(rt, user, Proof(EMAIL_CODE))
+    with pytest.raises(AttributeError, match="factor"):
+        claim(rt, user, EmailCodeProof())
