@@ -6,54 +6,55 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import certifi
 
+from app.core.questions import ask_in_thread
+
 T = TypeVar("T")
 
-LOOK_UPS_AT_ONCE = 4
+QUESTIONS_AT_ONCE = 4
 DNS_THREAD = "DNS question"
 
 # As getaddrinfo gives it: family, type, protocol, canonical name, address.
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
-class LookUps:
+class DnsQuestions:
     """A few questions to the DNS at once.
 
     The system's resolver cannot be interrupted: one that hangs keeps its place until that gives up.
     """
 
     def __init__(self) -> None:
-        self._places = threading.BoundedSemaphore(LOOK_UPS_AT_ONCE)
+        self._places = threading.BoundedSemaphore(QUESTIONS_AT_ONCE)
 
-    def within(self, seconds: float, look: Callable[[], T]) -> T:
+    def within(self, seconds: float, ask: Callable[[], T]) -> T:
         """Return what was found; to wait for a place takes from the time as well.
 
-        Raises: TimeoutError, and what `look` raises.
+        Raises: TimeoutError, and what `ask` raises.
         """
         ends_at = time.monotonic() + seconds
         if not self._places.acquire(timeout=seconds):
             raise TimeoutError
 
-        def ask() -> T:
+        def ask_and_leave() -> T:
             try:
-                return look()
+                return ask()
             finally:
                 self._places.release()
 
         try:
-            answer = ask_in_thread(ask, thread=DNS_THREAD)
+            answer = ask_in_thread(ask_and_leave, thread=DNS_THREAD)
         except BaseException:  # there are no more threads to be had
             self._places.release()
             raise
         return answer.result(timeout=max(ends_at - time.monotonic(), 0))
 
 
-_look_ups = LookUps()
+_dns = DnsQuestions()
 
 
 def connect(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
@@ -65,7 +66,7 @@ def connect(host: str, port: int, *, each: float, altogether: float) -> socket.s
     Raises: OSError, that of the last address.
     """
     ends_at = time.monotonic() + altogether
-    found = _look_ups.within(altogether, lambda: look_up(host, port))
+    found = _dns.within(altogether, lambda: look_up(host, port))
     connection = connect_to_first(found, each=each, ends_at=ends_at)
     connection.settimeout(each)
     return connection
@@ -164,32 +165,14 @@ def own_name(seconds: float) -> str | None:
     """
     ends_at = time.monotonic() + seconds
     try:
-        name = within(seconds, socket.getfqdn)
+        name = _told_within(seconds, socket.getfqdn)
         if "." in name:
             return name
         left = ends_at - time.monotonic()
-        return f"[{within(left, lambda: socket.gethostbyname(socket.gethostname()))}]"
+        return f"[{_told_within(left, lambda: socket.gethostbyname(socket.gethostname()))}]"
     except OSError:
         return None
 
 
-def within(seconds: float, ask: Callable[[], T]) -> T:
-    """Return the answer to a question that knows no end of its own; its thread may outlast this.
-
-    Raises: TimeoutError, and what `ask` raises.
-    """
+def _told_within(seconds: float, ask: Callable[[], str]) -> str:
     return ask_in_thread(ask, thread=DNS_THREAD).result(timeout=seconds)
-
-
-def ask_in_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:
-    """Begin to ask such a question, in a thread of this name; return its answer to come."""
-    answer: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name=thread, daemon=True).start()
-    return answer

@@ -89,7 +89,7 @@ class Outgoing:
         # Once for all conversations, since reading all authorities is slow.
         self._tls = cache(lambda: tls or connecting.verifying_tls())
         self._resolve = resolve
-        self._lookups = connecting.LookUps()
+        self._dns = connecting.DnsQuestions()
         self._ends_at = math.inf
 
     @property
@@ -150,7 +150,7 @@ class Outgoing:
 
         Raises: OSError, UnicodeError.
         """
-        return self._lookups.within(seconds, lambda: self._resolve(host, port))
+        return self._dns.within(seconds, lambda: self._resolve(host, port))
 
     def _check(self, url: str) -> tuple[str, str, int]:
         """Return scheme, host and port of a URL that may be asked.

@@ -8,11 +8,11 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from app.core.clock import Clock
-from app.core.connecting import ask_in_thread
 from app.core.database.database import DATABASE_AWAY
 from app.core.database.failures import reason_of
 from app.core.errors import DatabaseUnavailable
 from app.core.outages import Outage
+from app.core.questions import ask_in_thread
 
 T = TypeVar("T")
 

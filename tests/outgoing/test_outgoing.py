@@ -625,7 +625,7 @@ def test_conversations_share_what_is_there_once():
     outgoing = Outgoing()
     first, second = outgoing.conversation(), outgoing.conversation()
     assert first.tls is second.tls is outgoing.tls
-    assert first._lookups is second._lookups
+    assert first._dns is second._dns
 
 
 def test_a_look_up_that_hangs_ends_in_time():

@@ -18,7 +18,7 @@ LOOK_UP_SECONDS = 5.0
 LOOK_UP_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 5432
 
-_look_ups = connecting.LookUps()
+_dns = connecting.DnsQuestions()
 _known: dict[tuple[str, int], list[str]] = {}
 
 
@@ -59,7 +59,7 @@ def _addresses(host: str, port: int) -> list[str]:
     known = _known.get((host, port))
     seconds = LOOK_UP_AGAIN_SECONDS if known else LOOK_UP_SECONDS
     try:
-        found = _look_ups.within(seconds, lambda: connecting.look_up(host, port))
+        found = _dns.within(seconds, lambda: connecting.look_up(host, port))
     except (OSError, UnicodeError) as error:
         if known:
             return known
