@@ -137,9 +137,9 @@ def create_app(
     administration.install(app)
     hub = Hub(rt)
     events.install(app, hub)
-    rt.on_stop.append(hub.wind_down)
+    rt.on_wind_down.append(hub.wind_down)
     Migrate(app, extension, directory=str(MIGRATIONS))
-    rt.ways_in.extend([ways.password, passkeys_management.way_in, external_links.way_in])
+    rt.ways_in.extend([ways.by_password, passkeys_management.way_in, external_links.way_in])
     rt.dropped_by_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     rt.extra_login_methods.append(provider_queries.is_any_enabled)
     rt.on_start.extend(

@@ -42,7 +42,7 @@ class Runtime:
     has put a mail into the outbox. The factory fills the lists with what areas offer to those below
     them: `extra_login_methods` to the switch of password logins and `ways_in` to removals, which
     must leave a way to sign in; `dropped_by_reset` to a reset by an address that nobody had proven;
-    `on_start` and `on_stop` to the serving process.
+    to the serving process `on_start`, each of which returns what ends it, and `on_wind_down`.
     """
 
     config: Config
@@ -73,7 +73,7 @@ class Runtime:
     ways_in: list[WayIn] = field(default_factory=list)
     dropped_by_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
-    on_stop: list[Callable[[], None]] = field(default_factory=list)
+    on_wind_down: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 
     def transaction(self) -> AbstractContextManager[Session]:
@@ -98,7 +98,7 @@ class Runtime:
 
     def wind_down(self) -> None:
         """End what would last as long as the process; called when its stop begins."""
-        for end in self.on_stop:
+        for end in self.on_wind_down:
             end()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from app.settings import keys
 from app.users import queries as users_queries
 
 
-def password(rt: Runtime) -> Callable[[Session, int], bool]:
+def by_password(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return what tells whether an account has a password it may use."""
     is_enabled = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return lambda session, user_id: is_enabled and users_queries.has_password(session, user_id)
