@@ -8,7 +8,7 @@ import click
 
 from app.core import email_address
 from app.core.errors import BadRequest
-from app.mail import service
+from app.mail import previews, service
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
 from app.mail.templates import Template
@@ -67,7 +67,7 @@ def flush() -> Shown:
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     """Show a mail with sample values, as it would be sent now."""
-    shown = service.preview(runtime(), Template(template))
+    shown = previews.preview(runtime(), Template(template))
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {

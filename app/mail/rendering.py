@@ -58,6 +58,11 @@ class Wording:
     html: str
 
 
+def site_name(rt: Runtime) -> str:
+    """Return what the site calls itself in a mail."""
+    return rt.settings.get(keys.BRANDING_TITLE)
+
+
 def wording(rt: Runtime, template: Template) -> Wording:
     """Return what the settings say of a template, where they say nothing what is built in."""
     return Wording(

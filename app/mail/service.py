@@ -21,19 +21,9 @@ from app.mail.durations import exact_life, life_in_words, rounded_life
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
-from app.mail.rendering import (
-    Rendered,
-    Wording,
-    built_in,
-    fill,
-    unknown_placeholders,
-    variables,
-    wording,
-)
+from app.mail.rendering import Wording, built_in, fill, site_name
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
 from app.settings import service as settings
-from app.web import site
 
 __all__ = [
     "exact_life",
@@ -42,7 +32,6 @@ __all__ = [
     "kept_ids",
     "life_in_words",
     "list_newest",
-    "preview",
     "queue",
     "queue_notice",
     "queue_step",
@@ -56,18 +45,6 @@ __all__ = [
 
 NOTICES_WITHIN = timedelta(hours=1)
 TEST_MAIL = "test_mail"
-SAMPLES = {
-    "username": "alice",
-    "email": "alice@example.com",
-    "previous_email": "alice@example.com",
-    "new_email": "alice.new@example.com",
-    "token": "SAMPLE-TOKEN",
-    "code": "12345678",
-    "provider_name": "Example Login",
-    "event": "A second factor was added.",
-}
-# Who asks first whether a mailbox is theirs has as long as the sign-in waits (decision E27).
-EXTERNAL_SIGN_IN_SECONDS = 1800
 
 
 @dataclass(frozen=True)
@@ -82,14 +59,6 @@ class Flushed:
     failed: int
     waiting: int
     error: str | None
-
-
-@dataclass(frozen=True)
-class Preview:
-    """A template with sample values; `unknown` are placeholders it does not know."""
-
-    rendered: Rendered
-    unknown: list[str]
 
 
 def queue(
@@ -183,7 +152,7 @@ def send_test(rt: Runtime, recipient: str) -> None:
     Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
     """
     words = Wording("{{site_name}}: test mail", built_in(TEST_MAIL))
-    rendered = fill(words, {"site_name": _site_name(rt)})
+    rendered = fill(words, {"site_name": site_name(rt)})
     try:
         _send(rt, ReadyMail(random_uuid(), TEST_MAIL, recipient, rendered))
     except Undeliverable as error:
@@ -229,45 +198,9 @@ def flush(rt: Runtime) -> Flushed:
     return Flushed(counts[MailStatus.SENT], counts[MailStatus.FAILED], waiting, error)
 
 
-def preview(rt: Runtime, template: Template) -> Preview:
-    """Fill a template in as it is in force now."""
-    known = DESCRIPTIONS[template]
-    samples = {
-        **SAMPLES,
-        "site_name": _site_name(rt),
-        "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
-        **_lives(rt, template),
-    }
-    values = variables(rt, template, {name: samples[name] for name in known.stored})
-    rendered = fill(wording(rt, template), values)
-    return Preview(rendered, unknown_placeholders(rendered))
-
-
-def _lives(rt: Runtime, template: Template) -> dict[str, str]:
-    """Return how long what a mail brings would be good if it were sent now, in words."""
-    seconds = {
-        Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
-        Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
-        Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
-        Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
-        Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
-    }
-    if template is Template.LOGIN_EMAIL_CODE:
-        # No longer than the login that waits for it.
-        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
-        life = min(rt.settings.get(own), rt.settings.get(login))
-        return {"expires_in": exact_life(life), "good_for": rounded_life(life)}
-    return {"expires_in": life_in_words(seconds[template])} if template in seconds else {}
-
-
-def _site_name(rt: Runtime) -> str:
-    """Return what the site calls itself in a mail."""
-    return rt.settings.get(keys.BRANDING_TITLE)
-
-
 def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:
     """Return the stored values with `site_name`; a forgotten one would show as `{{name}}`."""
-    complete = {**values, "site_name": _site_name(rt)}
+    complete = {**values, "site_name": site_name(rt)}
     if complete.keys() != DESCRIPTIONS[template].stored:
         raise ValueError(f"{template} is queued with {sorted(values)}")
     return complete

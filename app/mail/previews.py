@@ -1,0 +1,69 @@
+"""What a template looks like as it is in force now, with sample values."""
+
+from dataclasses import dataclass
+
+from app.core.runtime import Runtime
+from app.mail.durations import exact_life, life_in_words, rounded_life
+from app.mail.rendering import (
+    Rendered,
+    fill,
+    site_name,
+    unknown_placeholders,
+    variables,
+    wording,
+)
+from app.mail.templates import DESCRIPTIONS, Template
+from app.settings import keys
+from app.web import site
+
+SAMPLES = {
+    "username": "alice",
+    "email": "alice@example.com",
+    "previous_email": "alice@example.com",
+    "new_email": "alice.new@example.com",
+    "token": "SAMPLE-TOKEN",
+    "code": "12345678",
+    "provider_name": "Example Login",
+    "event": "A second factor was added.",
+}
+# Who asks first whether a mailbox is theirs has as long as the sign-in waits (decision E27).
+EXTERNAL_SIGN_IN_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A template with sample values; `unknown` are placeholders it does not know."""
+
+    rendered: Rendered
+    unknown: list[str]
+
+
+def preview(rt: Runtime, template: Template) -> Preview:
+    """Fill a template in as it is in force now."""
+    known = DESCRIPTIONS[template]
+    samples = {
+        **SAMPLES,
+        "site_name": site_name(rt),
+        "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        **_lives(rt, template),
+    }
+    values = variables(rt, template, {name: samples[name] for name in known.stored})
+    rendered = fill(wording(rt, template), values)
+    return Preview(rendered, unknown_placeholders(rendered))
+
+
+def _lives(rt: Runtime, template: Template) -> dict[str, str]:
+    """Return how long what a mail brings would be good if it were sent now, in words."""
+    seconds = {
+        Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
+        Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
+        Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
+        Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
+        Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
+    }
+    if template is Template.LOGIN_EMAIL_CODE:
+        # No longer than the login that waits for it.
+        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
+        life = min(rt.settings.get(own), rt.settings.get(login))
+        return {"expires_in": exact_life(life), "good_for": rounded_life(life)}
+    return {"expires_in": life_in_words(seconds[template])} if template in seconds else {}
