@@ -18,7 +18,6 @@ from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
 from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
-from app.core.config import Bucket
 from app.core.database.prepared import run_within
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
@@ -32,9 +31,6 @@ from app.users import service as users
 from app.users.models import Account, Status
 
 CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
-# A signed-in account chooses whom this service writes to, so it may not do so without end; and who
-# has many accounts may not write to one address without end. For each account and each address:
-CHANGE_MAILS = Bucket(per_second=10 / 3600, burst=10)
 
 
 class Outcome(StrEnum):
@@ -217,11 +213,9 @@ def _require_free(rt: Runtime, user_id: int, address: str) -> None:
 
 
 def _count_mail(rt: Runtime, user_id: int, address: str) -> None:
-    """Count a mail that nothing speaks against so far; of parallel requests each is counted.
+    """Count a mail that nothing speaks against so far.
 
-    Before the transaction, which keeps others waiting and so may not wait for Redis.
     Raises: RateLimited when the account had too many mails sent, or all accounts to this address.
     """
-    if rt.config.rate_limits:
-        rt.rate_limits.take("change-mails", CHANGE_MAILS, str(user_id))
-        rt.rate_limits.take("change-mails-to", CHANGE_MAILS, digest(address))
+    mail.count_chosen(rt, "change-mails", str(user_id))
+    mail.count_chosen(rt, "change-mails-to", digest(address))

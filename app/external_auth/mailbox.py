@@ -14,7 +14,6 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.core.client import Client
-from app.core.config import Bucket
 from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
@@ -29,10 +28,6 @@ from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
 from app.users import identifiers
 from app.users.models import FIRST_SESSION_VERSION, Account
-
-# Whoever has an identity chooses whom this service writes to, so they may not do so without end;
-# and whoever has many may not write to one address without end. For each identity and each address:
-MAILS = Bucket(per_second=10 / 3600, burst=10)
 
 
 class MailLink(StrEnum):
@@ -54,11 +49,15 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     terms = Terms.of(rt)
     with rt.reading() as connection:
         waiting = _find_unmailed(rt, connection, token)
-    _count(rt, "external-mails", f"{waiting.identity_namespace}\0{waiting.subject}")
+    # Whatever comes of it, since a refusal tells of an address whether it has an account.
+    identity = f"{waiting.identity_namespace}\0{waiting.subject}"
+    mail.count_chosen(rt, "external-mails", digest(identity))
     with rt.reading() as connection:
         provider = pending.provider_of(connection, waiting)
         _require_signing_in(connection, provider, address, terms)
-    _count(rt, "external-mails-to", address)
+    # One person may have many identities. Only where a mail would be sent, or refusals could use
+    # up what the address may get.
+    mail.count_chosen(rt, "external-mails-to", digest(address))
     mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         # All of it once more: it may have changed meanwhile.
@@ -110,17 +109,6 @@ def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
     if waiting.email_requested_at is not None:
         raise ContactVerificationInvalid
     return waiting
-
-
-def _count(rt: Runtime, tier: str, whose: str) -> None:
-    """Count a question, before the transaction, which may not wait for Redis.
-
-    An identity's are counted whatever comes of them, since a refusal tells of an address whether it
-    has an account; an address's only where a mail would be sent, or refusals could use them up.
-    Raises: RateLimited.
-    """
-    if rt.config.rate_limits:
-        rt.rate_limits.take(tier, MAILS, digest(whose))
 
 
 def _require_signing_in(

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
+from app.core.config import Bucket
 from app.core.database.after_commit import after_commit
 from app.core.database.prepared import Prepared, Step, run_within
 from app.core.runtime import Runtime
@@ -26,6 +27,7 @@ from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
 
 __all__ = [
+    "count_chosen",
     "exact_life",
     "flush",
     "is_smtp_configured",
@@ -43,6 +45,8 @@ __all__ = [
     "wake_after_commit",
 ]
 
+# Whoever chooses whom this service writes to may not do so without end.
+CHOSEN_MAILS = Bucket(per_second=10 / 3600, burst=10)
 NOTICES_WITHIN = timedelta(hours=1)
 TEST_MAIL = "test_mail"
 
@@ -59,6 +63,16 @@ class Flushed:
     failed: int
     waiting: int
     error: str | None
+
+
+def count_chosen(rt: Runtime, tier: str, whose: str) -> None:
+    """Count a mail whose recipient somebody chooses; of parallel requests each is counted.
+
+    Called before the transaction, which keeps others waiting and so may not wait for Redis.
+    Raises: RateLimited when there were too many of this tier and name.
+    """
+    if rt.config.rate_limits:
+        rt.rate_limits.take(tier, CHOSEN_MAILS, whose)
 
 
 def queue(

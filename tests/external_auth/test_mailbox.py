@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from app.core.config import Bucket
 from app.external_auth import linking
-from app.external_auth import mailbox as external_mailbox
 from app.external_auth.models import PendingIdentity
 from app.login import service as login
+from app.mail import service as mail_service
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import BASE, ORIGIN, ApiClient
@@ -178,14 +178,14 @@ def test_a_verified_owner_is_asked_while_registration_is_closed(rt, api, flow, o
 
 def test_what_changes_before_the_mail_is_written_counts(rt, api, flow, owner, mailbox, monkeypatch):
     """Its limit is counted between the first look at the account and the transaction."""
-    real = external_mailbox._count
+    real = mail_service.count_chosen
 
     def count(rt_, tier, whose):
         real(rt_, tier, whose)
         if tier == "external-mails-to":
             change_user(rt, owner, status="disabled")
 
-    monkeypatch.setattr(external_mailbox, "_count", count)
+    monkeypatch.setattr(mail_service, "count_chosen", count)
     ask(api, flow).fails(403, "auth.account_disabled")
     assert mailbox.read() == []
 
