@@ -1,4 +1,4 @@
-"""Counting in Redis: request buckets per network, failed secrets per account and network.
+"""Counting in Redis: requests and mails in buckets, failed secrets per account and network.
 
 Decision A11; a network is an address, or the /64 of an IPv6 one. Without Redis the buckets let
 everything pass, while failed secrets are counted per network in this process (decision A29).
@@ -82,19 +82,19 @@ class Slots(NamedTuple):
 
 
 class RateLimits:
-    """Token buckets by name and network."""
+    """Token buckets: one of each name for each network, or for whoever else is counted."""
 
     def __init__(self, breaker: Breaker, clock: Clock) -> None:
         self._breaker = breaker
         self._clock = clock
 
-    def take(self, name: str, bucket: Bucket, network: str) -> None:
+    def take(self, name: str, bucket: Bucket, whose: str) -> None:
         """Take one token; without Redis everything passes.
 
         Raises: RateLimited.
         """
         now = epoch_seconds(self._clock.now())
-        keys = [f"gatehouse:rate:{name}:{network}"]
+        keys = [f"gatehouse:rate:{name}:{whose}"]
         arguments = (now, 1 / bucket.per_second, bucket.burst)
         try:
             wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))

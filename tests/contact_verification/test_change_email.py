@@ -336,9 +336,9 @@ def test_nobody_waits_for_the_count(rt, signed_in, user, clock, monkeypatch):
             yield session
             is_open[0] = False
 
-    def watched_take(self, name, bucket, network):
+    def watched_take(self, name, bucket, whose):
         counted.append((name, is_open[0]))
-        take(self, name, bucket, network)
+        take(self, name, bucket, whose)
 
     monkeypatch.setattr(Database, "transaction", watched_transaction)
     monkeypatch.setattr(RateLimits, "take", watched_take)
