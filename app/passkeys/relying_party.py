@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from app.core.origins import origin_of
 from app.core.runtime import Runtime
 from app.passkeys.errors import PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
@@ -12,7 +13,6 @@ from app.web import site
 
 # The one host browsers take plain http from for secure, besides addresses, which are no domains.
 LOOPBACK = "localhost"
-DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,11 @@ def _of(origins: tuple[str, ...]) -> RelyingParty:
         raise PublicSiteUrlInvalid
     if _is_address(host):
         raise PublicSiteUrlInvalid  # a relying party id must be a domain
-    spelled = frozenset(_as_browsers_spell(origin) for origin in origins)
-    return RelyingParty(host, hashlib.sha256(host.encode()).digest(), spelled)
+    id_hash = hashlib.sha256(host.encode()).digest()
+    return RelyingParty(host, id_hash, frozenset(map(origin_of, origins)))
 
 
 def _is_address(host: str) -> bool:
     """Tell whether browsers read a host as an IP address, in whichever notation (WHATWG URL)."""
     last = host.rstrip(".").rpartition(".")[2]
     return ":" in host or last.isdigit() or last.startswith("0x")
-
-
-def _as_browsers_spell(origin: str) -> str:
-    parts = urlsplit(origin)
-    if parts.port != DEFAULT_PORTS[parts.scheme]:
-        return origin
-    return origin.removesuffix(f":{parts.port}")

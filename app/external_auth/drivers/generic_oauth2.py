@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.origins import origin_of
 from app.external_auth.drivers import answers, claims, oauth
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
-from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver, origin
+from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
 
 
 class GenericOAuth2Driver(PlainOAuthDriver):
@@ -37,7 +38,7 @@ class GenericOAuth2Driver(PlainOAuthDriver):
 
         Raises: ProviderMisconfigured.
         """
-        return provider.issuer_url or origin(self.endpoints(provider).authorization)
+        return provider.issuer_url or origin_of(self.endpoints(provider).authorization)
 
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str

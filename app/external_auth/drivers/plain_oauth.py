@@ -2,9 +2,9 @@
 
 from dataclasses import astuple, dataclass
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from app.core import tokens
+from app.core.origins import origin_of
 from app.core.outgoing import Outgoing
 from app.external_auth.drivers import oauth
 from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
@@ -16,8 +16,6 @@ from app.external_auth.drivers.interface import (
     ProviderConfig,
     TestResult,
 )
-
-DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True)
@@ -131,17 +129,6 @@ class PlainOAuthDriver:
         return endpoints
 
 
-def origin(url: str) -> str:
-    """Return scheme, host and port of a URL, the latter only where it is not the usual one.
-
-    Raises: ValueError.
-    """
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
-    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
-
-
 def _check_callback(callback: Callback, provider: ProviderConfig, endpoints: Endpoints) -> None:
     """Refuse a callback that names another provider, whose code this one must not get.
 
@@ -155,7 +142,7 @@ def _check_callback(callback: Callback, provider: ProviderConfig, endpoints: End
         is_ours = (
             named.removesuffix("/") == provider.issuer_url
             if provider.issuer_url
-            else origin(named) == origin(endpoints.authorization)
+            else origin_of(named) == origin_of(endpoints.authorization)
         )
     except ValueError:
         is_ours = False

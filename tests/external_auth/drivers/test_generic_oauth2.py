@@ -5,9 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app.core.origins import origin_of
 from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.drivers.interface import ClaimNames, ExternalProfile, ProviderKind
-from app.external_auth.drivers.plain_oauth import origin
 from tests.external_auth.drivers.conftest import IMPATIENT, Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
@@ -132,7 +132,7 @@ def test_a_stored_issuer_is_the_namespace(generic: Client):
     ],
 )
 def test_the_origin_of_a_url(url: str, expected: str):
-    assert origin(url) == expected
+    assert origin_of(url) == expected
 
 
 @pytest.mark.parametrize(
