@@ -22,6 +22,11 @@ def refresh_cookie() -> str | None:
     return presented(REFRESH_COOKIE) or None
 
 
+def csrf_cookie() -> str | None:
+    """Return the presented CSRF token; None when there is none."""
+    return presented(CSRF_COOKIE) or None
+
+
 def write(response: Response, pair: TokenPair) -> Response:
     """Set the pair and a new CSRF token."""
     put(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")

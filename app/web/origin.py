@@ -11,8 +11,7 @@ from flask import request
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden
-from app.web import peer, site
-from app.web.cookies import CSRF_COOKIE
+from app.web import cookies, peer, site
 from app.web.runtime import runtime
 
 CSRF_HEADER = "X-CSRF-Token"
@@ -232,9 +231,8 @@ def _is_trusted(origin: str, own: str) -> bool:
 
 
 def _check_token() -> None:
-    cookie = request.cookies.get(CSRF_COOKIE, "")
-    header = _header(CSRF_HEADER)
-    if not cookie:
+    cookie, header = cookies.csrf_cookie(), _header(CSRF_HEADER)
+    if cookie is None:
         raise CsrfCookieMissing
     if not header:
         raise CsrfHeaderMissing
