@@ -1,10 +1,11 @@
 """A site with an address, and an account with a passkey."""
 
 import pytest
+from flask import Flask
 
 from app.core.runtime import Runtime
 from tests.support.api import ORIGIN, ApiClient
-from tests.support.factories import configure
+from tests.support.factories import configure, make_user
 from tests.support.passkeys import Authenticator, register
 
 
@@ -30,3 +31,11 @@ def passkey(site: None, signed_in: ApiClient, device: Authenticator) -> dict:
 def stranger(signed_in: ApiClient) -> ApiClient:
     """A client that is not signed in."""
     return signed_in.stranger()
+
+
+@pytest.fixture
+def other(rt: Runtime, app: Flask) -> ApiClient:
+    """Another account's client."""
+    client = ApiClient(app)
+    client.login(make_user(rt)).ok()
+    return client

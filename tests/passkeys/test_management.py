@@ -10,27 +10,14 @@ from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import revocation
 from app.sessions import service as sessions
-from tests.support.api import ApiClient
-from tests.support.factories import audit_rows, change_user, configure, count, make_user
+from tests.support.factories import audit_rows, change_user, configure, count
 from tests.support.mailbox import text_of
-from tests.support.passkeys import BAD_NAMES, Authenticator, log_in, register
+from tests.support.passkeys import BAD_NAMES, Authenticator, list_passkeys, log_in, register
 
 pytestmark = pytest.mark.usefixtures("site")
 
 NOT_FOUND = 404, "not_found"
 CONFLICT = 409, "conflict"
-
-
-@pytest.fixture
-def other(rt, app):
-    """Another account's client."""
-    client = ApiClient(app)
-    client.login(make_user(rt)).ok()
-    return client
-
-
-def list_passkeys(client):
-    return client.get("/auth/passkeys").ok()
 
 
 def path_of(passkey):

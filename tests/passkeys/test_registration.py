@@ -28,6 +28,7 @@ from tests.support.passkeys import (
     DEVICE_BOUND,
     Authenticator,
     finish_registration,
+    list_passkeys,
     log_in,
     register,
     start_login,
@@ -40,18 +41,6 @@ pytestmark = pytest.mark.usefixtures("site")
 TOKEN_INVALID = 401, "auth.token_invalid"
 REFUSED = 401, "auth.credentials_failed"
 MALFORMED = 400, "bad_request"
-
-
-@pytest.fixture
-def other(rt, app):
-    """Another account's client."""
-    client = ApiClient(app)
-    client.login(make_user(rt)).ok()
-    return client
-
-
-def list_passkeys(client):
-    return client.get("/auth/passkeys").ok()
 
 
 # --- start -------------------------------------------------------------------------------------

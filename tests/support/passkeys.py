@@ -278,6 +278,11 @@ def register(client: ApiClient, device: Authenticator, **bends: Any) -> Answer:
     return finish_registration(client, started["flow_id"], made)
 
 
+def list_passkeys(client: ApiClient) -> list[Json]:
+    """Return the passkeys of the account a client is signed in to."""
+    return client.get("/auth/passkeys").ok()
+
+
 def start_login(client: ApiClient, **body: Any) -> Json:
     """Begin a sign-in; return flow id and options."""
     return client.post("/auth/passkeys/login/start", body).ok()
