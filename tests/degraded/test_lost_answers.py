@@ -16,7 +16,8 @@ from tests.support.challenge import give_totp, send_code, start_login, verify, w
 from tests.support.factories import audit_rows, configure
 from tests.support.lossy import LossyRedis
 from tests.support.mailbox import text_of
-from tests.support.smtp import HOST, Sink
+from tests.support.outbox import use
+from tests.support.smtp import Sink
 
 WRONG = "auth.mfa_code_invalid"
 
@@ -90,14 +91,8 @@ def test_a_setup_is_finished_and_opened_again(api, user, clock, monkeypatch):
 
 def test_a_code_is_mailed(rt, api, user):
     with Sink() as sink:
-        configure(
-            rt,
-            mail_smtp_host=HOST,
-            mail_smtp_port=sink.port,
-            mail_from_address="files@files.example",
-            mail_security=False,
-            auth_email_code_login_enabled=True,
-        )
+        use(rt, sink.port)
+        configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)
         send_code(api, flow_token).ok()
         send_code(api, flow_token).fails(429, "rate_limited")

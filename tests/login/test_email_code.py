@@ -28,8 +28,9 @@ from tests.support.challenge import (
 )
 from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
 from tests.support.mailbox import html_of, text_of
+from tests.support.outbox import use
 from tests.support.races import at_once
-from tests.support.smtp import HOST, Scripted, Sink, converse
+from tests.support.smtp import Scripted, Sink, converse
 
 EMAIL = "email_code"
 INVALID = "auth.mfa_flow_invalid"
@@ -52,16 +53,6 @@ def switched_on(rt, sink):
 def flow_token(api, user):
     """A login of `user` that waits."""
     return start_login(api, user)
-
-
-def use(rt, port):
-    configure(
-        rt,
-        mail_smtp_host=HOST,
-        mail_smtp_port=port,
-        mail_from_address="files@files.example",
-        mail_security=False,
-    )
 
 
 def code_of(sink):

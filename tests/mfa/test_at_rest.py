@@ -14,7 +14,8 @@ from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, start_setup
 from tests.support.factories import configure, count, make_user
 from tests.support.mailbox import text_of
-from tests.support.smtp import HOST, Sink
+from tests.support.outbox import use
+from tests.support.smtp import Sink
 from tests.support.stores import everything_at, everything_in
 
 
@@ -30,12 +31,9 @@ def plain_digests(text):
 @pytest.fixture
 def sink(rt):
     with Sink() as server:
+        use(rt, server.port)
         configure(
             rt,
-            mail_smtp_host=HOST,
-            mail_smtp_port=server.port,
-            mail_from_address="files@files.example",
-            mail_security=False,
             auth_email_code_login_enabled=True,
             auth_email_code_login_allow_totp_fallback=True,
         )

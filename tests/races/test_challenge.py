@@ -17,8 +17,9 @@ from tests.support.challenge import give_totp, send_code, start_login, verify, w
 from tests.support.factories import audit_rows, configure, count, make_user
 from tests.support.live import eventually
 from tests.support.mailbox import text_of
+from tests.support.outbox import use
 from tests.support.races import at_once
-from tests.support.smtp import HOST, Sink
+from tests.support.smtp import Sink
 
 INVALID = "auth.mfa_flow_invalid"
 WRONG = "auth.mfa_code_invalid"
@@ -133,14 +134,8 @@ def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, u
 def mailed(rt, api, user):
     """A login of an account without TOTP, and the code that was sent for it."""
     with Sink() as sink:
-        configure(
-            rt,
-            mail_smtp_host=HOST,
-            mail_smtp_port=sink.port,
-            mail_from_address="files@files.example",
-            mail_security=False,
-            auth_email_code_login_enabled=True,
-        )
+        use(rt, sink.port)
+        configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)
         send_code(api, flow_token).ok()
         [code] = re.findall(r"\b\d{8}\b", text_of(sink.received[-1].message))
