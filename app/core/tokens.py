@@ -42,7 +42,7 @@ def random_bytes(count: int = TOKEN_BYTES) -> bytes:
 def random_uuid() -> str:
     """Return a random UUID in its canonical text form (RFC 9562 §5.4).
 
-    By hand, since every request needs one and Python's would take twice as long.
+    By hand, since every request needs one and Python's takes longer.
     """
     raw = bytearray(secrets.token_bytes(16))
     raw[6] = raw[6] & 0x0F | 0x40  # version 4

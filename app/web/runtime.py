@@ -20,7 +20,7 @@ def of(app: Flask) -> Runtime:
 
 def runtime() -> Runtime:
     """Return the current application's runtime."""
-    # The application itself: to ask the proxy for an attribute takes eight times as long.
+    # The application itself: to ask the proxy for an attribute takes longer.
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
     rt: Runtime = app.extensions[EXTENSION]
     return rt
