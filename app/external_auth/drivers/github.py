@@ -24,11 +24,7 @@ class GithubDriver(PlainOAuthDriver):
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
         """Return GitHub's endpoints."""
-        return Endpoints(
-            provider.authorization_url or AUTHORIZATION,
-            provider.token_url or TOKEN,
-            provider.userinfo_url or USERINFO,
-        )
+        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
 
     def namespace(self, _provider: ProviderConfig) -> str:
         """Return GitHub."""

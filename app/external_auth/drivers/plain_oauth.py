@@ -26,6 +26,14 @@ class Endpoints:
     token: str
     userinfo: str
 
+    def unless_stored(self, provider: ProviderConfig) -> "Endpoints":
+        """Return these, but for those that an administrator has named."""
+        return Endpoints(
+            provider.authorization_url or self.authorization,
+            provider.token_url or self.token,
+            provider.userinfo_url or self.userinfo,
+        )
+
 
 class PlainOAuthDriver:
     """Signs in by OAuth 2 alone; a subclass knows where to ask, and what the answers mean."""

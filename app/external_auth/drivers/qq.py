@@ -29,11 +29,7 @@ class QQDriver(PlainOAuthDriver):
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
         """Return QQ's endpoints."""
-        return Endpoints(
-            provider.authorization_url or AUTHORIZATION,
-            provider.token_url or TOKEN,
-            provider.userinfo_url or USERINFO,
-        )
+        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
 
     def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
         """Return QQ's way of asking for a token."""
