@@ -17,9 +17,7 @@ from app.events import service
 from app.events.hub import TICK_SECONDS
 from app.events.messages import EVERYBODY, Audience, Kind, Message, StorageEvent
 from app.events.streams import MOST_QUEUED_BYTES
-from app.serving import valkey
 from app.teams.models import TeamRole
-from tests.support import servers
 from tests.support.factories import change_user, make_user
 from tests.support.live import LiveService, eventually
 from tests.support.streams import PATH, OpenStream
@@ -455,37 +453,10 @@ def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
 # --- Redis comes and goes ------------------------------------------------------------------------
 
 
-class Store:
-    """A Valkey of its own, to be stopped and started on the same socket."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        self.socket = folder / "s"
-        self.url = f"unix://{self.socket}"
-        self.process = None
-
-    def start(self):
-        self.process = valkey.start(self._folder, self.socket, persist=False)
-        valkey.wait_until_ready(self.process, self.socket)
-
-    def stop(self):
-        valkey.stop(self.process)
-
-
 @pytest.fixture
-def store():
-    with servers.short_folder() as folder:
-        store = Store(folder)
-        store.start()
-        yield store
-        store.process.send_signal(signal.SIGCONT)
-        store.stop()
-
-
-@pytest.fixture
-def alone(live, store, tmp_path, user):
+def alone(live, own_valkey, tmp_path, user):
     """An instance whose Redis may be taken away, with one stream."""
-    service = LiveService(tmp_path, live.rt.config.database_url, store.url)
+    service = LiveService(tmp_path, live.rt.config.database_url, own_valkey.url)
     service.wait_until_it_listens()
     with service.client() as client:
         client.login(user).ok()
@@ -509,19 +480,19 @@ def insist_on_recovery(service, stream, user):
 
 
 @pytest.mark.postgres
-def test_a_restarted_redis_costs_one_look_at_everything(alone, store, user):
+def test_a_restarted_redis_costs_one_look_at_everything(alone, own_valkey, user):
     service, stream, _ = alone
     publish(service.rt, EVERYBODY, 1)
     assert numbers([stream.event()]) == [1]
-    store.stop()
-    store.start()
+    own_valkey.stop()
+    own_valkey.start()
     insist_on_recovery(service, stream, user)
 
 
 @pytest.mark.postgres
-def test_a_redis_that_is_away_for_a_while(alone, store, user):
+def test_a_redis_that_is_away_for_a_while(alone, own_valkey, user):
     service, stream, client = alone
-    store.stop()
+    own_valkey.stop()
     stream.wait(lambda: stream.comments == 2, "a sign of life", 60)
     # Told once that it is lost, not again and again.
     assert numbers(stream.events_for(0)) == ["sync"]
@@ -535,14 +506,14 @@ def test_a_redis_that_is_away_for_a_while(alone, store, user):
     # Open before Redis is back: who comes later has missed nothing and is told nothing.
     with OpenStream(client) as again:
         again.opened()
-        store.start()
+        own_valkey.start()
         insist_on_recovery(service, again, user)
 
 
 @pytest.mark.postgres
-def test_a_redis_that_hangs_is_noticed(alone, store, user):
+def test_a_redis_that_hangs_is_noticed(alone, own_valkey, user):
     service, stream, _ = alone
-    store.process.send_signal(signal.SIGSTOP)
+    own_valkey.hang()
     assert numbers([stream.event()]) == ["sync"]
-    store.process.send_signal(signal.SIGCONT)
+    own_valkey.resume()
     insist_on_recovery(service, stream, user)
