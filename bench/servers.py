@@ -15,12 +15,11 @@ from typing import Any
 
 import psycopg2
 
-from app.serving import valkey
 from app.serving.parent_death import before_exec
 from bench import procs
 from bench.api import Api
 from deploy.bed.proxy import Proxy
-from tests.support.servers import NotStarted, PrivatePostgres
+from tests.support.servers import NotStarted, PrivatePostgres, PrivateValkey
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 2
@@ -193,11 +192,8 @@ class Service(Gunicorn):
         folder = temporary_folder(stack)
         self.postgres, self.database = postgres, name
         self.folder = folder
-        socket_path = folder / "valkey.sock"
-        self.redis_url = f"unix://{socket_path}"
-        store = valkey.start(folder, socket_path)
-        stack.callback(valkey.stop, store)
-        valkey.wait_until_ready(store, socket_path)
+        store = stack.enter_context(PrivateValkey(folder, persist=True))
+        self.redis_url = store.url
         self.sqlite_file = folder / "gatehouse.db"
         url = postgres.create(name) if postgres else f"sqlite:///{self.sqlite_file}"
         settings = {

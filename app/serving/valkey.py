@@ -94,13 +94,3 @@ def answers(socket_path: Path) -> bool:
             return connection.recv(64).startswith(b"+PONG")
         except OSError:
             return False
-
-
-def stop(process: subprocess.Popen[bytes], *, seconds: float = 10) -> None:
-    """Ask the server to write its data and exit; kill it when it does not within `seconds`."""
-    process.terminate()
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

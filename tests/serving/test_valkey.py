@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from app.serving import valkey
+from tests.support.servers import PrivateValkey
 
 
 @pytest.fixture
@@ -20,13 +21,9 @@ def folder():
 
 
 def run_once(folder, work, *, persist):
-    process = valkey.start(folder, folder / "s", persist=persist)
-    valkey.wait_until_ready(process, folder / "s")
-    try:
-        with redis.Redis(unix_socket_path=str(folder / "s")) as client:
-            return work(client)
-    finally:
-        valkey.stop(process)
+    server = PrivateValkey(folder, persist=persist)
+    with server, redis.Redis.from_url(server.url) as client:
+        return work(client)
 
 
 @pytest.mark.parametrize("persist", [True, False])

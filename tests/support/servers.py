@@ -106,13 +106,22 @@ class PrivateValkey:
         valkey.wait_until_ready(self._process, self._socket)
 
     def stop(self) -> None:
-        """End it in order."""
-        valkey.stop(self._process)
+        """Have it write its data and exit; kill it when it does not."""
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
     def kill(self) -> None:
         """End it as a crash would."""
         self._process.kill()
         self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The process it is now."""
+        return self._process.pid
 
     def hang(self) -> None:
         """Have it take connections and answer none."""
