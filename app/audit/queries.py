@@ -103,4 +103,4 @@ def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
 def delete_older(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` entries made before a moment; return how many."""
     outdated = select(AuditEntry.id).where(AuditEntry.created_at < before).limit(most)
-    return bulk.count_changed(session, delete(AuditEntry).where(AuditEntry.id.in_(outdated)))
+    return bulk.change(session, delete(AuditEntry).where(AuditEntry.id.in_(outdated)))

@@ -85,19 +85,19 @@ def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
     statement = delete(ContactToken).where(
         ContactToken.token_digest == digest, ContactToken.purpose.in_(purposes)
     )
-    return bulk.count_changed(session, statement) == 1
+    return bulk.change(session, statement) == 1
 
 
 def remove(session: Session, user_id: int) -> None:
     """Delete every token of an account."""
-    bulk.count_changed(session, delete(ContactToken).where(ContactToken.user_id == user_id))
+    bulk.change(session, delete(ContactToken).where(ContactToken.user_id == user_id))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` tokens that had expired by a moment; return how many."""
     expired = select(ContactToken.token_digest).where(ContactToken.expires_at < before).limit(most)
     statement = delete(ContactToken).where(ContactToken.token_digest.in_(expired))
-    return bulk.count_changed(session, statement)
+    return bulk.change(session, statement)
 
 
 def _token(row: Any) -> StoredToken | None:

@@ -89,20 +89,20 @@ def set_columns(session: Session, provider_id: int, now: datetime, **values: Any
     """Change columns of a provider."""
     its_row = ExternalAuthProvider.id == provider_id
     statement = update(ExternalAuthProvider).where(its_row).values(updated_at=now, **values)
-    bulk.count_changed(session, statement)
+    bulk.change(session, statement)
 
 
 def remove(session: Session, provider_id: int) -> None:
     """Delete a provider with its links and what waits for it; accounts stay."""
     statement = delete(ExternalAuthProvider).where(ExternalAuthProvider.id == provider_id)
-    bulk.count_changed(session, statement)
+    bulk.change(session, statement)
 
 
 def replace_secret(session: Session, provider_id: int, old: str, new: str) -> bool:
     """Store the same secret sealed anew; False if another was set meanwhile."""
     same = ExternalAuthProvider.id == provider_id, ExternalAuthProvider.client_secret == old
     statement = update(ExternalAuthProvider).where(*same).values(client_secret=new)
-    return bulk.count_changed(session, statement) == 1
+    return bulk.change(session, statement) == 1
 
 
 def _in_order(rows: Any) -> list[Provider]:

@@ -69,7 +69,7 @@ def touch_identity(session: Session, identity: Identity, now: datetime, **snapsh
     same = ExternalAuthIdentity.id == identity.id, ExternalAuthIdentity.user_id == identity.user_id
     statement = update(ExternalAuthIdentity).where(*same)
     noted = statement.values(last_login_at=now, updated_at=now, **snapshots)
-    return bulk.count_changed(session, noted) == 1
+    return bulk.change(session, noted) == 1
 
 
 def list_links(database: Database, user_id: int) -> list[Link]:
@@ -98,13 +98,13 @@ def count_links(reader: Reader, provider_id: int) -> dict[str, int]:
 def remove_link(session: Session, user_id: int, link_id: int) -> None:
     """Delete a link of this account."""
     mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
-    bulk.count_changed(session, delete(ExternalAuthIdentity).where(*mine))
+    bulk.change(session, delete(ExternalAuthIdentity).where(*mine))
 
 
 def remove_links(session: Session, user_id: int) -> int:
     """Delete all links of an account; return how many."""
     mine = ExternalAuthIdentity.user_id == user_id
-    return bulk.count_changed(session, delete(ExternalAuthIdentity).where(mine))
+    return bulk.change(session, delete(ExternalAuthIdentity).where(mine))
 
 
 def list_open_namespaces(session: Session, user_id: int) -> list[str]:
@@ -151,27 +151,25 @@ def request_mail(
         email_requested_at=now,
         owner_session_version=owner_session_version,
     )
-    return bulk.count_changed(session, noted) == 1
+    return bulk.change(session, noted) == 1
 
 
 def consume(session: Session, pending: Pending, now: datetime) -> bool:
     """Use a pending identity up; of simultaneous calls exactly one is told True."""
     statement = update(PendingIdentity).where(_open(pending, now)).values(consumed_at=now)
-    return bulk.count_changed(session, statement) == 1
+    return bulk.change(session, statement) == 1
 
 
 def reopen(session: Session, pending: Pending, consumed_at: datetime) -> None:
     """Undo `consume`, when what it was used up for did not happen."""
     mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
-    bulk.count_changed(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
+    bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` pending identities that expired before a moment; return how many."""
     expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
-    return bulk.count_changed(
-        session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired))
-    )
+    return bulk.change(session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired)))
 
 
 def _pending(reader: Reader, condition: Any) -> Pending | None:

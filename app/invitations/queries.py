@@ -81,7 +81,7 @@ def accept(session: Session, invitation_id: int, now: datetime) -> bool:
 def set_accepted_user(session: Session, invitation_id: int, user_id: int) -> None:
     """Note the account that was made of an accepted invitation."""
     its_row = update(Invitation).where(Invitation.id == invitation_id)
-    bulk.count_changed(session, its_row.values(accepted_user_id=user_id))
+    bulk.change(session, its_row.values(accepted_user_id=user_id))
 
 
 def revoke(session: Session, invitation_id: int, now: datetime) -> bool:
@@ -112,7 +112,7 @@ def _close(session: Session, now: datetime, *conditions: Any, **values: Any) -> 
     """Change pending invitations for good; return how many."""
     pending = Invitation.status == InvitationStatus.PENDING
     statement = update(Invitation).where(pending, *conditions).values(updated_at=now, **values)
-    return bulk.count_changed(session, statement)
+    return bulk.change(session, statement)
 
 
 def _is_in_time(now: datetime) -> Any:

@@ -216,7 +216,7 @@ def bring_back(
     pauses = update(OutboxMail).where(
         OutboxMail.status == MailStatus.QUEUED, OutboxMail.due_at > longest_pause
     )
-    return bulk.count_changed(session, leases.values(due_at=lease_until)) + bulk.count_changed(
+    return bulk.change(session, leases.values(due_at=lease_until)) + bulk.change(
         session, pauses.values(due_at=now)
     )
 
@@ -261,7 +261,7 @@ def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due
 def make_all_due(session: Session, now: datetime) -> None:
     """Make every waiting mail due."""
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.due_at > now
-    bulk.count_changed(session, update(OutboxMail).where(*waiting).values(due_at=now))
+    bulk.change(session, update(OutboxMail).where(*waiting).values(due_at=now))
 
 
 def count_unfinished(reader: Reader) -> int:
@@ -298,11 +298,11 @@ def list_sealed(session: Session, after_id: str, most: int) -> list[Sealed]:
 def replace_payload(session: Session, mail_id: str, old: str, new: str) -> int:
     """Change a payload that is still the old one; return how many were."""
     statement = update(OutboxMail).where(OutboxMail.id == mail_id, OutboxMail.payload == old)
-    return bulk.count_changed(session, statement.values(payload=new))
+    return bulk.change(session, statement.values(payload=new))
 
 
 def delete_finished(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` mails that were finished before a moment; return how many."""
     old = OutboxMail.status.in_(FINISHED), OutboxMail.due_at < before
     outdated = select(OutboxMail.id).where(*old).limit(most)
-    return bulk.count_changed(session, delete(OutboxMail).where(OutboxMail.id.in_(outdated)))
+    return bulk.change(session, delete(OutboxMail).where(OutboxMail.id.in_(outdated)))

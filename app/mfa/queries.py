@@ -196,7 +196,7 @@ def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
         MfaFactor.enabled_at == factor.enabled_at,
         _is_before(MfaFactor.last_management_step, step),
     )
-    return bulk.count_changed(session, statement.values(last_management_step=step)) == 1
+    return bulk.change(session, statement.values(last_management_step=step)) == 1
 
 
 def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
@@ -207,7 +207,7 @@ def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
         MfaRecoveryCode.code_hash == code.code_hash,
         MfaRecoveryCode.used_at.is_(None),
     )
-    return bulk.count_changed(session, statement.values(used_at=now)) == 1
+    return bulk.change(session, statement.values(used_at=now)) == 1
 
 
 def replace_codes(session: Session, user_id: int, code_hashes: Iterable[str]) -> None:
@@ -221,7 +221,7 @@ def remove_all(session: Session, user_id: int) -> int:
     """Delete factors and recovery codes of an account; return how many factors it had."""
     _delete_codes(session, user_id)
     statement = delete(MfaFactor).where(MfaFactor.user_id == user_id)
-    return bulk.count_changed(session, statement)
+    return bulk.change(session, statement)
 
 
 def list_sealed(session: Session, after_id: int, most: int) -> list[tuple[int, int, str]]:
@@ -234,8 +234,8 @@ def list_sealed(session: Session, after_id: int, most: int) -> list[tuple[int, i
 def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool:
     """Store the same secret sealed anew; False if the factor went meanwhile."""
     same = MfaFactor.id == factor_id, MfaFactor.secret == old
-    return bulk.count_changed(session, update(MfaFactor).where(*same).values(secret=new)) == 1
+    return bulk.change(session, update(MfaFactor).where(*same).values(secret=new)) == 1
 
 
 def _delete_codes(session: Session, user_id: int) -> None:
-    bulk.count_changed(session, delete(MfaRecoveryCode).where(MfaRecoveryCode.user_id == user_id))
+    bulk.change(session, delete(MfaRecoveryCode).where(MfaRecoveryCode.user_id == user_id))

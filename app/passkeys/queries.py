@@ -187,21 +187,21 @@ def add(
 def rename(session: Session, passkey_id: int, name: str, now: datetime) -> None:
     """Give a passkey another name."""
     statement = update(Passkey).where(Passkey.id == passkey_id).values(name=name, updated_at=now)
-    bulk.count_changed(session, statement)
+    bulk.change(session, statement)
 
 
 def remove(session: Session, user_id: int, passkey_id: int) -> None:
     """Delete a passkey, and with the last one of an account its handle."""
     this = Passkey.id == passkey_id, Passkey.user_id == user_id
-    bulk.count_changed(session, delete(Passkey).where(*this))
+    bulk.change(session, delete(Passkey).where(*this))
     without = PasskeyHandle.user_id == user_id, ~exists().where(Passkey.user_id == user_id)
-    bulk.count_changed(session, delete(PasskeyHandle).where(*without))
+    bulk.change(session, delete(PasskeyHandle).where(*without))
 
 
 def remove_all(session: Session, user_id: int) -> int:
     """Delete an account's passkeys and its handle; return how many passkeys."""
-    removed = bulk.count_changed(session, delete(Passkey).where(Passkey.user_id == user_id))
-    bulk.count_changed(session, delete(PasskeyHandle).where(PasskeyHandle.user_id == user_id))
+    removed = bulk.change(session, delete(Passkey).where(Passkey.user_id == user_id))
+    bulk.change(session, delete(PasskeyHandle).where(PasskeyHandle.user_id == user_id))
     return removed
 
 

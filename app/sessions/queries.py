@@ -282,11 +282,11 @@ def revoke_all(session: Session, user_id: int, now: datetime) -> int:
 def delete_expired(session: Session, now: datetime, most: int) -> int:
     """Delete up to `most` sessions whose tokens have all expired; return how many."""
     expired = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
-    return bulk.count_changed(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
+    return bulk.change(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
 
 
 def _revoke(session: Session, now: datetime, *conditions: Any) -> int:
-    return bulk.count_changed(
+    return bulk.change(
         session,
         update(LoginSession)
         .where(LoginSession.revoked_at.is_(None), *conditions)

@@ -125,7 +125,7 @@ def count_assigned_users(session: Session, group_id: int) -> int:
 
 def move_users(session: Session, source_id: int, target_id: int, now: datetime) -> int:
     """Assign every account of one group to another; return how many."""
-    return bulk.count_changed(
+    return bulk.change(
         session,
         update(User)
         .where(User.policy_group_id == source_id)

@@ -182,7 +182,7 @@ def set_role(session: Session, team_id: int, user_id: int, role: TeamRole, now: 
     """Change what a member may do."""
     this = TeamMember.team_id == team_id, TeamMember.user_id == user_id
     statement = update(TeamMember).where(*this).values(role=role, updated_at=now)
-    bulk.count_changed(session, statement)
+    bulk.change(session, statement)
 
 
 def remove_member(session: Session, team_id: int, user_id: int) -> bool:
@@ -190,7 +190,7 @@ def remove_member(session: Session, team_id: int, user_id: int) -> bool:
     statement = delete(TeamMember).where(
         TeamMember.team_id == team_id, TeamMember.user_id == user_id
     )
-    return bulk.count_changed(session, statement) == 1
+    return bulk.change(session, statement) == 1
 
 
 def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
@@ -213,12 +213,12 @@ def has_created_any(session: Session, user_id: int) -> bool:
 def delete_archived(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` teams that were archived before a moment; return how many."""
     outdated = select(Team.id).where(Team.archived_at < before).limit(most)
-    return bulk.count_changed(session, delete(Team).where(Team.id.in_(outdated)))
+    return bulk.change(session, delete(Team).where(Team.id.in_(outdated)))
 
 
 def move_assignments(session: Session, source_id: int, target_id: int, now: datetime) -> int:
     """Assign the teams of one policy group to another, archived ones too; return how many."""
-    return bulk.count_changed(
+    return bulk.change(
         session,
         update(Team)
         .where(Team.policy_group_id == source_id)

@@ -167,7 +167,7 @@ def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
 
 def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
     """Store a re-hash of the same password, unless the password was changed meanwhile."""
-    bulk.count_changed(session, _with_hash(user_id, old_hash).values(password_hash=new_hash))
+    bulk.change(session, _with_hash(user_id, old_hash).values(password_hash=new_hash))
 
 
 def change_password(
@@ -175,7 +175,7 @@ def change_password(
 ) -> bool:
     """Replace the hash and lift a forced change; False if another change came first."""
     values = {"password_hash": new_hash, "must_change_password": False, "updated_at": now}
-    return bulk.count_changed(session, _with_hash(user_id, old_hash).values(values)) == 1
+    return bulk.change(session, _with_hash(user_id, old_hash).values(values)) == 1
 
 
 def lock(session: Session, user_id: int) -> None:
@@ -193,7 +193,7 @@ def hold(session: Session, user_id: int) -> Account | None:
 def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:
     """Change columns of an account."""
     its_row = update(User).where(User.id == user_id)
-    bulk.count_changed(session, its_row.values(updated_at=now, **values))
+    bulk.change(session, its_row.values(updated_at=now, **values))
 
 
 def drop_pending_email(session: Session, user_id: int) -> None:
@@ -202,12 +202,12 @@ def drop_pending_email(session: Session, user_id: int) -> None:
     Its link needs no session: whoever asked for it and is shut out of the account must not keep it.
     """
     its_row = update(User).where(User.id == user_id, User.pending_email.is_not(None))
-    bulk.count_changed(session, its_row.values(pending_email=None))
+    bulk.change(session, its_row.values(pending_email=None))
 
 
 def remove(session: Session, user_id: int) -> None:
     """Delete an account with everything that hangs on it."""
-    bulk.count_changed(session, delete(User).where(User.id == user_id))
+    bulk.change(session, delete(User).where(User.id == user_id))
 
 
 def is_other_admin_active(session: Session, user_id: int) -> bool:

@@ -1,4 +1,4 @@
-"""Changing many rows: how many they were, and deleting them a batch at a time."""
+"""Changing rows by one statement, however many they are, and deleting them a batch at a time."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,8 +11,8 @@ from app.core.runtime import Runtime
 BATCH_ROWS = 500
 
 
-def count_changed(session: Session, statement: Update | Delete) -> int:
-    """Run a statement and return how many rows it changed; objects in `session` do not follow."""
+def change(session: Session, statement: Update | Delete) -> int:
+    """Change rows and return how many they were; objects in `session` do not follow."""
     result = session.execute(statement.execution_options(synchronize_session=False))
     count: int = result.rowcount  # type: ignore[attr-defined]
     return count
