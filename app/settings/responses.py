@@ -18,7 +18,6 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Avatars, storage and teams", ("avatar_", "gravatar_", "default_", "team_")),
     ("Audit log and cleaning up", ("audit_", "maintenance_")),
 )
-LONGEST_DEFAULT = 60
 
 HEAD = """\
 # Runtime settings
@@ -63,8 +62,9 @@ def default_of(key: Key[Any]) -> str:
     default = Setting(key, None).default
     if default in ("", []):
         return "empty"
-    shown = default if isinstance(default, str) else json.dumps(default)
-    return shown if len(shown) <= LONGEST_DEFAULT else "all of them"
+    if default == list(key.options):
+        return "all of them"
+    return default if isinstance(default, str) else json.dumps(default)
 
 
 def page() -> str:
