@@ -1,8 +1,5 @@
 """What two operators do at the same moment."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import pytest
 
 from app.administration import accounts
@@ -10,29 +7,25 @@ from app.administration.errors import AdministratorKept, LastAdministrator
 from app.users import service as users
 from app.users.models import Role, Status
 from tests.support.factories import make_user
+from tests.support.races import at_once
 
 
-def at_once(*actions):
-    """Run the actions in parallel; return what they returned or raised."""
-    barrier = Barrier(len(actions))
-
-    def run(action):
-        barrier.wait()
-        try:
-            return action()
-        except Exception as error:
-            return error
-
-    with ThreadPoolExecutor(len(actions)) as pool:
-        return list(pool.map(run, actions))
+def outcome(action, rt, *arguments):
+    """Return what it returns or raises."""
+    try:
+        return action(rt, *arguments)
+    except Exception as error:
+        return error
 
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_two_administrators_cannot_put_each_other_out(rt, attempt):
     one, other = (make_user(rt, role="admin") for _ in range(2))
     results = at_once(
-        lambda: accounts.set_status(rt, one.username, Status.DISABLED),
-        lambda: accounts.set_role(rt, other.username, Role.USER),
+        [
+            lambda: outcome(accounts.set_status, rt, one.username, Status.DISABLED),
+            lambda: outcome(accounts.set_role, rt, other.username, Role.USER),
+        ]
     )
     assert sum(isinstance(result, LastAdministrator) for result in results) == 1
 
@@ -41,8 +34,10 @@ def test_two_administrators_cannot_put_each_other_out(rt, attempt):
 def test_an_account_is_promoted_or_deleted_but_not_both(rt, admin, attempt):
     user = make_user(rt)
     promoted, deleted = at_once(
-        lambda: accounts.set_role(rt, user.username, Role.ADMIN),
-        lambda: accounts.delete(rt, user.username),
+        [
+            lambda: outcome(accounts.set_role, rt, user.username, Role.ADMIN),
+            lambda: outcome(accounts.delete, rt, user.username),
+        ]
     )
     if isinstance(deleted, AdministratorKept):
         with rt.reading() as connection:

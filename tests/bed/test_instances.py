@@ -1,9 +1,8 @@
 """Two instances are one service."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from threading import Barrier
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +16,7 @@ from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from tests.support.factories import audit_rows, configure, count
 from tests.support.images import BLUE, RED, plain, upload
 from tests.support.live import eventually
+from tests.support.races import at_once
 from tests.support.streams import OpenStream
 
 
@@ -78,15 +78,8 @@ def test_of_refreshes_on_both_exactly_one_succeeds_and_the_session_lives(bed, us
         for client in clients:
             client.get("/health")
             client.cookies = dict(clients[0].cookies)
-        barrier = Barrier(len(clients))
         arrived = {"X-Request-Start": f"t={time.time():.3f}"}  # as nginx says
-
-        def refresh(client):
-            barrier.wait()
-            return client.refresh(headers=arrived)
-
-        with ThreadPoolExecutor(len(clients)) as pool:
-            answers = list(pool.map(refresh, clients))
+        answers = at_once([partial(client.refresh, headers=arrived) for client in clients])
         codes = sorted(answer.code for answer in answers)
         assert codes == ["auth.refresh_token_stale"] * 11 + ["success"]
         next(c for c, a in zip(clients, answers, strict=True) if a.status == 200).me().ok()

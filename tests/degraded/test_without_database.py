@@ -2,7 +2,6 @@
 
 import json
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import Mock
@@ -21,6 +20,7 @@ from tests.support.challenge import give_totp, start_login, verify
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows
 from tests.support.privileges import bound_by_modes
+from tests.support.races import at_once
 
 
 class Sqlite:
@@ -242,9 +242,8 @@ def test_liveness_does_not_depend_on_it_readiness_does(database, api):
 def test_cut_connections_cost_no_read(database, app, signed_in):
     """However many of them the pool holds."""
     clients = [signed_in.twin() for _ in range(6)]
-    with ThreadPoolExecutor(len(clients)) as pool:
-        for answer in pool.map(ApiClient.me, clients):
-            answer.ok()
+    for answer in at_once([client.me for client in clients]):
+        answer.ok()
     for _ in range(3):
         database.cut_connections()
         for client in clients:

@@ -1,8 +1,7 @@
 """POST /auth/login (spec 01 §4; decisions A3, A4, A13, A14, E8)."""
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -24,6 +23,7 @@ from tests.support.factories import (
     make_user,
     replaced_while_its_password_is_checked,
 )
+from tests.support.races import at_once
 
 WRONG = "not the password"
 
@@ -276,18 +276,11 @@ def test_parallel_logins_with_a_hash_of_old_parameters_all_succeed(rt, app, user
     """Each writes the new hash; on PostgreSQL none may end in a deadlock."""
     old = Passwords(Argon2Cost(memory_kib=16, passes=1, lanes=1), 1).hash(user.password)
     clients = [ApiClient(app) for _ in range(4)]
-    barrier = Barrier(len(clients))
-
-    def log_in(client):
-        barrier.wait()
-        return client.login(user)
-
-    with ThreadPoolExecutor(len(clients)) as pool:
-        for _ in range(10):
-            change_user(rt, user, password_hash=old)
-            for answer in pool.map(log_in, clients):
-                answer.ok()
-            assert column_of(rt, user, "password_hash").startswith("$argon2id$v=19$m=8,t=1,p=1$")
+    for _ in range(10):
+        change_user(rt, user, password_hash=old)
+        for answer in at_once([partial(client.login, user) for client in clients]):
+            answer.ok()
+        assert column_of(rt, user, "password_hash").startswith("$argon2id$v=19$m=8,t=1,p=1$")
 
 
 def test_a_login_does_not_fail_since_its_hash_is_not_renewed(rt, api, user, monkeypatch, caplog):

@@ -1,7 +1,6 @@
 """PUT /auth/password (spec 01 §7.7; decisions A7, A14, E20)."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.support.factories import (
     make_user,
 )
 from tests.support.passwords import NEW, change, change_late
+from tests.support.races import at_once
 
 WRONG = "not the password"
 
@@ -197,14 +197,12 @@ def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
     clients = [ApiClient(app) for _ in range(8)]
     for client in clients:
         client.login(user).ok()
-    barrier = Barrier(8)
-
-    def attempt(number):
-        barrier.wait()
-        return change(clients[number], user.password, f"new password {number}")
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(attempt, range(8)))
+    answers = at_once(
+        [
+            partial(change, client, user.password, f"new password {number}")
+            for number, client in enumerate(clients)
+        ]
+    )
     winners = [number for number, answer in enumerate(answers) if answer.status == 200]
     assert len(winners) == 1
     for number, answer in enumerate(answers):

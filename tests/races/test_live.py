@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier, Event
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 
 from tests.support.factories import audit_rows, configure, make_user
 from tests.support.live import eventually
+from tests.support.races import at_once
 
 NEW = "another good password"
 
@@ -25,18 +27,6 @@ def root(live):
 @pytest.fixture
 def user(live, root):
     return make_user(live.rt)
-
-
-def at_once(clients, call):
-    """Let every client make its call at the same moment; return the answers in order."""
-    barrier = Barrier(len(clients))
-
-    def wait_and_call(client):
-        barrier.wait()
-        return call(client)
-
-    with ThreadPoolExecutor(len(clients)) as pool:
-        return list(pool.map(wait_and_call, clients))
 
 
 def with_cookies_of(source, clients):
@@ -54,7 +44,7 @@ def test_of_sixteen_set_ups_exactly_one_succeeds(live):
             body = {"username": name, "email": f"{name}@example.com", "password": NEW}
             return client.post("/auth/setup", body)
 
-        answers = at_once(clients, set_up)
+        answers = at_once([partial(set_up, client) for client in clients])
     assert sorted(answer.status for answer in answers) == [201] + [400] * 15
     for answer in answers:
         if answer.status == 400:
@@ -68,7 +58,7 @@ def test_of_sixteen_refreshes_exactly_one_succeeds_and_the_sessions_live(live, u
         first.login(user).ok()
         with_cookies_of(first, clients)
         arrived = {"X-Request-Start": f"t={time.time():.3f}"}
-        answers = at_once(clients, lambda client: client.refresh(headers=arrived))
+        answers = at_once([partial(client.refresh, headers=arrived) for client in clients])
         assert sorted(answer.status for answer in answers) == [200] + [401] * 15
         for client, answer in zip(clients, answers, strict=True):
             if answer.status == 200:
@@ -162,7 +152,7 @@ def test_of_sixteen_password_changes_exactly_one_succeeds(live, user):
             body = {"current_password": user.password, "new_password": new}
             return client.put("/auth/password", body)
 
-        answers = at_once(clients[:8], change)
+        answers = at_once([partial(change, client) for client in clients[:8]])
         assert sorted(answer.status for answer in answers) == [200] + [401] * 7
         for answer in answers:
             if answer.status == 401:
