@@ -3,9 +3,6 @@
 Invariant: a mail is sent only under a lease that one sender holds, and only that lease marks it.
 So it leaves once; once more only when its sender died between sending and marking, or could not
 reach the database to mark it before the lease ran out.
-
-A mail is given up after six attempts. What the server failed at before it had the mail is none:
-however long it is away, it costs no mail, as long as what the mail brings is of use.
 """
 
 import collections
@@ -23,10 +20,11 @@ from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
-from app.mail import delivery, payload, queries
+from app.mail import delivery, outcomes, payload, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.durations import rounded_life
 from app.mail.models import MailStatus
+from app.mail.outcomes import MOST_ATTEMPTS, Outcome
 from app.mail.payload import Content
 from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
@@ -36,11 +34,6 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.smtp.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # between the clocks of two instances
-BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
-MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
-# While the server fails, a mail pauses as long as it has waited by then, within these bounds.
-OUTAGE_PAUSE_SECONDS = (5.0, 60.0)
-LONGEST_OUTAGE = timedelta(days=3)  # a weekend
 PUNCTUAL = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
@@ -52,19 +45,6 @@ YIELD_FACTOR = 4.0
 MOST_YIELD_SECONDS = 0.1
 MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How an attempt ended; `error` is None for a mail that was sent.
-
-    One that does not count is as good as never made.
-    """
-
-    status: MailStatus
-    error: str | None = None
-    is_servers_fault: bool = False
-    counts: bool = True
 
 
 @dataclass
@@ -168,14 +148,15 @@ class Sender:
             self._transport.send(mail)
         except Undeliverable as error:
             log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, error.reason)
-            return mail, _outcome(row, error, self._rt.clock.now())
+            waited = self._rt.clock.now() - row.created_at
+            return mail, outcomes.of_failure(error, row.attempts, waited)
         except DATABASE_AWAY:
             raise
         except Exception as error:
             # One mail that cannot be made must not stop all others.
             log.exception("mail %s could not be made", row.id)
             reason = f"the mail could not be made ({type(error).__name__})"
-            return mail, Outcome(_status_after(row.attempts), reason)
+            return mail, Outcome(outcomes.status_after(row.attempts), reason)
         return mail, Outcome(MailStatus.SENT)
 
     def _mark(self, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
@@ -199,38 +180,12 @@ def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
     return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
 
 
-def _outcome(row: Leased, error: Undeliverable, now: datetime) -> Outcome:
-    """Return what a failure means for the mail.
-
-    One that the server may have counts whoever is at fault: each try may deliver it once more.
-    """
-    if error.is_servers_fault and not error.may_have_arrived:
-        is_over = now - row.created_at >= LONGEST_OUTAGE
-        status = MailStatus.FAILED if is_over else MailStatus.QUEUED
-        return Outcome(status, error.reason, is_servers_fault=True, counts=False)
-    status = MailStatus.FAILED if error.is_final else _status_after(row.attempts)
-    return Outcome(status, error.reason, error.is_servers_fault)
-
-
-def _pause(row: Leased, outcome: Outcome, now: datetime) -> timedelta:
-    """Return how long a mail rests that is to be tried again."""
-    if outcome.counts:
-        return timedelta(seconds=BACK_OFF_SECONDS[row.attempts - 1])
-    shortest, longest = OUTAGE_PAUSE_SECONDS
-    waited = (now - row.created_at).total_seconds()
-    return timedelta(seconds=min(max(waited, shortest), longest))
-
-
-def _status_after(attempts: int) -> MailStatus:
-    return MailStatus.QUEUED if attempts < MOST_ATTEMPTS else MailStatus.FAILED
-
-
 def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
     now, error = rt.clock.now(), outcome.error
     made = row.attempts if outcome.counts else row.attempts - 1
     attempt = Attempt(row.id, lease, min(made, MOST_ATTEMPTS))
     if outcome.status is MailStatus.QUEUED:
-        due = now + _pause(row, outcome, now)
+        due = now + outcomes.pause(outcome, row.attempts, now - row.created_at)
         is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)
     else:
         status = outcome.status
@@ -294,7 +249,7 @@ def _is_any_due(rt: Runtime, due: datetime) -> bool:
     now = rt.clock.now()
     bounds = {
         "longest_lease": now + LEASE + TOLERANCE,
-        "longest_pause": now + timedelta(seconds=BACK_OFF_SECONDS[-1]) + TOLERANCE,
+        "longest_pause": now + outcomes.LONGEST_PAUSE + TOLERANCE,
     }
     found = queries.look(rt.database, due, **bounds)
     if not found.is_any_astray:

@@ -1,0 +1,56 @@
+"""What becomes of a mail after an attempt at it.
+
+A mail is given up after six attempts. What the server failed at before it had the mail is none:
+however long it is away, it costs no mail, as long as what the mail brings is of use.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from app.core.smtp.errors import Undeliverable
+from app.mail.models import MailStatus
+
+BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
+MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
+# While the server fails, a mail pauses as long as it has waited by then, within these bounds.
+OUTAGE_PAUSE_SECONDS = (5.0, 60.0)
+LONGEST_OUTAGE = timedelta(days=3)  # a weekend
+LONGEST_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended; `error` is None for a mail that was sent.
+
+    One that does not count is as good as never made.
+    """
+
+    status: MailStatus
+    error: str | None = None
+    is_servers_fault: bool = False
+    counts: bool = True
+
+
+def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
+    """Return what a failure means for a mail that was queued so long ago.
+
+    One that the server may have counts whoever is at fault: each try may deliver it once more.
+    """
+    if error.is_servers_fault and not error.may_have_arrived:
+        status = MailStatus.FAILED if waited >= LONGEST_OUTAGE else MailStatus.QUEUED
+        return Outcome(status, error.reason, is_servers_fault=True, counts=False)
+    status = MailStatus.FAILED if error.is_final else status_after(attempts)
+    return Outcome(status, error.reason, error.is_servers_fault)
+
+
+def status_after(attempts: int) -> MailStatus:
+    """Return whether a mail that did not leave is tried again."""
+    return MailStatus.QUEUED if attempts < MOST_ATTEMPTS else MailStatus.FAILED
+
+
+def pause(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:
+    """Return how long a mail rests that is to be tried again."""
+    if outcome.counts:
+        return timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
+    shortest, longest = OUTAGE_PAUSE_SECONDS
+    return timedelta(seconds=min(max(waited.total_seconds(), shortest), longest))
