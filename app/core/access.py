@@ -1,6 +1,6 @@
-"""Who is signed in, and why somebody is not (spec 02 §3)."""
+"""Who is signed in and what they hold, and why somebody is not (spec 02 §3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.core.error_codes import ErrorCode
@@ -50,6 +50,16 @@ class AdminRequired(Forbidden):
 
     code = ErrorCode.AUTH_ADMIN_REQUIRED
     message = "admin role required"
+
+
+@dataclass(frozen=True)
+class TokenPair:
+    """What a session's owner is given, with the lives of both tokens in seconds."""
+
+    access_token: str = field(repr=False)
+    access_seconds: int
+    refresh_token: str = field(repr=False)
+    refresh_seconds: int
 
 
 @dataclass(frozen=True, slots=True)

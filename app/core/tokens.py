@@ -3,7 +3,6 @@
 import hashlib
 import secrets
 import string
-from dataclasses import dataclass, field
 
 TOKEN_BYTES = 32
 PASSWORD_LENGTH = 24
@@ -12,16 +11,6 @@ _LOWER = "abcdefghijkmnpqrstuvwxyz"
 _UPPER = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 _DIGITS = "23456789"
 _SYMBOLS = "!#%+-=?@"
-
-
-@dataclass(frozen=True)
-class TokenPair:
-    """What a session's owner is given, with the lives of both tokens in seconds."""
-
-    access_token: str = field(repr=False)
-    access_seconds: int
-    refresh_token: str = field(repr=False)
-    refresh_seconds: int
 
 
 def random_token() -> str:

@@ -12,9 +12,9 @@ from redis.exceptions import RedisError
 
 from app.audit import service as audit
 from app.audit.models import Action, Event
+from app.core.access import TokenPair
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair
 from app.login.mfa_login import Attempt, unchanged_account
 from app.login.second_step import SecondStep
 from app.login.service import LoginOutcome

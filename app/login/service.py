@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core.access import TokenPair
 from app.core.client import Client
 from app.core.database.database import DATABASE_AWAY
 from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair
 from app.login import ways
 from app.login.errors import CredentialsFailed
 from app.login.mfa_login import FirstFactorKind, open_login

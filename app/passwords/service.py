@@ -5,11 +5,10 @@ from app.contact_verification import tokens
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
-from app.core.access import AccountDisabled, Principal, TokenInvalid
+from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
 from app.core.passwords import are_alike
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair
 from app.login import ways
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail

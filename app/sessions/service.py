@@ -15,11 +15,12 @@ from app.core.access import (
     Principal,
     TokenExpired,
     TokenInvalid,
+    TokenPair,
 )
 from app.core.client import Client
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
-from app.core.tokens import TokenPair, digest, random_uuid
+from app.core.tokens import digest, random_uuid
 from app.sessions import (
     access_token,
     endings,

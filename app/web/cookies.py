@@ -2,7 +2,8 @@
 
 from flask import Response, request
 
-from app.core.tokens import TokenPair, random_token
+from app.core.access import TokenPair
+from app.core.tokens import random_token
 from app.web import site
 from app.web.runtime import runtime
 

@@ -12,7 +12,7 @@ import pkgutil
 import pytest
 
 import app
-from app.core.tokens import TokenPair
+from app.core.access import TokenPair
 from app.login.service import LoginOutcome
 
 TELLING = {
