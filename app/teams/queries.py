@@ -92,7 +92,7 @@ def find(reader: Reader, team_id: int) -> TeamInfo | None:
     return TeamInfo(*row) if row else None
 
 
-def find_by_name(reader: Reader, name: str) -> list[int]:
+def list_ids_by_name(reader: Reader, name: str) -> list[int]:
     """Return the ids of every team of this name; names are not unique."""
     rows = reader.execute(select(Team.id).where(Team.name == name).order_by(Team.id))
     return [row[0] for row in rows]

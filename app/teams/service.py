@@ -80,10 +80,12 @@ def named(reader: Reader, typed: str) -> TeamInfo:
     info = None if team_id is None else queries.find(reader, team_id)
     if info is not None:
         return info
-    ids = queries.find_by_name(reader, typed.strip())
+    ids = queries.list_ids_by_name(reader, typed.strip())
+    if not ids:
+        raise TeamNotFound
     if len(ids) > 1:
         raise TeamAmbiguous
-    return get(reader, ids[0] if ids else 0)
+    return get(reader, ids[0])
 
 
 def hold(session: Session, typed: str) -> TeamInfo:
