@@ -1,7 +1,6 @@
 """What happens around every request: ids, security headers, one access line, metrics.
 
-A WSGI layer around Flask, because it runs for every request and costs a third of what the same
-costs in Flask's hooks.
+A WSGI layer around Flask, because it runs for every request and costs less than Flask's hooks.
 """
 
 import logging
