@@ -16,7 +16,7 @@ from tests.support.challenge import give_totp, send_code, start_login, verify, w
 from tests.support.factories import audit_rows, configure
 from tests.support.lossy import LossyRedis
 from tests.support.mailbox import text_of
-from tests.support.outbox import use
+from tests.support.outbox import use_smtp
 from tests.support.smtp import Sink
 
 WRONG = "auth.mfa_code_invalid"
@@ -91,7 +91,7 @@ def test_a_setup_is_finished_and_opened_again(api, user, clock, monkeypatch):
 
 def test_a_code_is_mailed(rt, api, user):
     with Sink() as sink:
-        use(rt, sink.port)
+        use_smtp(rt, sink.port)
         configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)
         send_code(api, flow_token).ok()

@@ -28,7 +28,7 @@ from tests.support.challenge import (
 )
 from tests.support.factories import audit_rows, change_user, column_of, configure, count, make_user
 from tests.support.mailbox import html_of, text_of
-from tests.support.outbox import use
+from tests.support.outbox import use_smtp
 from tests.support.races import at_once
 from tests.support.smtp import Scripted, Sink, converse
 
@@ -45,7 +45,7 @@ def sink():
 
 @pytest.fixture(autouse=True)
 def switched_on(rt, sink):
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     configure(rt, auth_email_code_login_enabled=True)
 
 
@@ -327,7 +327,7 @@ def test_a_method_that_was_switched_off_meanwhile_is_not_open(rt, api, sink, flo
     configure(rt, **settings)
     for _ in range(6):
         verify(api, flow_token, code, EMAIL).fails(401, "auth.mfa_factor_required")
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     configure(rt, auth_email_code_login_enabled=True)
     verify(api, flow_token, code, EMAIL).ok()
 
@@ -421,13 +421,13 @@ def expect_no_trace(rt, api, sink, flow_token):
     assert audit_rows(rt, "user_mfa_email_code_send") == []
     assert len(audit_rows(rt, "mail_delivery_failed")) == 1
     verify(api, flow_token, "12345678", EMAIL).fails(401, "auth.mfa_email_code_required")
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     verify(api, flow_token, sent_code(api, sink, flow_token), EMAIL).ok()
 
 
 def test_a_refused_mail_leaves_no_cooldown(rt, api, user, sink, flow_token):
     with Sink(refusals={user.email: "550 no such mailbox"}) as refusing:
-        use(rt, refusing.port)
+        use_smtp(rt, refusing.port)
         send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
 
@@ -444,7 +444,7 @@ def test_a_code_that_left_is_good_though_the_mail_could_not_be_recorded(
 def test_a_server_that_is_not_there_leaves_no_cooldown(rt, api, sink, flow_token):
     with Sink() as gone:
         pass
-    use(rt, gone.port)
+    use_smtp(rt, gone.port)
     send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
 
@@ -452,7 +452,7 @@ def test_a_server_that_is_not_there_leaves_no_cooldown(rt, api, sink, flow_token
 @pytest.mark.parametrize("until", [b"EHLO", b"MAIL", b"RCPT", b"DATA"])
 def test_a_server_that_hangs_up_leaves_no_cooldown(rt, api, sink, flow_token, until):
     with Scripted(lambda client: converse(client, until=until)) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
 
@@ -461,7 +461,7 @@ def test_a_server_that_hangs_leaves_no_cooldown(rt, make_app, api, sink, flow_to
     brief = ApiClient(make_app(mailer=Mailer(timeouts=Timeouts(answer=0.2, attempt=1))))
     released = threading.Event()
     with Scripted(lambda _client: released.wait(20)) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         send_code(brief, flow_token).fails(503, "mail.delivery_failed")
         released.set()
     expect_no_trace(rt, api, sink, flow_token)
@@ -478,7 +478,7 @@ def test_nothing_else_waits_while_a_mail_server_hangs(rt, make_app, api, user, s
 
     answers = []
     with Scripted(hang) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         sender = threading.Thread(target=lambda: answers.append(send_code(patient, flow_token)))
         sender.start()
         try:
@@ -509,13 +509,13 @@ def test_a_slow_failure_does_not_void_a_newer_code(
         released.wait(30)
 
     with Scripted(hang) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         sender = threading.Thread(target=lambda: send_code(patient, flow_token))
         sender.start()
         try:
             assert hanging.wait(10)
             clock.advance(seconds=60)
-            use(rt, sink.port)
+            use_smtp(rt, sink.port)
             code = sent_code(api, sink, flow_token)
         finally:
             released.set()

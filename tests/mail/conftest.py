@@ -4,7 +4,7 @@ import pytest
 
 from app.core.smtp.mailer import Mailer
 from tests.support.commands import CommandLine
-from tests.support.outbox import use
+from tests.support.outbox import use_smtp
 from tests.support.smtp import Authority, Sink
 
 
@@ -33,5 +33,5 @@ def sink():
 @pytest.fixture
 def smtp(rt, sink):
     """The application sends to `sink`."""
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     return sink

@@ -9,7 +9,7 @@ from app.external_auth import pending
 from app.mail import dispatcher, previews
 from app.mail.templates import DESCRIPTIONS, Template
 from tests.support.factories import audit_rows, configure
-from tests.support.outbox import TOKEN, only_row, queue, rows, use
+from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
 from tests.support.smtp import Scripted
 
 # --- test ----------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_a_test_that_fails_tells_why(rt, line, smtp):
     ],
 )
 def test_a_test_that_fails_tells_why_in_one_sentence(rt, line, sink, tls, answer, told):
-    use(rt, sink.port, tls=tls)
+    use_smtp(rt, sink.port, tls=tls)
     sink.refusals["ada@example.com"] = answer
     expected = f"The mail could not be sent: {told}"
     assert line.refuses("mail.delivery_failed", "mail", "test", "ada@example.com") == expected
@@ -163,7 +163,7 @@ def test_a_flush_does_not_wait_for_the_next_try(rt, line, smtp, clock):
 
 def test_a_flush_tells_why_the_server_itself_failed(rt, line):
     with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         queue(rt, "first@example.com")
         queue(rt, "second@example.com")
         ran = line("mail", "flush", "--json")
@@ -179,12 +179,12 @@ def test_a_flush_tells_why_the_server_itself_failed(rt, line):
 
 def test_flushes_while_the_server_is_away_cost_no_mail(rt, line, smtp):
     with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         queue(rt)
         for _ in range(7):
             assert line("mail", "flush").stdout == "0 sent, 0 given up, 1 still waiting\n"
     assert only_row(rt).attempts == 0
-    use(rt, smtp.port)
+    use_smtp(rt, smtp.port)
     assert line.json("mail", "flush") == flushed(sent=1)
 
 

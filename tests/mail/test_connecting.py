@@ -11,7 +11,7 @@ from app.core import connecting
 from app.core.smtp import mailer as smtp_mailer
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
-from tests.support.outbox import queue, refusal, use
+from tests.support.outbox import queue, refusal, use_smtp
 from tests.support.smtp import Sink
 
 
@@ -93,7 +93,7 @@ def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
 
 def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monkeypatch, dead):
     rt.mailer.timeouts = Timeouts(answer=10, attempt=0.5)
-    use(rt, 25)
+    use_smtp(rt, 25)
     have(monkeypatch, *[dead] * 10)
     began = time.monotonic()
     # Whichever notices first: the last address, or the watch over the whole attempt.
@@ -166,7 +166,7 @@ def test_it_is_found_once_and_not_for_every_connection(rt, monkeypatch):
     asked = []
     monkeypatch.setattr(socket, "getfqdn", lambda: asked.append("") or "files.example")
     with Sink(mails_per_connection=1) as sink:
-        use(rt, sink.port)
+        use_smtp(rt, sink.port)
         for _ in range(3):
             queue(rt)
         dispatcher.drain(rt)

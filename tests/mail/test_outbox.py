@@ -22,7 +22,7 @@ from app.mail.templates import Template
 from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
 from tests.support.full_disk import fill
-from tests.support.outbox import TOKEN, only_row, queue, rows, use
+from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
 from tests.support.smtp import Scripted, converse
 
 SENT = OutboxMail.status == "sent"
@@ -170,7 +170,7 @@ def closed_port():
 
 
 def test_a_server_that_is_away_costs_no_mail(rt, sink, clock):
-    use(rt, closed_port())
+    use_smtp(rt, closed_port())
     queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
     pauses = []
     while clock.now() - only_row(rt).created_at < timedelta(days=2):
@@ -182,14 +182,14 @@ def test_a_server_that_is_away_costs_no_mail(rt, sink, clock):
         clock.advance(seconds=pauses[-1] if len(pauses) < 8 else 3600)
     assert pauses[:8] == [5, 5, 10, 20, 40, 60, 60, 60]
     assert set(pauses[8:]) == {60}
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     dispatcher.drain(rt)
     assert (only_row(rt).status, only_row(rt).attempts) == ("sent", 1)
     assert audit_rows(rt, "mail_delivery_failed") == []
 
 
 def test_a_server_that_stays_away_is_not_waited_for_longer_than_a_weekend(rt, clock):
-    use(rt, closed_port())
+    use_smtp(rt, closed_port())
     queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
     clock.advance(days=3, seconds=-1)
     dispatcher.drain(rt)
@@ -208,12 +208,12 @@ def test_an_outage_leaves_a_mail_the_attempts_it_had(rt, smtp, clock):
     for _ in range(5):
         dispatcher.drain(rt)
         clock.advance(seconds=900)
-    use(rt, closed_port())
+    use_smtp(rt, closed_port())
     for _ in range(3):
         dispatcher.drain(rt)
         assert (only_row(rt).status, only_row(rt).attempts) == ("queued", 5)
         clock.advance(seconds=60)
-    use(rt, smtp.port)
+    use_smtp(rt, smtp.port)
     dispatcher.drain(rt)
     assert (only_row(rt).status, only_row(rt).attempts) == ("failed", 6)
 
@@ -227,7 +227,7 @@ def test_a_server_that_hangs_up_over_a_mail_does_not_get_it_for_days(rt, clock):
         client.recv(100)
 
     with Scripted(behave) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         queue(rt)
         for _ in range(8):
             dispatcher.drain(rt)
@@ -625,7 +625,7 @@ def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
 ):
     monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.5)
     with Scripted(lambda _client: None, hangs=True) as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         stop, thread = start(rt)
         queue(rt)
         wait_for(lambda: server.connections == 1)
@@ -744,7 +744,7 @@ def test_a_disk_without_room_for_a_mail_is_named(make_app, small_disk):
 
 @pytest.mark.parametrize("missing", ["mail_smtp_host", "mail_from_address"])
 def test_half_a_configuration_is_none(rt, sink, missing):
-    use(rt, sink.port)
+    use_smtp(rt, sink.port)
     assert service.is_smtp_configured(rt)
     configure(rt, **{missing: ""})
     assert not service.is_smtp_configured(rt)

@@ -14,7 +14,7 @@ from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, start_setup
 from tests.support.factories import configure, count, make_user
 from tests.support.mailbox import text_of
-from tests.support.outbox import use
+from tests.support.outbox import use_smtp
 from tests.support.smtp import Sink
 from tests.support.stores import everything_at, everything_in
 
@@ -31,7 +31,7 @@ def plain_digests(text):
 @pytest.fixture
 def sink(rt):
     with Sink() as server:
-        use(rt, server.port)
+        use_smtp(rt, server.port)
         configure(
             rt,
             auth_email_code_login_enabled=True,

@@ -17,7 +17,7 @@ from tests.support.challenge import give_totp, send_code, start_login, verify, w
 from tests.support.factories import audit_rows, configure, count, make_user
 from tests.support.live import eventually
 from tests.support.mailbox import text_of
-from tests.support.outbox import use
+from tests.support.outbox import use_smtp
 from tests.support.races import at_once
 from tests.support.smtp import Sink
 
@@ -134,7 +134,7 @@ def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, u
 def mailed(rt, api, user):
     """A login of an account without TOTP, and the code that was sent for it."""
     with Sink() as sink:
-        use(rt, sink.port)
+        use_smtp(rt, sink.port)
         configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)
         send_code(api, flow_token).ok()

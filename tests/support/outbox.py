@@ -11,7 +11,7 @@ from tests.support.smtp import HOST
 TOKEN = "cv_a-token-of-a-mail-0123456789"
 
 
-def use(rt, port, *, tls=False, **settings):
+def use_smtp(rt, port, *, tls=False, **settings):
     """Set an SMTP server."""
     configure(
         rt,
