@@ -10,7 +10,8 @@ from app.audit.models import Action
 from app.audit.queries import Filter
 from app.users.models import Account
 from app.users.responses import profile
-from app.web.cli import Commands, Moment, Shown, table
+from app.web.cli import Commands, Shown, table
+from app.web.cli_types import Moment
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 

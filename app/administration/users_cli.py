@@ -12,12 +12,11 @@ from app.users.responses import user_info
 from app.web.cli import (
     Commands,
     Shown,
-    chosen_password,
     details,
-    password_options,
     printable,
     table,
 )
+from app.web.cli_input import chosen_password, password_options
 from app.web.runtime import runtime
 
 MOST_BYTES = 2**53

@@ -10,7 +10,8 @@ from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.kinds import ALIASES
 from app.external_auth.models import Provider
 from app.external_auth.provider_rules import CLAIMS
-from app.web.cli import Commands, Shown, details, printable, read_secret, table
+from app.web.cli import Commands, Shown, details, printable, table
+from app.web.cli_input import read_secret
 from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])

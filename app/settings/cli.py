@@ -1,9 +1,9 @@
 """`flask config`: the runtime settings."""
 
 import json
-import sys
 from dataclasses import replace
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +11,8 @@ from app.core.setting_kinds import Key
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.responses import default_of, described, page, setting
-from app.web.cli import Commands, Shown, counted, printable, read_secret, table
+from app.web.cli import Commands, Shown, counted, printable, table
+from app.web.cli_input import read_secret, read_text
 from app.web.runtime import runtime
 
 group = Commands("config", help="Runtime settings; every change is in force within a second.")
@@ -59,8 +60,7 @@ def set_value(key: str, value: str) -> Shown:
     rt = runtime()
     found = service.find_key(key)
     if value == "-":
-        multiline = found.value_type == "multiline"
-        value = sys.stdin.read() if multiline else read_secret(key)
+        value = read_text() if found.value_type == "multiline" else read_secret(key)
     return _shown(key, *service.change(rt, {key: value}))
 
 
@@ -88,20 +88,20 @@ def export() -> Shown:
 
 
 @group.command("import")
-@click.argument("file", type=click.File(encoding="utf-8"))
-def import_file(file: TextIO) -> Shown:
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+def import_file(file: str) -> Shown:
     """Apply a JSON object of settings, all or none; - reads standard input."""
     rt = runtime()
-    values = _settings_in(file)
+    values = _settings_in(read_text() if file == "-" else Path(file).read_text("utf-8"))
     others = service.change(rt, values)
     data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
     applied = counted(len(values), "setting was", "settings were")
     return Shown(data, "\n".join([f"{applied} applied", *map(_line, others)]))
 
 
-def _settings_in(file: TextIO) -> dict[str, Any]:
+def _settings_in(text: str) -> dict[str, Any]:
     try:
-        values = json.load(file)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         raise SettingInvalid("The file is not valid JSON.") from None
     if not isinstance(values, dict):

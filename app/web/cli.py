@@ -7,13 +7,15 @@ able to steer the terminal of whoever reads the audit log.
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from click.exceptions import Exit
 from flask.cli import AppGroup, ScriptInfo
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -27,9 +29,9 @@ from app.web import runtime as web_runtime
 
 log = logging.getLogger(__name__)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 REFUSED = 1
+# As a shell calls it when a reader such as `head` has enough: 128 and the number of SIGPIPE.
+UNREAD = 141
 # What a database without the newest tables says, SQLite first, then PostgreSQL.
 UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
 # Everything else is a bug and deserves its traceback.
@@ -84,8 +86,8 @@ class Command(click.Command):
                 exit_code = shown.exit_code
         except FAILURES as error:
             log.debug("the command failed", exc_info=True)
+            exit_code = REFUSED
             _print_refusal(_refusal(error), as_json=as_json)
-            ctx.exit(REFUSED)
         ctx.exit(exit_code)
 
     def _require_instance(self, rt: Runtime) -> None:
@@ -99,26 +101,6 @@ class Commands(AppGroup):
     """A group of such commands."""
 
     command_class = Command
-
-
-class Moment(click.ParamType[datetime]):
-    """A point in time: RFC 3339, or only a date; UTC unless it says otherwise."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Return an aware datetime."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            moment = datetime.fromisoformat(value)
-            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is no time such as 2026-03-02 or 2026-03-02T09:30:00Z", param, ctx
-            )
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -147,37 +129,6 @@ def counted(number: int, one: str, many: str) -> str:
 def printable(text: str) -> str:
     """Return a text that cannot steer a terminal and stays on its line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def read_secret(label: str) -> str:
-    """Return one line of standard input; at a terminal it is asked for twice and not shown."""
-    if sys.stdin.isatty():
-        answer: str = click.prompt(label, hide_input=True, confirmation_prompt=True, err=True)
-        return answer
-    return sys.stdin.readline().rstrip("\r\n")
-
-
-def password_options(function: F) -> F:
-    """Add `--password` and `--generate`; `chosen_password` reads them."""
-    function = click.option(
-        "--generate", is_flag=True, help="Make up a password, print it, and have it changed."
-    )(function)
-    return click.option(
-        "--password", metavar="PASSWORD", help="The password; - reads it from standard input."
-    )(function)
-
-
-def chosen_password(password: str | None, *, generate: bool) -> str | None:
-    """Return the password to set; None to make one up.
-
-    With neither option somebody at a terminal is asked; a script gets a generated one (spec 01 §8).
-    """
-    if password is not None and generate:
-        raise click.UsageError("--password and --generate exclude each other")
-    is_asked = password is None and not generate and sys.stdin.isatty()
-    if is_asked or password == "-":
-        return read_secret("Password")
-    return password
 
 
 def _cell(value: object) -> str:
@@ -221,16 +172,33 @@ def _first_line(error: BaseException | None) -> str:
 
 def _print(shown: Shown, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(shown.data))
+        _say(json.dumps(shown.data))
         return
     if shown.text:
-        click.echo(shown.text)
+        _say(shown.text)
     if shown.note:
         click.echo(shown.note, err=True)
 
 
 def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"code": refusal.code.value, "msg": refusal.public_message}))
+        _say(json.dumps({"code": refusal.code.value, "msg": refusal.public_message}))
     else:
         click.echo(f"Error: {printable(refusal.public_message)}", err=True)
+
+
+def _say(text: str) -> None:
+    """Print on standard output; end the command where that fails, saying why if anybody cares.
+
+    It is no refusal: whatever the command has changed stays so.
+    """
+    try:
+        click.echo(text)
+    except OSError as error:
+        # What could not be written must not be tried once more when the process ends.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise Exit(UNREAD) from None
+        click.echo(f"Error: The output could not be written: {error.strerror}", err=True)
+        raise Exit(REFUSED) from None

@@ -1,0 +1,68 @@
+"""The `flask` command in pipes, at full disks and without standard input."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.servers import ROOT
+
+
+@pytest.fixture
+def start(flask, tmp_path):
+    """Begin `flask ...` on an instance; the process can be given files for its streams."""
+    assert flask("prepare").returncode == 0
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
+    environment = kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")}
+
+    def begin(*arguments, **streams):
+        command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, **streams
+        )
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("config", "describe"), ("config", "list", "--json"), ("config", "get", "no", "--json")],
+)
+def test_a_reader_who_has_enough_ends_a_listing_quietly(start, arguments):
+    """As with `| head -1`: what a shell says of every other program, and no word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with start(*arguments, stdout=writing) as process:
+        os.close(writing)
+        assert (process.wait(60), process.stderr.read()) == (141, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_full_disk_is_one_line(start, options):
+    with open("/dev/full", "w") as full, start("config", "list", *options, stdout=full) as process:
+        told = "Error: The output could not be written: No space left on device\n"
+        assert (process.wait(60), process.stderr.read()) == (1, told)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["closed", "empty"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("config", "set", "mail_smtp_password", "-"),
+        ("config", "set", "mail_template_password_reset_html", "-"),
+        ("config", "import", "-"),
+        ("users", "set-password", "nobody", "--password", "-"),
+    ],
+)
+def test_nothing_on_standard_input_is_no_value(start, arguments, there):
+    """The file that was to be piped in may have been missing."""
+    closed = {} if there else {"preexec_fn": lambda: os.close(0)}
+    with start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **closed) as process:
+        told = "Error: Nothing came on standard input.\n"
+        assert (process.wait(60), process.stdout.read(), process.stderr.read()) == (1, "", told)
+
+
+def test_a_command_that_reads_nothing_needs_no_standard_input(start):
+    with start("config", "validate", preexec_fn=lambda: os.close(0)) as process:
+        assert (process.wait(60), process.stderr.read()) == (0, "")
