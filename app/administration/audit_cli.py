@@ -11,7 +11,7 @@ from app.audit.queries import Filter
 from app.users.models import Account
 from app.users.responses import profile
 from app.web.cli import Commands, Shown, table
-from app.web.cli_types import Moment
+from app.web.cli_types import Moment, Whole, Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -22,10 +22,21 @@ TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
 
 @group.command("list")
 @click.option("--user", help="Deeds of this account: an id, a username or an e-mail address.")
-@click.option("--action", type=click.Choice([action.value for action in Action]), metavar="ACTION")
+@click.option(
+    "--action",
+    type=Word(Action),
+    metavar="ACTION",
+    help="Entries of this action, such as user_login; a wrong one is told all.",
+)
 @click.option("--since", type=Moment(), help="At this time or later (UTC).")
 @click.option("--until", type=Moment(), help="Before this time (UTC).")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit",
+    type=Whole(1, 10_000),
+    default=50,
+    show_default=True,
+    help="The newest so many, 10000 at most.",
+)
 def list_entries(
     user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
 ) -> Shown:

@@ -21,7 +21,7 @@ from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
-from app.web.cli import Command, Shown
+from app.web.cli import Command, Shown, TopCommands
 from app.web.runtime import runtime
 
 log = logging.getLogger(__name__)
@@ -85,5 +85,6 @@ def run(app: Flask, *arguments: str) -> int:
 
 def install(app: Flask) -> None:
     """Add the commands to the application."""
+    app.cli = TopCommands(app.cli.name)
     for command in COMMANDS:
         app.cli.add_command(command)

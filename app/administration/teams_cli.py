@@ -7,11 +7,12 @@ from app.teams import responses
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
 from app.web.cli import Commands, Shown, counted, printable, table
+from app.web.cli_types import Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
 group = Commands("teams", help="Teams, whose members share a workspace.")
-role_choice = click.Choice([role.value for role in TeamRole])
+role_choice = Word(TeamRole)
 
 
 @group.command("create")
@@ -58,7 +59,13 @@ def set_role(team: str, user: str, role: str) -> Shown:
 @group.command("add-member")
 @click.argument("team")
 @click.argument("user")
-@click.option("--role", type=role_choice, default=TeamRole.MEMBER.value, show_default=True)
+@click.option(
+    "--role",
+    type=role_choice,
+    default=TeamRole.MEMBER.value,
+    show_default=True,
+    help="What it may do there.",
+)
 def add_member(team: str, user: str, role: str) -> Shown:
     """Add USER to TEAM."""
     changed = teams.add_member(runtime(), team, user, TeamRole(role))

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import click
 
 from app.administration import accounts
+from app.core import sizes
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Standing, Status
@@ -17,23 +18,27 @@ from app.web.cli import (
     table,
 )
 from app.web.cli_input import chosen_password, password_options
+from app.web.cli_types import Size, Whole, Word
 from app.web.runtime import runtime
 
 MOST_BYTES = 2**53
+MOST_TOLD = "of bytes from 0, which means no limit, to 8PiB"
 MOST_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
-role_choice = click.Choice([role.value for role in Role])
+role_choice = Word(Role)
 
 
 @group.command("list")
 @click.option(
-    "--limit", type=click.IntRange(1, MOST_LISTED), help="The first so many; all by default."
+    "--limit",
+    type=Whole(1, MOST_LISTED, told="of 1 or more"),
+    help="The first so many; all by default.",
 )
 @click.option("--search", metavar="TEXT", help="Those with it in the username or address.")
 @click.option(
     "--status",
-    type=click.Choice([standing.value for standing in Standing]),
+    type=Word(Standing),
     help="pending are those that wait for their activation.",
 )
 @click.option("--role", type=role_choice, help="Those of one role.")
@@ -61,15 +66,19 @@ def show(user: str) -> Shown:
         account = users.named(connection, user)
     info = user_info(rt, account, is_own=False)
     shown = {name: value for name, value in info.items() if name != "profile"}
+    quota = sizes.spelled(account.storage_quota) if account.storage_quota else "no limit"
+    shown |= {"storage_used": sizes.spelled(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
     return Shown(info, details(shown | asdict(accounts.ways_in(rt, account))))
 
 
 @group.command("create")
-@click.option("--username", required=True)
-@click.option("--email", required=True)
+@click.option("--username", required=True, help="What people sign in with, as with the address.")
+@click.option("--email", required=True, help="The address; it counts as verified.")
 @password_options
-@click.option("--role", type=role_choice, default=Role.USER.value, show_default=True)
+@click.option(
+    "--role", type=role_choice, default=Role.USER.value, show_default=True, help="What it may do."
+)
 @click.option("--must-change-password", is_flag=True, help="Have it changed at the first login.")
 def create(
     username: str,
@@ -142,10 +151,14 @@ def verify_email(user: str) -> Shown:
 
 @group.command("set-quota")
 @click.argument("user")
-@click.argument("quota", metavar="BYTES", type=click.IntRange(0, MOST_BYTES))
+@click.argument("quota", metavar="BYTES", type=Size(0, MOST_BYTES, told=MOST_TOLD))
 def set_quota(user: str, quota: int) -> Shown:
-    """Limit the storage of USER; 0 means no limit."""
-    return _account(accounts.set_quota(runtime(), user, quota), f"has a quota of {quota} bytes")
+    """Limit the storage of USER to BYTES; 0 means no limit.
+
+    BYTES may have a unit: 5GB is 5000 MB, 5GiB is 5120 MiB.
+    """
+    account = accounts.set_quota(runtime(), user, quota)
+    return _account(account, f"has a quota of {sizes.spelled(quota)}" if quota else "has no quota")
 
 
 @group.command("assign-group")

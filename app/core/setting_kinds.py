@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
+from app.core import sizes
 from app.core.texts import has_controls
 
 T = TypeVar("T")
@@ -90,9 +91,14 @@ def number(
     bounds = f"{least} or more" if most == MOST else f"{least} to {most}"
 
     def render(value: object) -> str:
-        return str(parse(_as_text(value)))
+        text = _as_text(value)
+        if unit == "bytes" and not text.strip().startswith("-"):
+            text = str(sizes.parse(text))
+        return str(parse(text))
 
     takes = f"{bounds} {unit}".rstrip()
+    if unit == "bytes":
+        takes += ", or with a unit such as MB or MiB"
     return Key(name, default, "number", parse, render, meaning=meaning, takes=takes)
 
 

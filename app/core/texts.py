@@ -1,6 +1,11 @@
 """Texts that came from outside, made safe for where they go."""
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
+
+_MOST_SUGGESTED, _LEAST_TYPED = 3, 3
+_LONGEST = 80
 
 
 def is_storable(text: str) -> bool:
@@ -30,3 +35,21 @@ def one_line(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.split())
+
+
+def shortened(typed: str) -> str:
+    """Return what somebody typed as a message can repeat it, however long it is."""
+    text = one_line(typed) or '""'
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def suggestion(typed: str, known: Iterable[str]) -> str:
+    """Return which known words may be meant by a misspelt one, as "this" or "this or that"; or "".
+
+    A word is near by its letters, or has the whole of what was typed in it.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(typed, names, _MOST_SUGGESTED)
+    if not near and len(typed) >= _LEAST_TYPED:
+        near = [name for name in names if typed.lower() in name.lower()][:_MOST_SUGGESTED]
+    return " or ".join(near)

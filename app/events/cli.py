@@ -24,26 +24,37 @@ from app.events.messages import (
 from app.teams import service as teams
 from app.users import service as users
 from app.web.cli import Commands, Shown, printable
+from app.web.cli_types import Whole, Word
 from app.web.runtime import runtime
 
 MOST = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
-ids = click.IntRange(1, MOST)
+ids = Whole(1, MOST, told="of 1 or more")
 # What a line of text says by itself.
 UNTOLD = frozenset({"at", "kind", "workspace"})
 
 
-@group.command("publish")
+@group.command("publish", epilog=f"KIND is one of {', '.join(Kind)}.")
 @click.option("--user", help="Tell this account: id, username or e-mail address.")
 @click.option("--team", help="Tell the members of this team: id or name.")
 @click.option("--any", "everybody", is_flag=True, help="Tell everybody.")
-@click.option("--kind", type=click.Choice([kind.value for kind in Kind]), required=True)
-@click.option("--file-id", "file_ids", type=ids, multiple=True)
-@click.option("--folder-id", "folder_ids", type=ids, multiple=True)
-@click.option("--parent-id", "parent_ids", type=ids, multiple=True, help="An affected folder.")
+@click.option("--kind", type=Word(Kind), metavar="KIND", required=True, help="What happened.")
+@click.option("--file-id", "file_ids", type=ids, multiple=True, help="A file; may be repeated.")
+@click.option(
+    "--folder-id", "folder_ids", type=ids, multiple=True, help="A folder; may be repeated."
+)
+@click.option(
+    "--parent-id",
+    "parent_ids",
+    type=ids,
+    multiple=True,
+    help="A folder whose content it changed; may be repeated.",
+)
 @click.option("--root", is_flag=True, help="The root of the workspace is affected.")
-@click.option("--delta", type=click.IntRange(-MOST - 1, MOST), help="Bytes gained or freed.")
+@click.option(
+    "--delta", type=Whole(-MOST - 1, MOST, told="of 64 bits"), help="Bytes gained or freed."
+)
 def publish(
     user: str | None,
     team: str | None,
@@ -77,7 +88,7 @@ def publish(
 
 
 @group.command("tail")
-@click.option("--count", type=click.IntRange(min=1), help="Stop after so many.")
+@click.option("--count", type=Whole(1, MOST, told="of 1 or more"), help="Stop after so many.")
 def tail(count: int | None) -> Iterator[Shown]:
     """Print what is published, until Ctrl-C; with --json one message a line."""
     rt = runtime()
@@ -126,7 +137,7 @@ def _shown(text: str) -> Shown:
 def _line(message: Message) -> str:
     wire = message.event.wire()
     told = {name: value for name, value in wire.items() if value and name not in UNTOLD}
-    details = (f"{name}={value}" for name, value in told.items())
+    details = (f"{name}={json.dumps(value)}" for name, value in told.items())
     return " ".join([wire["at"], wire["kind"], f"to {_whom(message.audience)}", *details])
 
 

@@ -12,6 +12,7 @@ from app.external_auth.models import Provider
 from app.external_auth.provider_rules import CLAIMS
 from app.web.cli import Commands, Shown, details, printable, table
 from app.web.cli_input import read_secret
+from app.web.cli_types import Word
 from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,7 +22,7 @@ SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 group = Commands(
     "external-auth", help="Sign-in by other services; KEY is a provider's key, or KIND/KEY."
 )
-kind_choice = click.Choice([*sorted(kind.value for kind in ProviderKind), *ALIASES])
+KINDS = sorted(ProviderKind)
 
 
 def _fields(*, is_new: bool) -> Callable[[F], F]:
@@ -85,7 +86,7 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
 @group.command("kinds")
 def kinds() -> Shown:
     """List the kinds of provider and what each takes."""
-    data = [responses.kind(kind) for kind in sorted(ProviderKind)]
+    data = [responses.kind(kind) for kind in KINDS]
     rows = [[k["kind"], k["display_name"], k["protocol"], k["description"]] for k in data]
     return Shown(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
 
@@ -98,8 +99,11 @@ def list_providers() -> Shown:
     return Shown(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
 
 
-@group.command("add")
-@click.argument("kind", type=kind_choice)
+@group.command(
+    "add",
+    epilog=f"KIND is one of {', '.join(KINDS)}; `flask external-auth kinds` tells what for.",
+)
+@click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
 @click.option("--key", required=True, help="Its name in addresses: letters, digits, hyphens.")
 @_fields(is_new=True)
 def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:

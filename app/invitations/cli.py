@@ -6,6 +6,7 @@ from app.invitations import service
 from app.invitations.responses import admin_invitation
 from app.settings import keys
 from app.web.cli import Commands, Shown, details, table
+from app.web.cli_types import Whole
 from app.web.runtime import runtime
 
 group = Commands("invitations", help="Accounts made by whoever was invited by mail.")
@@ -17,8 +18,8 @@ group = Commands("invitations", help="Accounts made by whoever was invited by ma
     "--ttl",
     "ttl_seconds",
     metavar="SECS",
-    type=click.IntRange(1, keys.YEAR),
-    help="How long it is good; auth_user_invitation_ttl_secs by default.",
+    type=Whole(1, keys.YEAR, told=f"of seconds from 1 to {keys.YEAR}"),
+    help="How many seconds it is good, a year at most; auth_user_invitation_ttl_secs by default.",
 )
 def create(email: str, ttl_seconds: int | None) -> Shown:
     """Invite EMAIL by mail and print the link; earlier invitations of EMAIL are revoked."""

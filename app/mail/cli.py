@@ -13,6 +13,7 @@ from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
 from app.mail.templates import Template
 from app.web.cli import REFUSED, Commands, Shown, details, printable, table
+from app.web.cli_types import Whole, Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -35,8 +36,14 @@ def send_test(address: str) -> Shown:
 
 
 @group.command("outbox")
-@click.option("--status", type=click.Choice([status.value for status in MailStatus]))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--status", type=Word(MailStatus), help="Those that are so far.")
+@click.option(
+    "--limit",
+    type=Whole(1, 10_000),
+    default=100,
+    show_default=True,
+    help="The newest so many, 10000 at most.",
+)
 def outbox(status: str | None, limit: int) -> Shown:
     """List mails, the newest first, and how far they are.
 
@@ -61,12 +68,12 @@ def flush() -> Shown:
     return Shown(asdict(flushed), text, exit_code=REFUSED if flushed.error else 0)
 
 
-@group.command("preview")
-@click.argument("template", type=click.Choice([template.value for template in Template]))
+@group.command("preview", epilog=f"TEMPLATE is one of {', '.join(Template)}.")
+@click.argument("template", metavar="TEMPLATE", type=Word(Template))
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
-    """Show a mail with sample values, as it would be sent now."""
+    """Show the mail made of TEMPLATE with sample values, as it would be sent now."""
     shown = previews.preview(runtime(), Template(template))
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html

@@ -15,6 +15,15 @@ from app.web.cli import Commands, Shown, counted, printable, table
 from app.web.cli_input import read_secret, read_text
 from app.web.runtime import runtime
 
+EXAMPLES = """\
+\b
+For example:
+  flask config set branding_title "Our files"
+  flask config set public_site_url '["https://files.example.com"]'
+  flask config set default_storage_quota 5GB
+  flask config set mail_smtp_password -
+"""
+
 group = Commands("config", help="Runtime settings; every change is in force within a second.")
 
 
@@ -51,17 +60,22 @@ def describe(key: str | None, markdown: bool) -> Shown:
     return Shown([described(found) for found in everything], text)
 
 
-# A value such as -1 is no option.
-@group.command("set", context_settings={"ignore_unknown_options": True})
+@group.command("set", epilog=EXAMPLES)
 @click.argument("key")
 @click.argument("value")
 def set_value(key: str, value: str) -> Shown:
-    """Set a value; lists as JSON, - reads it from standard input."""
+    """Set a value; lists as JSON, - reads it from standard input.
+
+    `flask config get KEY` tells which values KEY takes.
+    """
     rt = runtime()
     found = service.find_key(key)
     if value == "-":
         value = read_text() if found.value_type == "multiline" else read_secret(key)
-    return _shown(key, *service.change(rt, {key: value}))
+    try:
+        return _shown(key, *service.change(rt, {key: value}))
+    except SettingInvalid as error:
+        raise SettingInvalid(error.public_message + _list_meant(found, value)) from None
 
 
 @group.command("unset")
@@ -97,6 +111,30 @@ def import_file(file: str) -> Shown:
     data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
     applied = counted(len(values), "setting was", "settings were")
     return Shown(data, "\n".join([f"{applied} applied", *map(_line, others)]))
+
+
+def _list_meant(key: Key[Any], typed: str) -> str:
+    """Return the JSON that somebody may mean who typed a list without it, or whose shell took it.
+
+    Empty where that is none, or not what is wrong.
+    """
+    if key.value_type != "string_array" or _is_json(typed) or not typed.strip("[] "):
+        return ""
+    entries = [entry.strip(" \"'") for entry in typed.strip("[] ").split(",")]
+    meant = json.dumps(entries)
+    try:
+        key.render(meant)
+    except ValueError:
+        return ""
+    return f". Did you mean '{meant}'?" if "'" not in meant else ""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _settings_in(text: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ able to steer the terminal of whoever reads the audit log.
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
@@ -32,6 +33,10 @@ log = logging.getLogger(__name__)
 REFUSED = 1
 # As a shell calls it when a reader such as `head` has enough: 128 and the number of SIGPIPE.
 UNREAD = 141
+HELP_OPTIONS = ["-h", "--help"]
+# Longer than the first sentence of any command's help.
+WHOLE = 500
+_NEGATIVE = re.compile(r"-[0-9]")
 # What a database without the newest tables says, SQLite first, then PostgreSQL.
 UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
 # Everything else is a bug and deserves its traceback.
@@ -73,6 +78,16 @@ class Command(click.Command):
         self._needs_keys = not (makes_instance or examines)
         help_text = "Print JSON on standard output."
         self.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_text))
+        self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take a negative number for the value it is, where it would be an unknown option."""
+        ctx.ignore_unknown_options |= any(_NEGATIVE.match(typed) for typed in args)
+        return super().parse_args(ctx, args)
+
+    def get_short_help_str(self, limit: int = WHOLE) -> str:
+        """Return the first sentence in a list of commands, never cut off."""
+        return super().get_short_help_str(max(limit, WHOLE))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the callback and print what it returns, or why it refused."""
@@ -101,6 +116,49 @@ class Commands(AppGroup):
     """A group of such commands."""
 
     command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
+
+    def get_short_help_str(self, limit: int = WHOLE) -> str:
+        """Return the group's sentence in a list of commands, never cut off."""
+        return super().get_short_help_str(max(limit, WHOLE))
+
+
+class TopCommands(Commands):
+    """All of them; a misspelt one is told which may be meant, those of groups included."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None.
+
+        The group of `flask` itself asks here last, and would complain with its own commands alone
+        in mind: so there is no return to it for what does not exist.
+        """
+        command = super().get_command(ctx, cmd_name)
+        if command is None and ctx.command is not self and not ctx.resilient_parsing:
+            self._refuse(ctx, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called."""
+        if args[0] not in self.commands:
+            self._refuse(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def _refuse(self, ctx: click.Context, typed: str) -> NoReturn:
+        meant = " or ".join(self._within_groups(typed))
+        message = f"No such command {typed!r}. Did you mean {meant}?" if meant else None
+        whole = ctx.command if isinstance(ctx.command, click.Group) else self
+        known = [] if meant else whole.list_commands(ctx)
+        raise click.NoSuchCommand(typed, message, known, ctx)
+
+    def _within_groups(self, name: str) -> Iterator[str]:
+        for title, group in self.commands.items():
+            if isinstance(group, click.Group) and name in group.commands:
+                yield f"'{title} {name}'"
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

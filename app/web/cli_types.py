@@ -1,9 +1,16 @@
-"""What arguments and options of commands can be, beyond text."""
+"""What arguments and options of commands can be, beyond text.
 
+Each says in a sentence what is wrong with a value, and what would be right.
+"""
+
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
+
+from app.core import sizes
+from app.core.texts import suggestion
 
 
 class Moment(click.ParamType[datetime]):
@@ -24,3 +31,53 @@ class Moment(click.ParamType[datetime]):
             self.fail(
                 f"{value!r} is no time such as 2026-03-02 or 2026-03-02T09:30:00Z", param, ctx
             )
+
+
+class Whole(click.ParamType[int]):
+    """A whole number within bounds, in ASCII digits."""
+
+    name = "number"
+
+    def __init__(self, least: int, most: int, *, told: str = "") -> None:
+        """Make one; complaints call its bounds `told`, or by their numbers."""
+        self._bounds = range(least, most + 1)
+        self._wanted = f"a whole {self.name} {told or f'from {least} to {most}'}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        try:
+            number = value if isinstance(value, int) else self._number_in(value)
+        except ValueError as error:
+            self.fail(f"{value!r} {error}", param, ctx)
+        if number not in self._bounds:
+            self.fail(f"{value!r} must be {self._wanted}", param, ctx)
+        return number
+
+    def _number_in(self, text: str) -> int:
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+            raise ValueError(f"must be {self._wanted}")
+        return int(text)
+
+
+class Size(Whole):
+    """A number of bytes, or a size with its unit."""
+
+    def _number_in(self, text: str) -> int:
+        return super()._number_in(text) if text.startswith("-") else sizes.parse(text)
+
+
+class Word(click.Choice[str]):
+    """One of some words; a misspelt one is told which may be meant.
+
+    Where there are many of them, give the parameter a metavar, or its usage line is all of them.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        super().__init__([str(word) for word in words])
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Return what can be, and last, where it is seen, what may be meant."""
+        told = f"{value!r} is not one of {', '.join(self.choices)}."
+        meant = suggestion(str(value), self.choices)
+        return f"{told} Did you mean {meant}?" if meant else told
