@@ -4,6 +4,7 @@ from typing import Any
 
 from app.administration import service
 from app.core.keyring import SecretKey
+from app.core.texts import counted
 from app.web.cli import Commands, Shown, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
@@ -33,7 +34,8 @@ def rotate() -> Shown:
         "resealed": rotation.resealed,
         "unreadable": rotation.unreadable,
     }
-    text = f"key {rotation.key.key_id} signs now; {rotation.resealed} secrets were encrypted anew"
+    resealed = counted(rotation.resealed, "secret was", "secrets were")
+    text = f"key {rotation.key.key_id} signs now; {resealed} encrypted anew"
     if not rotation.unreadable:
         return Shown(data, text)
     text += f", {rotation.unreadable} cannot be read with any key: see `flask doctor`"

@@ -15,6 +15,7 @@ from app.core.database.key_use import KeyUse
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
+from app.core.texts import counted
 from app.external_auth import upkeep as external_auth_upkeep
 from app.mail import upkeep as mail_upkeep
 from app.mfa import upkeep as mfa_upkeep
@@ -60,13 +61,18 @@ class Cleaned:
 
     def __str__(self) -> str:
         """Say it in words, for the log and the terminal."""
-        return (
-            f"{self.sessions} expired sessions, {self.mail_tokens} expired mail links,"
-            f" {self.pending_identities} expired external identities,"
-            f" {self.mails} finished mails, {self.avatar_leftovers} leftovers of avatars,"
-            f" {self.teams} archived teams,"
-            f" {self.audit_entries} outdated audit entries"
+        told = (
+            counted(self.sessions, "expired session", "expired sessions"),
+            counted(self.mail_tokens, "expired mail link", "expired mail links"),
+            counted(
+                self.pending_identities, "expired external identity", "expired external identities"
+            ),
+            counted(self.mails, "finished mail", "finished mails"),
+            counted(self.avatar_leftovers, "leftover of avatars", "leftovers of avatars"),
+            counted(self.teams, "archived team", "archived teams"),
+            counted(self.audit_entries, "outdated audit entry", "outdated audit entries"),
         )
+        return ", ".join(told)
 
 
 def setup_state(rt: Runtime) -> SetupState:

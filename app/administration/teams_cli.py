@@ -3,10 +3,11 @@
 import click
 
 from app.administration import teams
+from app.core.texts import counted
 from app.teams import responses
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
-from app.web.cli import Commands, Shown, counted, printable, table
+from app.web.cli import Commands, Shown, printable, table
 from app.web.cli_types import Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp

@@ -6,6 +6,7 @@ import click
 
 from app.administration import accounts
 from app.core import sizes
+from app.core.texts import counted
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Standing, Status
@@ -184,7 +185,7 @@ def reset_mfa(user: str) -> Shown:
 def revoke_sessions(user: str) -> Shown:
     """Sign USER out everywhere."""
     removed = accounts.revoke_sessions(runtime(), user)
-    return Shown({"removed": removed}, f"{removed} sessions were ended")
+    return Shown({"removed": removed}, f"{counted(removed, 'session was', 'sessions were')} ended")
 
 
 @group.command("delete")

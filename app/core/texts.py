@@ -37,6 +37,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with the word, or the words, that go with it."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def shortened(typed: str) -> str:
     """Return what somebody typed as a message can repeat it, however long it is."""
     text = one_line(typed) or '""'

@@ -1,12 +1,17 @@
 """`flask external-auth`: what people may sign in with. KEY is a provider's key, or KIND/KEY."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
-from app.external_auth import providers, responses, upkeep
+from app.core.addresses import is_loopback_name
+from app.external_auth import providers, responses, service, upkeep
 from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth.errors import ProviderInvalid
 from app.external_auth.kinds import ALIASES
 from app.external_auth.models import Provider
 from app.external_auth.provider_rules import CLAIMS
@@ -17,6 +22,14 @@ from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+NOTHING_GIVEN = "is as it was: give what is to change, such as --name"
+# Whose name is another than the field's.
+OPTIONS = {
+    "display_name": "--name",
+    "allowed_domains": "--allowed-domain",
+    "options.microsoft": "--tenant",
+    "options.microsoft.tenant": "--tenant",
+}
 SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 
 group = Commands(
@@ -109,8 +122,9 @@ def list_providers() -> Shown:
 def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
     """Set up a provider of KIND."""
     given = _given(typed)
-    made = providers.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
-    return _shown(made, "was added", remarks=True)
+    with _in_options():
+        made = providers.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
+    return replace(_shown(made, "was added", remarks=True), note=_callback_note(made))
 
 
 @group.command("update")
@@ -118,8 +132,11 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
 @_fields(is_new=False)
 def update(key: str, secret: str | None, **typed: Any) -> Shown:
     """Change what is given of a provider; an empty text clears what need not be there."""
-    changed = providers.update(runtime(), key, secret=_secret(secret), **_given(typed))
-    return _shown(changed, "was changed", remarks=True)
+    given = _given(typed)
+    with _in_options():
+        changed = providers.update(runtime(), key, secret=_secret(secret), **given)
+    is_change = bool(given) or secret is not None
+    return _shown(changed, "was changed" if is_change else NOTHING_GIVEN, remarks=True)
 
 
 @group.command("enable")
@@ -151,6 +168,32 @@ def test(key: str) -> Shown:
 def remove(key: str) -> Shown:
     """Delete a provider with its links; the accounts stay."""
     return _shown(providers.remove(runtime(), key), "was removed")
+
+
+def _callback_note(provider: Provider) -> str:
+    """Return what is left to do at the provider, each address on a line of its own."""
+    addresses = service.callback_addresses(runtime(), provider)
+    if not addresses:
+        return "Nobody can sign in with it before public_site_url is set: see `flask config set -h`"
+    told = ["Register at the provider, as the callback or redirect address:", *addresses]
+    if is_loopback_name(urlsplit(addresses[0]).hostname or ""):
+        told.append(
+            "Only browsers on this machine can come back to that one; once others reach the site, "
+            "set public_site_url."
+        )
+    return "\n".join(told)
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Name the option, too, in a complaint about a field that is called otherwise."""
+    try:
+        yield
+    except ProviderInvalid as error:
+        field, _, complaint = error.public_message.partition(" ")
+        if field not in OPTIONS:
+            raise
+        raise ProviderInvalid(f"{field} ({OPTIONS[field]}) {complaint}") from None
 
 
 def _given(typed: dict[str, Any]) -> dict[str, Any]:

@@ -153,10 +153,19 @@ def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> st
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     if not origins:
         raise CallbackAddressMissing
-    path = UNIFIED_CALLBACK
+    return (own_origin if own_origin in origins else origins[0]) + _callback_path(rt, provider)
+
+
+def callback_addresses(rt: Runtime, provider: Provider) -> list[str]:
+    """Return what is to be registered at a provider, the first address of the site first."""
+    path = _callback_path(rt, provider)
+    return [origin + path for origin in rt.settings.get(site.PUBLIC_SITE_URL)]
+
+
+def _callback_path(rt: Runtime, provider: Provider) -> str:
     if rt.config.external_auth_legacy_callback:
-        path = f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
-    return (own_origin if own_origin in origins else origins[0]) + path
+        return f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
+    return UNIFIED_CALLBACK
 
 
 def _consumed(rt: Runtime, returned: Returned) -> SignIn:

@@ -15,6 +15,7 @@ from app.core.client import Client
 from app.core.errors import AppError
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
+from app.core.texts import shortened
 from app.core.tokens import digest, random_token
 from app.invitations import queries
 from app.invitations.errors import (
@@ -153,7 +154,7 @@ def revoke(rt: Runtime, typed: str) -> StoredInvitation:
     """
     invitation_id, now = typed_id(typed), rt.clock.now()
     if invitation_id is None:
-        raise InvitationNotFound
+        raise InvitationNotFound(f"There is no invitation {shortened(typed)}.")
     with rt.transaction() as session:
         if queries.revoke(session, invitation_id, now):
             invitation = _get(session, invitation_id)
@@ -204,7 +205,7 @@ def _why_closed(session: Session, invitation_id: int, now: datetime) -> type[App
 def _get(session: Session, invitation_id: int) -> StoredInvitation:
     found = queries.find(session, invitation_id)
     if found is None:
-        raise InvitationNotFound
+        raise InvitationNotFound(f"There is no invitation {invitation_id}.")
     return found
 
 

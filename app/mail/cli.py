@@ -30,7 +30,7 @@ def send_test(address: str) -> Shown:
     try:
         recipient = email_address.normalized(address)
     except ValueError as error:
-        raise BadRequest(str(error)) from None
+        raise BadRequest(f"This is not a valid e-mail address: {error}") from None
     service.send_test(runtime(), recipient)
     return Shown({"sent_to": recipient}, f"the SMTP server took a mail to {recipient}")
 

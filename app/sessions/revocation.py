@@ -10,6 +10,7 @@ from app.audit.models import Action, EntityType, Event
 from app.core.access import Principal, TokenInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
+from app.core.texts import shortened
 from app.sessions import access_token, endings, queries, refresh_token
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.users import queries as users_queries
@@ -65,11 +66,11 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
 
     Raises: SessionNotFound.
     """
-    session_id = canonical_id(session_id)
+    typed, session_id = session_id, canonical_id(session_id)
     with rt.transaction() as session:
         owner = queries.find_owner(session, session_id)
         if owner is None:
-            raise SessionNotFound
+            raise SessionNotFound(f"There is no session {shortened(typed)}.")
         users_queries.lock_version(session, owner)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from app.core.setting_kinds import Key
+from app.core.texts import counted
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.responses import default_of, described, page, setting
-from app.web.cli import Commands, Shown, counted, printable, table
+from app.web.cli import Commands, Shown, printable, table
 from app.web.cli_input import read_secret, read_text
 from app.web.runtime import runtime
 

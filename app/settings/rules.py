@@ -38,7 +38,10 @@ def link(text: str) -> str:
 
 def mail_address(text: str) -> str:
     """Return an address mail can be sent from; empty stands for none."""
-    return email_address.normalized(text) if text else text
+    try:
+        return email_address.normalized(text) if text else text
+    except ValueError as error:
+        raise ValueError(f"must be an e-mail address: {error}") from None
 
 
 def _is_address(entry: str) -> bool:

@@ -5,11 +5,17 @@ POLICY and GROUP are an id or a name everywhere.
 
 import click
 
+from app.core.texts import counted
 from app.storage_policies import groups as operations
 from app.storage_policies import migration, responses, service
 from app.storage_policies.service import GroupWithItems
 from app.web.cli import Commands, Shown, printable, table
 from app.web.runtime import runtime
+
+WITHOUT_DEFAULT = (
+    "; no group is the default now, so no accounts can be made until there is one: "
+    "`flask storage set-default GROUP`, or `flask storage bootstrap` for a new one"
+)
 
 group = Commands("storage", help="Storage policies and the groups accounts are assigned to.")
 
@@ -75,7 +81,8 @@ def disable_group(policy_group: str) -> Shown:
 @click.argument("policy_group", metavar="GROUP")
 def delete_group(policy_group: str) -> Shown:
     """Delete GROUP; refused while somebody is assigned to it."""
-    return _shown(operations.delete_group(runtime(), policy_group), "was deleted")
+    deleted = operations.delete_group(runtime(), policy_group)
+    return _shown(deleted, "was deleted" + WITHOUT_DEFAULT * deleted.group.is_default)
 
 
 @group.command("migrate-assignments")
@@ -84,8 +91,9 @@ def delete_group(policy_group: str) -> Shown:
 def migrate_assignments(source: str, target: str) -> Shown:
     """Assign all users and teams of the group SOURCE to the group TARGET."""
     done = migration.migrate_named(runtime(), source, target)
+    users, teams = done.affected_users, done.affected_teams
     text = (
-        f"{done.affected_users} users and {done.affected_teams} teams were moved"
+        f"moved {counted(users, 'user', 'users')} and {counted(teams, 'team', 'teams')}"
         f" from policy group {done.source_group_id} to {done.target_group_id}"
     )
     return Shown(responses.migrated(done), text)

@@ -8,6 +8,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.database import locks
 from app.core.runtime import Runtime
+from app.core.texts import counted
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
     DefaultGroupKept,
@@ -132,7 +133,8 @@ def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
     teams = teams_queries.count_assigned(session, group.id)
     if users or teams:
         raise GroupAssigned(
-            f"The policy group is still assigned to {users} users and {teams} teams."
+            f"The policy group is still assigned to {counted(users, 'user', 'users')} and "
+            f"{counted(teams, 'team', 'teams')}; `flask storage migrate-assignments` moves them."
         )
 
 

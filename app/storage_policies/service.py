@@ -8,9 +8,9 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from app.core.database import locks
-from app.core.errors import AppError
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
+from app.core.texts import shortened
 from app.storage_policies import queries
 from app.storage_policies.errors import (
     GroupAmbiguous,
@@ -78,7 +78,11 @@ def named_group(session: Session, typed: str) -> StoragePolicyGroup:
     Raises: GroupNotFound; GroupAmbiguous when several groups have this name.
     """
     found = queries.find_called(session, StoragePolicyGroup, typed_id(typed), typed.strip())
-    return _the_only(found, GroupNotFound, GroupAmbiguous)
+    if not found:
+        raise GroupNotFound(f"There is no policy group {shortened(typed)}.")
+    if len(found) > 1:
+        raise GroupAmbiguous(f"Several policy groups are called {_which(typed, found)}")
+    return found[0]
 
 
 def named_policy(session: Session, typed: str) -> StoragePolicy:
@@ -87,7 +91,11 @@ def named_policy(session: Session, typed: str) -> StoragePolicy:
     Raises: PolicyNotFound; PolicyAmbiguous when several policies have this name.
     """
     found = queries.find_called(session, StoragePolicy, typed_id(typed), typed.strip())
-    return _the_only(found, PolicyNotFound, PolicyAmbiguous)
+    if not found:
+        raise PolicyNotFound(f"There is no storage policy {shortened(typed)}.")
+    if len(found) > 1:
+        raise PolicyAmbiguous(f"Several storage policies are called {_which(typed, found)}")
+    return found[0]
 
 
 def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
@@ -178,9 +186,6 @@ def _item(
     )
 
 
-def _the_only(found: Sequence[T], missing: type[AppError], ambiguous: type[AppError]) -> T:
-    if not found:
-        raise missing
-    if len(found) > 1:
-        raise ambiguous
-    return found[0]
+def _which(typed: str, found: Sequence[StoragePolicyGroup] | Sequence[StoragePolicy]) -> str:
+    ids = " or ".join(str(row.id) for row in found)
+    return f"{shortened(typed)}; give the id, {ids}."

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.database.database import Reader
 from app.core.ids import typed_id
+from app.core.texts import shortened
 from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,
@@ -81,10 +82,11 @@ def named(reader: Reader, typed: str) -> TeamInfo:
     if info is not None:
         return info
     ids = queries.list_ids_by_name(reader, typed.strip())
-    if not ids:
-        raise TeamNotFound
     if len(ids) > 1:
-        raise TeamAmbiguous
+        which = " or ".join(map(str, ids))
+        raise TeamAmbiguous(f"Several teams are called {shortened(typed)}; give the id, {which}.")
+    if not ids:
+        raise TeamNotFound(f"There is no team {shortened(typed)}.")
     return get(reader, ids[0])
 
 

@@ -18,6 +18,7 @@ from app.core.database.prepared import Step
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
 from app.core.runtime import Runtime
+from app.core.texts import shortened
 from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (
@@ -188,7 +189,7 @@ def named(reader: Reader, typed: str) -> Account:
     if account is None:
         account = queries.find_by_identifier(reader, identifiers.identifier(typed))
     if account is None:
-        raise UserNotFound
+        raise UserNotFound(f"There is no user {shortened(typed)}.")
     return account
 
 

@@ -179,11 +179,6 @@ def details(fields: Mapping[str, object]) -> str:
     )
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the word, or the words, that go with it."""
-    return f"{number} {one if number == 1 else many}"
-
-
 def printable(text: str) -> str:
     """Return a text that cannot steer a terminal and stays on its line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -234,6 +229,8 @@ def _print(shown: Shown, *, as_json: bool) -> None:
         return
     if shown.text:
         _say(shown.text)
+    elif shown.data == [] and sys.stdout.isatty():  # silence is for scripts
+        click.echo("nothing to list", err=True)
     if shown.note:
         click.echo(shown.note, err=True)
 

@@ -239,10 +239,13 @@ def test_digits_are_an_id_first_and_a_username_then(line, rt, admin):
     assert line.json("users", "show", shadowed.username)["id"] == admin.id
 
 
+EMPTY = '""'
+
+
 @pytest.mark.parametrize("name", ["nobody", "nobody@example.com", "999", "9" * 30, ""])
 def test_unknown_user_is_not_found(line, admin, name):
     line.refuses("not_found", "users", "show", name)
-    assert line("users", "show", name).complains() == "Error: There is no such user."
+    assert line("users", "show", name).complains() == f"Error: There is no user {name or EMPTY}."
 
 
 def test_undecodable_name_is_refused_in_one_line(line, admin):
@@ -450,6 +453,13 @@ def terminal(monkeypatch):
     """Standard input counts as a terminal."""
     stdin = "click.testing._NamedTextIOWrapper.isatty"
     monkeypatch.setattr(stdin, lambda _self: True, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_an_empty_list_is_silence_to_scripts_alone(line):
+    nobody = line("users", "list", "--search", "nobody")
+    assert (nobody.text, nobody.stderr) == ("", "nothing to list\n")
+    assert line.json("users", "list", "--search", "nobody") == []
 
 
 @pytest.mark.usefixtures("terminal")

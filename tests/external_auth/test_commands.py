@@ -63,6 +63,50 @@ def stored(rt, key, name):
 # --- add --------------------------------------------------------------------------------------
 
 
+def test_who_adds_a_provider_is_told_what_to_register_there(line, run):
+    path = "/api/v1/auth/external-auth/callback"
+    line.json("config", "unset", "public_site_url")
+    assert "public_site_url" in line("external-auth", *OIDC, *ISSUER).stderr
+    sites = ["https://files.example.com", "https://other.example.com"]
+    line.json("config", "set", "public_site_url", json.dumps(sites))
+    title, *rest = line("external-auth", *HUB).stderr.splitlines()
+    assert title.startswith("Register at the provider")
+    assert rest == [site + path for site in sites]
+    line.json("config", "set", "public_site_url", '["http://localhost:8000"]')
+    told = line("external-auth", "add", "qq", "--key", "qq", "--client-id", "id").stderr
+    _, address, hint = told.splitlines()
+    assert address == "http://localhost:8000" + path
+    assert "Only browsers on this machine" in hint
+
+
+def test_a_complaint_names_the_option_where_the_field_is_called_otherwise(line):
+    for words, told in [
+        (("add", "oidc"), "display_name (--name) must not be empty"),
+        (("add", "oidc", "--name", "x"), "issuer_url must not be empty for the kind oidc"),
+        (
+            ("add", "github", "--tenant", "x"),
+            "options.microsoft (--tenant) cannot be set for the kind github",
+        ),
+        (
+            ("add", "qq", "--allowed-domain", "x y"),
+            "allowed_domains (--allowed-domain) must name domains such as",
+        ),
+    ]:
+        ran = line("external-auth", *words, "--key", "key", "--client-id", "id")
+        assert ran.complains().startswith(f"Error: {told}")
+
+
+def test_an_update_without_a_change_says_so(line, run):
+    run(*HUB)
+    assert "github/hub is as it was" in line("external-auth", "update", "hub").text
+
+
+def test_a_misspelt_provider_is_told_which_may_be_meant(run, refused):
+    run(*HUB)
+    told = refused("not_found", "disable", "hubb")
+    assert told == "There is no provider hubb. Did you mean hub?"
+
+
 def test_a_provider_with_everything_left_out(rt, run):
     assert run(*OIDC, *ISSUER) == {
         "id": 1,

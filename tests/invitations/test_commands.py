@@ -256,11 +256,14 @@ def test_what_is_closed_is_not_revoked(line, invite, clock):
     assert listed == ["expired", "accepted", "revoked"]
 
 
+EMPTY = '""'
+
+
 @pytest.mark.parametrize("typed", ["4711", "0", "x", "", "9" * 30, "guest@example.com", "1.0"])
 def test_an_unknown_one_is_not_found(line, guest, typed):
     line.refuses("not_found", "invitations", "revoke", typed)
     complaint = line("invitations", "revoke", typed).complains()
-    assert complaint == "Error: There is no such invitation."
+    assert complaint == f"Error: There is no invitation {typed or EMPTY}."
 
 
 def test_revoke_of_an_overdue_one_notes_its_end(rt, line, guest, clock):

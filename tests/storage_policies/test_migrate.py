@@ -259,7 +259,7 @@ def test_the_command_is_the_same_operation(rt, line, root, target):
     [entry] = audit_rows(rt, "admin_migrate_policy_group_users")
     assert (entry.user_id, entry.ip_address) == (0, None)
     text = line("storage", "migrate-assignments", "Target", "1").text
-    assert text == f"1 users and 0 teams were moved from policy group {target} to 1"
+    assert text == f"moved 1 user and 0 teams from policy group {target} to 1"
 
 
 def test_the_command_refuses_what_the_operation_refuses(line, root, target):

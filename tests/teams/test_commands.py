@@ -155,10 +155,12 @@ def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, tea
         (team["id"], False),
         (digits["id"], True),
     ]
-    line.json("teams", "create", "Twin", "--owner", user.username)
-    line.json("teams", "create", "Twin", "--owner", user.username)
-    line.refuses("conflict", "teams", "archive", "Twin")
-    line.refuses("not_found", "teams", "archive", "nonsense")
+    create = ("teams", "create", "Twin", "--owner", user.username)
+    first, second = line.json(*create)["id"], line.json(*create)["id"]
+    told = line.refuses("conflict", "teams", "archive", "Twin")
+    assert told == f"Several teams are called Twin; give the id, {first} or {second}."
+    told = line.refuses("not_found", "teams", "archive", "nonsense")
+    assert told == "There is no team nonsense."
 
 
 def test_a_group_is_assigned(line, team):

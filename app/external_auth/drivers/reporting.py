@@ -59,22 +59,27 @@ class ReportingDriver:
             return self._driver.signs_for(provider, namespace)
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Look whether the provider can be used."""
-        with _reported(provider):
+        """Look whether the provider can be used; who asked is told why not, and not the log."""
+        with _documented():
             return self._driver.test(provider)
 
 
 @contextmanager
 def _reported(provider: ProviderConfig) -> Iterator[None]:
     try:
-        yield
+        with _documented():
+            yield
     except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
         report(provider.key, provider.kind, error.reason)
         raise
+
+
+@contextmanager
+def _documented() -> Iterator[None]:
+    try:
+        yield
     except requests.RequestException as error:
-        reason = transport_reason(error)
-        report(provider.key, provider.kind, reason)
-        raise ProviderRejected(reason) from None
+        raise ProviderRejected(transport_reason(error)) from None
 
 
 def report(key: str, kind: ProviderKind, reason: str) -> None:
