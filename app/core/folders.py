@@ -1,6 +1,7 @@
 """Folders as the file system keeps them, and that of the instance."""
 
 import os
+import stat
 from pathlib import Path
 
 from app.core.environment import ConfigError
@@ -34,7 +35,9 @@ def require_instance(folder: Path) -> None:
     Raises: ConfigError.
     """
     try:
-        is_there = folder.is_dir()
+        is_there = stat.S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        is_there = False
     except OSError as error:  # one of the folders above it is closed to this user
         raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
     if not is_there:
