@@ -566,6 +566,8 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     wait_for(lambda: len(smtp.received) == 2)
     [wait] = [line for line in caplog.messages if line.startswith("mails wait: ")]
     assert "mail_outbox" in wait.partition("the database does not answer: ")[2]
+    # Told at the end of the round, which the mail may have left before.
+    wait_for(lambda: "mails go on: the database answers again" in caplog.messages)
     assert caplog.messages.count("mails go on: the database answers again") == 1
 
 
