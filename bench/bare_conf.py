@@ -7,7 +7,7 @@ from typing import Any
 
 _project = runpy.run_path(str(Path(__file__).resolve().parent.parent / "gunicorn.conf.py"))
 # They reach for the runtime of the service.
-_hooks = {"post_worker_init", "worker_exit", "when_ready", "on_exit"}
+_hooks = {"on_starting", "when_ready", "post_worker_init", "worker_exit", "on_exit"}
 globals().update({k: value for k, value in _project.items() if k[0] != "_" and k not in _hooks})
 wsgi_app = "bench.bare:app"
 

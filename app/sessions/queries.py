@@ -116,7 +116,12 @@ class Listed(NamedTuple):
     expires_at: datetime
 
 
-_LIST = Prepared(
+_LIST = Lookup(
+    select(*columns_of(Listed, LoginSession)).where(LoginSession.revoked_at.is_(None)),
+    LoginSession.user_id,
+    most=MOST_LISTED + 1,
+)
+_NEWEST = Prepared(
     select(*columns_of(Listed, LoginSession))
     .where(
         LoginSession.user_id == bindparam("user_id"),
@@ -217,8 +222,11 @@ def list_live(database: Database, user_id: int, now: datetime, current: str) -> 
     Of very many only the MOST_LISTED newest, and among them the one whose live token has the digest
     `current`.
     """
-    found = [Listed(*row) for row in database.rows(_LIST, user_id, now, current)]
-    return sorted(found, key=attrgetter("last_seen_at"), reverse=True)
+    found = database.lookup_all(_LIST, user_id)
+    if len(found) > MOST_LISTED:
+        found = database.rows(_NEWEST, user_id, now, current)
+    live = (listed for listed in map(Listed._make, found) if listed.expires_at > now)
+    return sorted(sorted(live, key=attrgetter("id")), key=attrgetter("last_seen_at"), reverse=True)
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:

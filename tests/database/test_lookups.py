@@ -4,10 +4,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 
-from app.core.database.lookups import BatchedReads
+from app.core.database.lookups import BatchedReads, Lookup
 from app.core.tokens import random_uuid
 from app.sessions import access_token, queries
+from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.factories import make_user
 from tests.support.live import eventually
@@ -122,3 +124,17 @@ def test_parallel_access_checks_each_find_their_own_session(app, rt):
     with ThreadPoolExecutor(24) as pool:
         found = list(pool.map(check, wanted))
     assert found == [sessions.get(session_id) for session_id in wanted]
+
+
+@pytest.mark.postgres
+def test_of_each_key_so_many_rows_are_found_however_often_it_is_asked_for(app, rt):
+    users = [make_user(rt) for _ in range(3)]
+    for user, count in zip(users, (4, 1, 0), strict=True):
+        for _ in range(count):
+            ApiClient(app).login(user).ok()
+    lookup = Lookup(sa.select(LoginSession.user_id), LoginSession.user_id, most=2)
+    wanted = [user.id for user in users]
+    found = [rt.database.lookup_all(lookup, key) for key in wanted]
+    assert found == [[(wanted[0],)] * 2, [(wanted[1],)], []]
+    reads = rt.database._batched_reads(lookup)
+    assert reads._read_many([*wanted, *wanted]) == dict(zip(wanted[:2], found[:2], strict=True))

@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -15,6 +17,7 @@ from bench.client import BodyChain, _is_whole_in_chunks
 from bench.lab import Group, Lab, Options, Scenario
 from bench.load import Run, render
 from bench.report import Report, Row, Target
+from bench.servers import Bare
 from tests.support.servers import ROOT
 
 WITHOUT = """
@@ -123,3 +126,12 @@ def test_the_provider_of_the_readme_needs_no_package_of_the_suite():
     command = [sys.executable, "-c", WITHOUT, "bench.identity_provider", *missing]
     done = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=30)
     assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+\n", done.stdout), done.stderr
+
+
+@pytest.mark.live
+def test_what_the_rest_is_compared_with_runs_under_the_service_s_settings():
+    with ExitStack() as stack:
+        bare = Bare(stack)
+        with urllib.request.urlopen(f"http://127.0.0.1:{bare.port}/") as answer:
+            assert json.load(answer)["data"] == {"hello": "bench"}
+        assert len(bare.workers()) == 2

@@ -170,7 +170,7 @@ class Database:
     def _batched_reads(self, lookup: Lookup) -> BatchedReads:
         def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
             found: dict[Key, list[Row]] = {}
-            for row in self.rows(lookup.many, list(keys)):
+            for row in self.rows(lookup.many, list(set(keys))):
                 found.setdefault(row[-1], []).append(row[:-1])
             return found
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeVar
 
-from sqlalchemy import ARRAY, Select, any_, bindparam
+from sqlalchemy import ARRAY, Select, any_, bindparam, cast, func, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core import wait_times
-from app.core.database.prepared import Prepared, Row
+from app.core.database.prepared import Prepared, Row, constant
 
 T = TypeVar("T")
 Key = str | int
@@ -23,17 +23,26 @@ Key = str | int
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """A SELECT whose rows are found by the column `key`."""
+    """A SELECT whose rows are found by the column `key`; `most` of them for each, None: all."""
 
     statement: Select[*tuple[Any, ...]]
     key: InstrumentedAttribute[Any]
+    most: int | None = None
     one: Prepared = field(init=False)
     many: Prepared = field(init=False)
 
     def __post_init__(self) -> None:
         one = self.statement.where(self.key == bindparam("key"))
         keys = bindparam("keys", type_=ARRAY(self.key.type))
-        many = self.statement.add_columns(self.key).where(self.key == any_(keys))
+        if self.most is None:
+            many = self.statement.add_columns(self.key).where(self.key == any_(keys))
+        else:
+            # SQLite's dialect would add an offset as a parameter.
+            one = one.limit(constant(self.most)).offset(constant(0))
+            wanted = func.unnest(cast(keys, keys.type)).table_valued("key").render_derived("wanted")
+            theirs = self.statement.where(self.key == wanted.c.key).limit(constant(self.most))
+            found = theirs.lateral("found")
+            many = select(*found.c, wanted.c.key).select_from(wanted.join(found, true()))
         object.__setattr__(self, "one", Prepared(one, ("key",)))
         object.__setattr__(self, "many", Prepared(many, ("keys",)))
 
