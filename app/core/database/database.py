@@ -168,9 +168,12 @@ class Database:
             return sqlite_writing.patiently(self._clock, lambda: run(compiled))
 
     def _batched_reads(self, lookup: Lookup) -> BatchedReads:
-        def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]]:
+        def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]] | None:
+            rows = self.rows(lookup.many, list(keys))
+            if len(rows) >= lookup.most_together:
+                return None
             found: dict[Key, list[Row]] = {}
-            for row in self.rows(lookup.many, list(set(keys))):
+            for row in rows:
                 found.setdefault(row[-1], []).append(row[:-1])
             return found
 

@@ -5,13 +5,14 @@ way, those that come meanwhile are gathered and then read by one statement. Each
 it was asked for, and nobody waits when nobody else reads.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeVar
 
-from sqlalchemy import ARRAY, Select, any_, bindparam, cast, func, select, true
+from sqlalchemy import ARRAY, Select, any_, bindparam
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core import wait_times
@@ -23,7 +24,10 @@ Key = str | int
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """A SELECT whose rows are found by the column `key`; `most` of them for each, None: all."""
+    """A SELECT whose rows are found by the column `key`.
+
+    Of a key with more than `most` rows only so many, or more, are found; None: all.
+    """
 
     statement: Select[*tuple[Any, ...]]
     key: InstrumentedAttribute[Any]
@@ -34,17 +38,18 @@ class Lookup:
     def __post_init__(self) -> None:
         one = self.statement.where(self.key == bindparam("key"))
         keys = bindparam("keys", type_=ARRAY(self.key.type))
-        if self.most is None:
-            many = self.statement.add_columns(self.key).where(self.key == any_(keys))
-        else:
+        many = self.statement.add_columns(self.key).where(self.key == any_(keys))
+        if self.most is not None:
             # SQLite's dialect would add an offset as a parameter.
             one = one.limit(constant(self.most)).offset(constant(0))
-            wanted = func.unnest(cast(keys, keys.type)).table_valued("key").render_derived("wanted")
-            theirs = self.statement.where(self.key == wanted.c.key).limit(constant(self.most))
-            found = theirs.lateral("found")
-            many = select(*found.c, wanted.c.key).select_from(wanted.join(found, true()))
+            many = many.limit(constant(self.most_together)).offset(constant(0))
         object.__setattr__(self, "one", Prepared(one, ("key",)))
         object.__setattr__(self, "many", Prepared(many, ("keys",)))
+
+    @property
+    def most_together(self) -> int:
+        """How many rows `many` finds at most; where it finds so many, it may lack some."""
+        return sys.maxsize if self.most is None else 4 * self.most
 
 
 class _Call:
@@ -58,12 +63,15 @@ class _Call:
 
 
 class BatchedReads:
-    """Reads one key at a time with `read_one`, those that piled up meanwhile with `read_many`."""
+    """Reads one key at a time with `read_one`, those that piled up meanwhile with `read_many`.
+
+    That returns None where they have too many rows to be read together.
+    """
 
     def __init__(
         self,
         read_one: Callable[[Key], list[Row]],
-        read_many: Callable[[Sequence[Key]], Mapping[Key, list[Row]]],
+        read_many: Callable[[Sequence[Key]], Mapping[Key, list[Row]] | None],
     ) -> None:
         self._read_one = read_one
         self._read_many = read_many
