@@ -11,6 +11,7 @@ from app.administration import machine_checks as machine
 from app.administration import settings_checks as settings
 from app.administration import store_checks as store
 from app.administration.findings import Finding, Level, fail
+from app.core.database.sqlite_errors import kind_of
 from app.core.environment import ConfigError
 from app.core.errors import AppError
 from app.core.runtime import Runtime
@@ -90,8 +91,7 @@ def _finding(rt: Runtime, check: Check) -> Finding:
 
 
 def _mend_file(error: SQLAlchemyError) -> str:
-    code: int = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
-    if code & 0xFF in LOST:  # further bits tell more of the same
+    if kind_of(error) in LOST:
         return "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
     return (
         "See whether its folder is there, has room and belongs to the user the service runs as, or "

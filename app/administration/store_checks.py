@@ -11,6 +11,8 @@ from sqlalchemy.exc import OperationalError
 from app.administration.findings import Finding, fail, ok, warn
 from app.administration.migrations import revisions
 from app.core import redis as redis_client
+from app.core.database.revisions import TablesOutdated
+from app.core.database.sqlite_errors import kind_of
 from app.core.runtime import Runtime
 
 OLDEST_REDIS = (6, 2)
@@ -76,7 +78,7 @@ def _sqlite(rt: Runtime) -> Finding:
     try:
         _change_and_undo(rt)
     except OperationalError as error:
-        if not _is_read_only(error):
+        if kind_of(error) != sqlite3.SQLITE_READONLY:
             raise
         file = rt.database.engine.url.database
         return fail(f"{file} cannot be written. Give it to the user the service runs as.")
@@ -94,26 +96,18 @@ class _Undone(Exception):
     """Ends a transaction that shall leave nothing behind."""
 
 
-def _is_read_only(error: OperationalError) -> bool:
-    # The lower byte is the kind, whatever the further reason (https://sqlite.org/rescode.html).
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF == sqlite3.SQLITE_READONLY
-
-
 def migrations(rt: Runtime) -> Finding:
     """Tell whether the tables are those of this version."""
     found = revisions(rt)
-    current, newest = ", ".join(sorted(found.current)), ", ".join(sorted(found.newest))
-    if found.current == found.newest:
-        return ok(f"At {current}.")
-    if not found.current:
-        return fail("The database has no tables yet. Run `flask prepare`.")
+    if found.is_older:
+        return fail(TablesOutdated(found).public_message)
+    current = ", ".join(sorted(found.current))
     if found.is_newer:
         return warn(
             f"The database is at {current}, which this version does not know: a newer one migrated "
             "it. Within one minor version this one goes on with it. Upgrade this instance as well."
         )
-    return fail(f"The database is at {current}, this version needs {newest}. Run `flask prepare`.")
+    return ok(f"At {current}.")
 
 
 def clock(rt: Runtime) -> Finding:

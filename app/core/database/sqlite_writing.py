@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.core import wait_times
 from app.core.clock import Clock
+from app.core.database.sqlite_errors import kind_of
 from app.core.errors import DatabaseUnavailable
 from app.core.tokens import random_fraction
 
@@ -53,17 +54,12 @@ def patiently(clock: Clock, ask: Callable[[], T]) -> T:
             return ask()
         except (OperationalError, sqlite3.OperationalError) as error:
             failed = clock.monotonic()
-            if not _is_busy(error) or failed - began > PATIENCE_SECONDS:
+            is_busy = kind_of(error) == sqlite3.SQLITE_BUSY
+            if not is_busy or failed - began > PATIENCE_SECONDS:
                 raise DatabaseUnavailable from error
             is_soon = failed - began < SOON_SECONDS
             clock.sleep(0 if is_soon else 0.0005 + 0.002 * random_fraction())
             wait_times.add_database(clock.monotonic() - failed)
-
-
-def _is_busy(error: OperationalError | sqlite3.OperationalError) -> bool:
-    """Tell whether somebody else has what the statement needs; the low byte is the error's kind."""
-    code: int = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
-    return code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 class WriteTurn:
