@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from app.core import sizes
-from app.core.texts import has_controls
+from app.core.texts import has_controls, whole_number
 
 T = TypeVar("T")
 
@@ -81,10 +81,10 @@ def number(
     """Return a whole number of units within bounds; a stored value outside them is ignored."""
 
     def parse(text: str) -> int:
-        digits = text.strip().removeprefix("-")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        value = whole_number(text.strip())
+        if value is None:
             raise ValueError("must be a whole number")
-        if not least <= (value := int(text)) <= most:
+        if not least <= value <= most:
             raise ValueError(f"must be from {least} to {most}")
         return value
 

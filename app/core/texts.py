@@ -42,6 +42,22 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
+def whole_number(text: str) -> int | None:
+    """Return the number that ASCII digits say, below zero with a hyphen; None if it is none.
+
+    More than 19 digits are none either: no store holds them.
+    """
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 20
+    return int(text) if is_number else None
+
+
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
+    """Return the sentence that ends a complaint about a misspelt word, after a space; or ""."""
+    meant = suggestion(typed, known)
+    return f" Did you mean {meant}?" if meant else ""
+
+
 def shortened(typed: str) -> str:
     """Return what somebody typed as a message can repeat it, however long it is."""
     text = one_line(typed) or '""'

@@ -18,7 +18,7 @@ from app.core.database.database import Reader
 from app.core.live_settings import MAX_AGE_SECONDS
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, SecretUnreadable
-from app.core.texts import shortened, suggestion
+from app.core.texts import did_you_mean, shortened
 from app.external_auth import drivers, kinds, provider_queries, provider_rules
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderMisconfigured
 from app.external_auth.drivers.interface import (
@@ -274,10 +274,8 @@ def _named(reader: Reader, name: str) -> Provider:
     if len(found) > 1:
         raise ProviderAmbiguous
     if not found:
-        meant = suggestion(
-            typed_key, [provider.key for provider in provider_queries.list_all(reader)]
-        )
-        hint = f" Did you mean {meant}?" if meant else ""
+        keys = [provider.key for provider in provider_queries.list_all(reader)]
+        hint = did_you_mean(typed_key, keys)
         raise ProviderNotFound(f"There is no provider {shortened(name)}.{hint}")
     return found[0]
 

@@ -33,15 +33,10 @@ This page is printed by `flask config describe --markdown`.
 def setting(shown: Setting) -> dict[str, Any]:
     """Return one setting with the value in force."""
     return {
-        "key": shown.key.name,
+        **described(shown.key),
         "value": shown.value,
-        "default": shown.default,
-        "value_type": shown.key.value_type,
-        "options": list(shown.key.options),
-        "is_sensitive": shown.key.is_sensitive,
         "is_set": shown.text is not None,
         "updated_at": timestamp(shown.updated_at),
-        "description": shown.key.description,
     }
 
 

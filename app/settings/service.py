@@ -16,7 +16,7 @@ from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
-from app.core.texts import shortened, suggestion
+from app.core.texts import did_you_mean, shortened
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingUnknown
 from app.web import cors
@@ -57,8 +57,7 @@ def find_key(name: str) -> Key[Any]:
     try:
         return keys.ALL[name]
     except KeyError:
-        meant = suggestion(name, keys.ALL)
-        hint = f" Did you mean {meant}?" if meant else ""
+        hint = did_you_mean(name, keys.ALL)
         raise SettingUnknown(f"There is no setting {shortened(name)}.{hint}") from None
 
 

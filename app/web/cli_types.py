@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from app.core import sizes
-from app.core.texts import suggestion
+from app.core.texts import did_you_mean, whole_number
 
 
 class Moment(click.ParamType[datetime]):
@@ -54,10 +54,10 @@ class Whole(click.ParamType[int]):
         return number
 
     def _number_in(self, text: str) -> int:
-        digits = text.removeprefix("-")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        number = whole_number(text)
+        if number is None:
             raise ValueError(f"must be {self._wanted}")
-        return int(text)
+        return number
 
 
 class Size(Whole):
@@ -79,5 +79,4 @@ class Word(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
         """Return what can be, and last, where it is seen, what may be meant."""
         told = f"{value!r} is not one of {', '.join(self.choices)}."
-        meant = suggestion(str(value), self.choices)
-        return f"{told} Did you mean {meant}?" if meant else told
+        return told + did_you_mean(str(value), self.choices)
