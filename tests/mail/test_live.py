@@ -64,7 +64,8 @@ def test_killed_between_sending_and_marking_the_service_repeats_that_mail_only(l
         killed = []
 
         def kill(_mail):
-            if len(sink.received) == 3 and not killed:
+            # Or more: the other worker's mail may have come in before this looks.
+            if len(sink.received) >= 3 and not killed:
                 killed.extend(sink.recipients)
                 os.killpg(live.pid, signal.SIGKILL)
 
