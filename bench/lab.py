@@ -11,7 +11,7 @@ from bench import accounts, load, procs
 from bench.load import Job, Request, Run, render
 from bench.peers.servers import Peer
 from bench.report import Figure, Row, Target
-from bench.servers import Bare, Postgres, Running, Service
+from bench.servers import Bare, Least, Postgres, Running, Service
 
 BARE_REQUEST = Request("bare", render("GET", "/"), 200, '"hello"')
 
@@ -41,6 +41,7 @@ class Lab:
     options: Options
     stack: ExitStack
     _services: dict[str, Service] = field(default_factory=dict)
+    _least: dict[str, Least] = field(default_factory=dict)
     _databases: int = 0
 
     @cached_property
@@ -68,16 +69,25 @@ class Lab:
         name, nginx = f"bench{self._databases}", self.options.nginx
         return Service(stack, postgres, name, nginx=nginx, **env)
 
+    def least(self, database: str) -> Least:
+        """Return what does on `database` the least that requests can cost."""
+        if database not in self._least:
+            self._databases += 1
+            postgres = self.postgres if database == "postgres" else None
+            self._least[database] = Least(self.stack, postgres, f"bench{self._databases}")
+        return self._least[database]
+
     def forget_dead(self) -> None:
         """Forget servers that have ended, so that what comes next starts them anew."""
-        for database, service in list(self._services.items()):
-            if not service.is_running:
-                del self._services[database]
+        for servers in (self._services, self._least):
+            for database in [name for name, server in servers.items() if not server.is_running]:
+                del servers[database]
         if "bare" in self.__dict__ and not self.bare.is_running:
             del self.bare
         if "postgres" in self.__dict__ and not self.postgres.is_running:
             del self.postgres
             self._services.pop("postgres", None)
+            self._least.pop("postgres", None)
 
     def start_peer(self, stack: ExitStack, peer: Peer, database: str) -> Running:
         """Start a peer that lives as long as `stack`."""

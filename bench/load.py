@@ -151,6 +151,7 @@ class Client:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        self._output.close()
 
 
 def run(job: Job, parts: dict[str, int]) -> Run:

@@ -103,6 +103,11 @@ class Postgres:
         """Create a database and return its URL."""
         return self._server.cluster.create(database)
 
+    def dsn(self, database: str) -> str:
+        """Create a database and return what libpq is told to reach it."""
+        self.create(database)
+        return f"host={self.folder} user=postgres dbname={database}"
+
 
 def temporary_folder(stack: ExitStack) -> Path:
     """Return a private folder, removed at the end; short, for the sockets in it."""
@@ -173,6 +178,29 @@ class Bare(Gunicorn):
         stack.callback(self.server.stop)
         if nginx:
             self.put_behind_nginx(stack, folder)
+
+
+class Least(Gunicorn):
+    """The application of bench/least.py under the same gunicorn settings."""
+
+    def __init__(self, stack: ExitStack, postgres: Postgres | None, name: str) -> None:
+        folder = temporary_folder(stack)
+        store = stack.enter_context(PrivateValkey(folder, persist=True))
+        env = {
+            "GATEHOUSE_INSTANCE": str(folder),
+            "LEAST_REDIS_URL": store.url,
+            "LEAST_DATABASE_URL": postgres.dsn(name)
+            if postgres
+            else f"sqlite:///{folder}/least.db",
+        }
+        subprocess.run(
+            [sys.executable, "-m", "bench.least"], cwd=ROOT, env=os.environ | env, check=True
+        )
+        super().__init__("bench.least:make_app()", folder, env, "bench/bare_conf.py", "/health")
+        stack.callback(self.server.stop)
+        self.parts["valkey"] = store.pid
+        if postgres:
+            self.parts["postgres"] = postgres.pid
 
 
 class Service(Gunicorn):

@@ -17,6 +17,7 @@ from bench.client import BodyChain, _is_whole_in_chunks
 from bench.lab import Group, Lab, Options, Scenario
 from bench.load import Run, render
 from bench.report import Report, Row, Target
+from bench.scenarios.least import SCENARIOS as LEAST
 from bench.servers import Bare
 from tests.support.servers import ROOT
 
@@ -135,3 +136,15 @@ def test_what_the_rest_is_compared_with_runs_under_the_service_s_settings():
         with urllib.request.urlopen(f"http://127.0.0.1:{bare.port}/") as answer:
             assert json.load(answer)["data"] == {"hello": "bench"}
         assert len(bare.workers()) == 2
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_the_least_that_requests_cost_is_measured_by_answers_that_are_right(database):
+    options = Options(0.2, (2,), 1, noise=1, wait=0, scale=0)
+    with ExitStack() as stack:
+        lab = Lab(options, stack)
+        rows = [row for scenario in LEAST for row in scenario.measure(lab, database, scenario)]
+    measured = [row for row in rows if row.database == database]
+    assert [row.scenario for row in measured] == [scenario.name for scenario in LEAST]
+    assert all(run.sent and not run.failed for row in measured for run in row.runs)
