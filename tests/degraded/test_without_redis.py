@@ -267,11 +267,14 @@ def test_one_that_takes_nothing_is_not_ready(make_app, own_valkey, unwritable, h
 
 
 @pytest.mark.any_database
-def test_what_is_written_to_see_is_gone_a_moment_later(make_app):
+def test_what_is_written_to_see_is_gone_a_moment_later(make_app, monkeypatch):
+    assert redis_client.WRITTEN_MS == 1000
+    # A busy machine may look later than that.
+    monkeypatch.setattr(redis_client, "WRITTEN_MS", 60_000)
     app = make_app()
     ApiClient(app).get("/health/ready").ok()
     client = app.extensions["gatehouse"].redis
-    assert 0 < client.pttl(redis_client.WRITTEN_TO_SEE) <= 1000
+    assert 0 < client.pttl(redis_client.WRITTEN_TO_SEE) <= 60_000
 
 
 def test_redis_coming_back_is_noticed(make_app, clock):
