@@ -1,5 +1,6 @@
 """The real service: gunicorn with its workers, spoken to over TCP."""
 
+import atexit
 import http.client
 import json
 import os
@@ -43,9 +44,16 @@ def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENC
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of this machine that nobody else is given as long as this process lives.
+
+    The system gives none away that a socket is bound to, also while nobody listens there. What is
+    to listen sets SO_REUSEADDR, as every server does, and may then have it beside that socket.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    atexit.register(holder.close)  # which is also what holds it until then
+    return int(holder.getsockname()[1])
 
 
 def dial(port: int, receive_buffer: int | None = None) -> socket.socket:
