@@ -299,7 +299,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def wait_for() -> Callable[[Callable[[], Any]], Any]:
     """Wait, in real time, until a condition holds that another thread brings about."""
-    return lambda condition: eventually(condition, "the condition", 10)
+    return lambda condition: eventually(condition, "the condition")
 
 
 @pytest.fixture

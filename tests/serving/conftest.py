@@ -26,5 +26,5 @@ def eventually_fixture() -> Callable[..., Any]:
 def all_gone() -> Callable[[list[psutil.Process]], None]:
     """Wait until every process of a list has ended."""
     return lambda processes: eventually(
-        lambda: all(map(is_gone, processes)), f"the end of {processes}", 20
+        lambda: all(map(is_gone, processes)), f"the end of {processes}"
     )

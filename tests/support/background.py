@@ -17,7 +17,7 @@ class BackgroundServer:
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
-        assert started.wait(10)
+        assert started.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:

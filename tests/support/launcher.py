@@ -129,7 +129,7 @@ class Service:
 
     def is_healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=30) as answer:
                 return answer.status == 200
         except (OSError, urllib.error.URLError):
             return False
