@@ -229,10 +229,15 @@ def _print(shown: Shown, *, as_json: bool) -> None:
         return
     if shown.text:
         _say(shown.text)
-    elif shown.data == [] and sys.stdout.isatty():  # silence is for scripts
+    elif shown.data == [] and _is_read_by_people():  # silence is for scripts
         click.echo("nothing to list", err=True)
     if shown.note:
         click.echo(shown.note, err=True)
+
+
+def _is_read_by_people() -> bool:
+    """Tell whether standard output is a terminal; that of a job may be closed, which is none."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def _print_refusal(refusal: AppError, *, as_json: bool) -> None:

@@ -66,3 +66,9 @@ def test_nothing_on_standard_input_is_no_value(start, arguments, there):
 def test_a_command_that_reads_nothing_needs_no_standard_input(start):
     with start("config", "validate", preexec_fn=lambda: os.close(0)) as process:
         assert (process.wait(60), process.stderr.read()) == (0, "")
+
+
+def test_nothing_to_list_is_silence_where_standard_output_is_closed(start):
+    """As a job may have it."""
+    with start("teams", "list", preexec_fn=lambda: os.close(1)) as process:
+        assert (process.wait(60), process.stderr.read()) == (0, "")
