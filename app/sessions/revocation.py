@@ -66,11 +66,15 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
 
     Raises: SessionNotFound.
     """
-    typed, session_id = session_id, canonical_id(session_id)
+    unknown = SessionNotFound(f"There is no session {shortened(session_id)}.")
+    try:
+        session_id = canonical_id(session_id)
+    except SessionNotFound:
+        raise unknown from None
     with rt.transaction() as session:
         owner = queries.find_owner(session, session_id)
         if owner is None:
-            raise SessionNotFound(f"There is no session {shortened(typed)}.")
+            raise unknown
         users_queries.lock_version(session, owner)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0

@@ -44,7 +44,8 @@ def test_session_is_revoked_once(line, rt, api, user):
 
 @pytest.mark.parametrize("session_id", ["6f1f0f0e-57f0-4b7d-9d5e-0f2d0c1b2a39", "nonsense", "1"])
 def test_unknown_session_is_not_found(line, session_id):
-    line.refuses("not_found", "sessions", "revoke", session_id)
+    told = line.refuses("not_found", "sessions", "revoke", session_id)
+    assert told == f"There is no session {session_id}."
 
 
 # --- audit -----------------------------------------------------------------------------------
