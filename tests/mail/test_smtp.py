@@ -345,7 +345,12 @@ def swallow(client):
     client.sendall(b"220 hello\r\n")
 
 
-@pytest.mark.parametrize("behave", [say_nothing, swallow])
+def leave_data_unanswered(client):
+    """Take sender and recipient, and never ask for the content."""
+    converse(client, until=b"DATA")
+
+
+@pytest.mark.parametrize("behave", [say_nothing, swallow, leave_data_unanswered])
 def test_a_server_that_hangs_is_not_waited_for(rt, behave):
     rt.mailer.timeouts = Timeouts(answer=0.2, attempt=30)
     with Scripted(behave, hangs=True) as server:
@@ -397,6 +402,13 @@ def test_a_server_that_looks_at_the_content_for_long_gets_one_copy(rt, sink):
     assert attempt(rt).status == "sent"
     dispatcher.drain(rt)
     assert len(sink.received) == 1
+
+
+def test_a_server_that_hangs_up_instead_of_taking_the_content_has_no_attempt(rt):
+    """It cannot have what was never sent, so this is an outage like any other."""
+    with Scripted(leave_data_unanswered) as server:
+        use_smtp(rt, server.port)
+        assert refusal(rt) == "the server hung up"
 
 
 def test_a_server_that_drops_the_connection_while_the_content_travels(rt):

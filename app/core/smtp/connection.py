@@ -27,6 +27,7 @@ from app.core.smtp.mailer import Mailer, SmtpServer
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it in clear, set mail_security=false"
 FAREWELL_SECONDS = 1.0
+GO_AHEAD = 354  # to DATA: the content may follow
 REFUSALS = range(400, 600)  # anything else is no whole answer
 # Some servers refuse what comes after the hundredth.
 MOST_MAILS_PER_CONNECTION = 100
@@ -180,20 +181,26 @@ class _Smtp(smtplib.SMTP):
         return self.getreply()
 
     def data(self, msg: Any) -> tuple[int, bytes]:
-        """Send the content, and give the server the rest of the attempt to look it over.
-
-        Scanners take longer than 10 s, and asking again would deliver it twice (RFC 5321
-        §4.5.3.2.6).
-        """
-        self.is_content_sent = True
-        if self.sock is not None:
-            self.sock.settimeout(self._mailer.timeouts.attempt)
+        """Send the content."""
         try:
             with self._mailer.content_is_out(self):
                 return super().data(msg)
         finally:
             if self.sock is not None:
                 self.sock.settimeout(self._mailer.timeouts.answer)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Return an answer; after that to DATA the content travels.
+
+        The server then has the rest of the attempt to look it over: scanners take longer than 10 s,
+        and asking again would deliver it twice (RFC 5321 §4.5.3.2.6).
+        """
+        code, text = super().getreply()
+        if code == GO_AHEAD:
+            self.is_content_sent = True
+            if self.sock is not None:
+                self.sock.settimeout(self._mailer.timeouts.attempt)
+        return code, text
 
 
 class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
