@@ -85,6 +85,13 @@ class Command(click.Command):
         ctx.ignore_unknown_options |= any(_NEGATIVE.match(typed) for typed in args)
         return super().parse_args(ctx, args)
 
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return a parser that knows -h as a whole word alone: in -5h it is a letter of a value."""
+        parser = super().make_parser(ctx)
+        if (of_help := parser._short_opt.pop("-h", None)) is not None:
+            parser._long_opt["-h"] = of_help
+        return parser
+
     def get_short_help_str(self, limit: int = WHOLE) -> str:
         """Return the first sentence in a list of commands, never cut off."""
         return super().get_short_help_str(max(limit, WHOLE))

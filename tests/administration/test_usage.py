@@ -179,6 +179,13 @@ def test_settings_in_bytes_take_units_too(line):
     line.refuses("bad_request", "config", "set", "auth_access_token_ttl_secs", "5GB")
 
 
+@pytest.mark.parametrize("typed", ["-5", "-5h", "-5 hours --json", "-0=h"])
+def test_a_value_may_begin_with_a_hyphen_and_a_digit(line, typed):
+    """Whatever letters follow: help is asked for by -h alone."""
+    assert line.json("config", "set", "branding_title", typed)["value"] == typed
+    assert line("config", "set", "branding_title", typed, "-h").text.startswith("Usage:")
+
+
 # --- lists -----------------------------------------------------------------------------------
 
 
