@@ -1,7 +1,7 @@
 """Sizes as people write them: 5GB is 5 * 10**9 bytes, 5GiB is 5 * 2**30."""
 
 import re
-from decimal import Decimal
+from fractions import Fraction
 
 DECIMAL = ("kB", "MB", "GB", "TB", "PB")
 BINARY = ("KiB", "MiB", "GiB", "TiB", "PiB")
@@ -31,8 +31,8 @@ def parse(text: str) -> int:
         raise ValueError(f"must say which unit: {meant}")
     if unit not in _FACTORS:
         raise ValueError(f"must be in one of the units B, {', '.join(UNITS)}")
-    size = Decimal(number) * _FACTORS[unit]
-    if size != int(size):
+    size = Fraction(number) * _FACTORS[unit]
+    if size.denominator != 1:
         raise ValueError("must be a whole number of bytes")
     return int(size)
 

@@ -137,6 +137,7 @@ def test_a_size_may_have_a_unit(typed, size):
         ("5XB", "units B, kB, MB"),
         ("1.5", "a whole number of bytes"),
         ("0.0001kB", "a whole number of bytes"),
+        ("9007199254740991.0000000000000001", "a whole number of bytes"),
     ],
 )
 def test_what_is_no_size_is_told_why(typed, told):
