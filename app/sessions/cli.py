@@ -13,7 +13,10 @@ group = Commands("sessions", help="Where accounts are signed in.")
 @group.command("list")
 @click.argument("user")
 def list_sessions(user: str) -> Shown:
-    """List the live sessions of USER."""
+    """List the live sessions of USER, the last seen first.
+
+    Of more than 500 only those; `flask users revoke-sessions` ends the others, too.
+    """
     rt = runtime()
     with rt.reading() as connection:
         account = users.named(connection, user)
