@@ -80,7 +80,9 @@ def start(rt: Runtime) -> Callable[[], None]:
 def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
     """Send every mail that is due, or was at the moment `due`.
 
-    Ends early when the server itself fails, which is the same for all of them.
+    Ends early when the server itself fails, which is the same for all of them: at once when it
+    takes no connection or sender, else at the second recipient in a row. One alone at whom it
+    always fails, by hanging up say, would hold up all others.
     """
     with closing(Sender(rt)) as sender:
         return _drain(rt, sender, due, lambda: False)
@@ -92,14 +94,20 @@ def _drain(
     drained = Drained()
     if not _is_any_due(rt, due or rt.clock.now()):
         return drained  # without having kept other writers waiting
+    failed_at = None
     while not is_stopped():
-        outcome = sender.send_next(due or rt.clock.now())
-        if outcome is None:
+        tried = sender.send_next(due or rt.clock.now(), but_to=failed_at)
+        if tried is None:
             break
+        recipient, outcome = tried
         drained.counts[outcome.status] += 1
         if outcome.is_servers_fault:
             drained.server_error = outcome.error
-            break
+            if failed_at is not None or not outcome.is_perhaps_the_mails:
+                break
+            failed_at = recipient
+        elif outcome.status is MailStatus.SENT:
+            drained.server_error = failed_at = None
         _let_requests_go_first(rt)
     return drained
 
@@ -120,15 +128,19 @@ class Sender:
         self._rt = rt
         self._transport = Transport(rt)
 
-    def send_next(self, due: datetime) -> Outcome | None:
-        """Send one mail that was due at a moment; None when there is none."""
+    def send_next(self, due: datetime, *, but_to: str | None) -> tuple[str, Outcome] | None:
+        """Send one mail that was due at a moment; return its recipient and how it ended.
+
+        `but_to`: whom it shall not be to, and then rather one that was never tried. None when there
+        is none.
+        """
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
-        row = queries.lease_next(self._rt.database, lease, due=due, until=until)
+        row = queries.lease_next(self._rt.database, lease, due=due, until=until, but_to=but_to)
         if row is None:
             return None
         mail, outcome = self._attempt(row)
         self._mark(row, lease, mail, outcome)
-        return outcome
+        return row.recipient, outcome
 
     def close(self) -> None:
         """Hang up."""

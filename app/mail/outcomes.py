@@ -22,12 +22,14 @@ LONGEST_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
 class Outcome:
     """How an attempt ended; `error` is None for a mail that was sent.
 
-    One that does not count is as good as never made.
+    One that does not count is as good as never made. `is_perhaps_the_mails`: whether the server
+    fails at others as well, only another tells.
     """
 
     status: MailStatus
     error: str | None = None
     is_servers_fault: bool = False
+    is_perhaps_the_mails: bool = False
     counts: bool = True
 
 
@@ -36,11 +38,12 @@ def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcom
 
     One that the server may have counts whoever is at fault: each try may deliver it once more.
     """
+    blame = error.is_servers_fault, error.is_servers_fault and error.is_perhaps_the_mails
     if error.is_servers_fault and not error.may_have_arrived:
         status = MailStatus.FAILED if waited >= LONGEST_OUTAGE else MailStatus.QUEUED
-        return Outcome(status, error.reason, is_servers_fault=True, counts=False)
+        return Outcome(status, error.reason, *blame, counts=False)
     status = MailStatus.FAILED if error.is_final else status_after(attempts)
-    return Outcome(status, error.reason, error.is_servers_fault)
+    return Outcome(status, error.reason, *blame)
 
 
 def status_after(attempts: int) -> MailStatus:

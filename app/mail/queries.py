@@ -149,22 +149,28 @@ LOOK = Prepared(
     ),
     ("due", "longest_lease", "longest_pause"),
 )
-LEASE_NEXT = Prepared(
-    update(MAILS)
-    .where(
-        MAILS.c.id
-        == _first_of(
-            *(_first(status, _IS_DUE).with_for_update(skip_locked=True) for status in UNFINISHED)
-        )
-    )
-    .values(
-        status=constant(MailStatus.SENDING),
-        lease=bindparam("new_lease"),
-        attempts=MAILS.c.attempts + constant(1),
-        due_at=bindparam("until"),
-    )
-    .returning(*columns_of(Leased, MAILS.c)),
-    ("due", "new_lease", "until"),
+
+
+def _lease_first_of(*selects: Select[tuple[str]], parameters: tuple[str, ...] = ()) -> Prepared:
+    wanted = _first_of(*(one.with_for_update(skip_locked=True) for one in selects))
+    values = {
+        "status": constant(MailStatus.SENDING),
+        "lease": bindparam("new_lease"),
+        "attempts": MAILS.c.attempts + constant(1),
+        "due_at": bindparam("until"),
+    }
+    leasing = update(MAILS).where(MAILS.c.id == wanted).values(values)
+    returning = leasing.returning(*columns_of(Leased, MAILS.c))
+    return Prepared(returning, ("due", "new_lease", "until", *parameters))
+
+
+LEASE_NEXT = _lease_first_of(*(_first(status, _IS_DUE) for status in UNFINISHED))
+_IS_TO_ANOTHER = MAILS.c.recipient != bindparam("but_to")
+LEASE_ANOTHER = _lease_first_of(
+    # Past those that failed before, which are few: each pauses.
+    _first(MailStatus.QUEUED, _IS_DUE, _IS_TO_ANOTHER, MAILS.c.last_error.is_(None)),
+    *(_first(status, _IS_DUE, _IS_TO_ANOTHER) for status in UNFINISHED),
+    parameters=("but_to",),
 )
 _IS_THIS_ATTEMPT = (MAILS.c.id == bindparam("mail_id")) & (MAILS.c.lease == bindparam("old_lease"))
 _SETTLE = (
@@ -221,13 +227,21 @@ def bring_back(
     )
 
 
-def lease_next(database: Database, lease: str, *, due: datetime, until: datetime) -> Leased | None:
+def lease_next(
+    database: Database, lease: str, *, due: datetime, until: datetime, but_to: str | None
+) -> Leased | None:
     """Lease the mail that has been due longest until a moment; None when none is due.
 
     One statement, so of several senders one gets it. A mail whose sender has not been heard of
-    since its lease ran out comes first.
+    since its lease ran out comes first; with `but_to`, an address that none is wanted to, one that
+    never failed.
     """
-    rows = database.change_then_read(LEASE_NEXT.step(due=due, new_lease=lease, until=until))
+    values = {"due": due, "new_lease": lease, "until": until}
+    if but_to is None:
+        step = LEASE_NEXT.step(**values)
+    else:
+        step = LEASE_ANOTHER.step(**values, but_to=but_to)
+    rows = database.change_then_read(step)
     return Leased(*rows[0]) if rows else None
 
 

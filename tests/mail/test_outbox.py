@@ -811,7 +811,11 @@ def test_what_no_key_opens_is_left_alone(rt):
 
 def test_both_databases_find_the_next_mail_in_the_index(rt):
     """Else each of 100,000 mails would be looked at for every one that is sent."""
-    for statement, selects in ((queries.LEASE_NEXT, 2), (queries.LOOK, 4)):
+    for statement, selects in (
+        (queries.LEASE_NEXT, 2),
+        (queries.LEASE_ANOTHER, 3),
+        (queries.LOOK, 4),
+    ):
         told = plan_of(rt, statement)
         assert told.count("ix_mail_outbox_status_due_at") == selects
         assert "SORT" not in told.upper()

@@ -11,6 +11,7 @@ import pytest
 from app.core.smtp import connection
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
+from app.mail.models import MailStatus
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
 from tests.support.outbox import TOKEN, attempt, only_row, queue, refusal, rows, use_smtp
@@ -257,6 +258,50 @@ def test_a_server_that_closes_for_now_after_the_content_is_asked_once_too(rt, sm
     assert [row.last_error is None for row in rows(rt)].count(False) == 1
     assert {row.attempts for row in rows(rt)} == {0}
     assert smtp.received == []
+
+
+@pytest.mark.parametrize("answer", ["421 4.3.0 not for this one", ""])
+def test_a_recipient_at_whom_the_server_always_fails_holds_up_nobody(rt, smtp, clock, answer):
+    smtp.refusals["bad@example.com"] = answer
+    for name in ("bad", "bad", "first", "second"):
+        queue(rt, f"{name}@example.com")
+        clock.advance(seconds=1)
+    dispatcher.drain(rt)
+    assert smtp.recipients == ["first@example.com", "second@example.com"]
+    bad = [row for row in rows(rt) if row.recipient == "bad@example.com"]
+    assert [(row.status, row.attempts) for row in bad] == [("queued", 0)] * 2
+
+
+def test_of_many_such_recipients_each_look_tries_few_and_all_the_others(rt, smtp, clock):
+    # The first look tries each, as the server serves somebody in between.
+    for number in range(20):
+        smtp.refusals[f"bad{number}@example.com"] = "421 4.3.0 not for this one"
+        queue(rt, f"bad{number}@example.com")
+        queue(rt, f"good{number}@example.com")
+        clock.advance(seconds=1)
+    dispatcher.drain(rt)
+    assert len(smtp.recipients) == 20
+    clock.advance(minutes=5)
+    queue(rt, "last@example.com")
+    connections = smtp.connections
+    drained = dispatcher.drain(rt)
+    assert smtp.recipients[20:] == ["last@example.com"]
+    assert smtp.connections - connections == 4
+    assert drained.counts == {MailStatus.SENT: 1, MailStatus.QUEUED: 3}
+    assert drained.server_error.endswith("421 4.3.0 not for this one")
+
+
+def test_a_server_that_fails_at_every_recipient_is_asked_twice_and_not_per_mail(rt):
+    def behave(client):
+        converse(client, until=b"RCPT")
+        client.sendall(b"421 4.7.0 too much mail, come back later\r\n")
+
+    with Scripted(behave) as server:
+        use_smtp(rt, server.port)
+        for number in range(5):
+            queue(rt, f"user{number}@example.com")
+        assert dispatcher.drain(rt).server_error
+        assert server.connections == 2
 
 
 @pytest.mark.parametrize("challenge", ["a", "w7w="])

@@ -45,9 +45,9 @@ class Sink(BackgroundServer):
     """A real SMTP server that keeps every mail; a context manager.
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
-    want a log-in. `refusals` are answers to RCPT by address, `data_answers` the next ones to a
-    mail's content. `on_mail` is called with every mail before it is answered. It hangs up after
-    `mails_per_connection`.
+    want a log-in. `refusals` are answers to RCPT by address, an empty one of which hangs up,
+    `data_answers` the next ones to a mail's content. `on_mail` is called with every mail before it
+    is answered. It hangs up after `mails_per_connection`.
     """
 
     tls: ssl.SSLContext | None = None
@@ -113,9 +113,11 @@ class Sink(BackgroundServer):
     # --- what aiosmtpd calls -----------------------------------------------------------------
 
     async def handle_RCPT(  # noqa: N802
-        self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
+        self, server: Any, _session: Any, envelope: Any, address: str, _options: Any
     ) -> str:
-        if answer := self.refusals.get(address):
+        if (answer := self.refusals.get(address)) is not None:
+            if not answer:
+                server.transport.close()
             return answer
         envelope.rcpt_tos.append(address)
         return "250 OK"

@@ -68,6 +68,7 @@ class SmtpConnection:
                 reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
                 failure = Undeliverable(reason, is_servers_fault=True)
             failure.may_have_arrived = self._was_content_left_unanswered(error)
+            failure.is_perhaps_the_mails = self._was_recipient_named()
             if failure.is_servers_fault:
                 self._hang_up()
             raise failure from error
@@ -77,6 +78,10 @@ class SmtpConnection:
         if isinstance(error, smtplib.SMTPResponseException) and error.smtp_code in REFUSALS:
             return False
         return self._connection is not None and self._connection.host.is_content_sent
+
+    def _was_recipient_named(self) -> bool:
+        """Tell whether the server had got so far that it may have failed at this mail alone."""
+        return self._connection is not None and self._connection.host.is_recipient_named
 
     def close(self) -> None:
         """Hang up; a later `send` connects again."""
@@ -150,8 +155,9 @@ class _Watch(Exchange):
 
 
 class _Smtp(smtplib.SMTP):
-    """Knows whether a mail's content has begun to travel, and is watched."""
+    """Knows how far a mail has come, and is watched."""
 
+    is_recipient_named = False
     is_content_sent = False
 
     def __init__(self, watch: _Watch, server: SmtpServer, mailer: Mailer) -> None:
@@ -177,6 +183,7 @@ class _Smtp(smtplib.SMTP):
 
     def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
         """Name the recipient, likewise."""
+        self.is_recipient_named = True
         self.putcmd("rcpt", " ".join((f"TO:<{recip}>", *options)))
         return self.getreply()
 
@@ -232,7 +239,7 @@ class _OpenConnection(flask_mail.Connection):
 
     def carry(self, letter: Letter) -> None:
         """Hand a mail in."""
-        self.host.is_content_sent = False
+        self.host.is_recipient_named = self.host.is_content_sent = False
         self.send(_Message(letter))
 
     def configure_host(self) -> _Smtp | _TlsSmtp:

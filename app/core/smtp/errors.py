@@ -21,10 +21,12 @@ class Undeliverable(Exception):
 
     `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
     another try is pointless, since the recipient was refused for good. `is_servers_fault`: any
-    other mail would have met the same. `may_have_arrived`: the server has the content and never
-    said whether it takes it, so that another try may deliver it twice.
+    other mail would have met the same. `is_perhaps_the_mails`: or not, since the server had taken
+    log-in and sender by then. `may_have_arrived`: the server has the content and never said whether
+    it takes it, so that another try may deliver it twice.
     """
 
+    is_perhaps_the_mails = False
     may_have_arrived = False
 
     def __init__(
