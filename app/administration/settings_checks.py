@@ -17,7 +17,8 @@ from app.web import site
 
 IF_LOST = (
     "only if it is lost for good, set the secrets of the mail server and of providers again, and "
-    "have second factors set up anew (`flask users reset-mfa`)."
+    "have second factors set up anew (`flask users reset-mfa`). Mails among them wait for it, "
+    "three days at the most."
 )
 
 

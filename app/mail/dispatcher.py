@@ -18,6 +18,7 @@ from app.core.database.database import DATABASE_AWAY
 from app.core.database.failures import reason_of
 from app.core.outages import Outage
 from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
 from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, outcomes, payload, queries
@@ -147,7 +148,7 @@ class Sender:
         self._transport.close()
 
     def _attempt(self, row: Leased) -> tuple[ReadyMail | None, Outcome]:
-        mail = None
+        mail, waited = None, self._rt.clock.now() - row.created_at
         if row.attempts > MOST_ATTEMPTS:
             # Whoever made the last one died at it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
@@ -160,8 +161,10 @@ class Sender:
             self._transport.send(mail)
         except Undeliverable as error:
             log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, error.reason)
-            waited = self._rt.clock.now() - row.created_at
             return mail, outcomes.of_failure(error, row.attempts, waited)
+        except SecretUnreadable:
+            log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, outcomes.NO_KEY)
+            return mail, outcomes.without_key(waited)
         except DATABASE_AWAY:
             raise
         except Exception as error:

@@ -66,6 +66,7 @@ def test_a_missing_key_is_named_with_what_depends_on_it(make_app, secrets):
         f"Key test, under which {secrets} secrets and 10 recovery codes are stored, is missing. "
         "Put it back into GATEHOUSE_SECRET_KEYS; only if it is lost for good, "
     )
+    assert told.endswith("Mails among them wait for it, three days at the most.")
 
 
 def test_a_missing_key_of_a_file_is_put_back_there(make_app, rt, secrets):

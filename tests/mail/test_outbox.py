@@ -284,15 +284,49 @@ def test_a_mail_that_cannot_be_made_does_not_stop_the_others(rt, smtp, caplog):
     assert broken.last_error == "the mail could not be made (ValueError)"
 
 
-def test_a_payload_of_a_lost_key_is_tried_again_later(rt, smtp):
+@pytest.fixture
+def bereft(make_app):
+    """An instance without the key of the others."""
+    other = ("new", b"a key that opens nothing of before")
+    return make_app(secret_keys=(other,)).extensions[web_runtime.EXTENSION]
+
+
+def test_a_key_that_is_put_back_has_cost_no_mail(rt, bereft, smtp, clock, caplog):
+    caplog.set_level(logging.WARNING)
     queue(rt)
-    change(rt, payload="v1:gone:AAAA:AAAA")
+    pauses = []
+    while clock.now() - only_row(rt).created_at < timedelta(days=2):
+        dispatcher.drain(bereft)
+        row = only_row(rt)
+        assert (row.status, row.attempts) == ("queued", 0)
+        assert row.last_error == "no key opens it, see `flask doctor`"
+        pauses.append((row.due_at - clock.now()).total_seconds())
+        clock.advance(seconds=pauses[-1])
+    assert pauses[:7] == [5, 5, 10, 20, 40, 80, 160]
+    assert set(pauses[7:]) == {300}
+    assert {record.exc_info for record in caplog.records} == {None}
     dispatcher.drain(rt)
+    assert (only_row(rt).status, only_row(rt).attempts) == ("sent", 1)
+    assert audit_rows(rt, "mail_delivery_failed") == []
+
+
+def test_a_key_that_stays_away_is_not_waited_for_longer_than_a_weekend(rt, bereft, clock):
+    queue(rt)
+    clock.advance(days=3)
+    dispatcher.drain(bereft)
     row = only_row(rt)
-    assert (row.status, row.last_error) == (
-        "queued",
-        "the mail could not be made (SecretUnreadable)",
-    )
+    assert (row.status, row.attempts, row.payload) == ("failed", 0, None)
+    assert len(audit_rows(rt, "mail_delivery_failed")) == 1
+
+
+def test_mails_without_their_key_hold_up_no_others(rt, bereft, smtp, clock):
+    for name in ("first", "second"):
+        queue(rt, f"{name}@example.com")
+    clock.advance(seconds=1)
+    queue(bereft, "third@example.com")
+    drained = dispatcher.drain(bereft)
+    assert smtp.recipients == ["third@example.com"]
+    assert drained.server_error is None
 
 
 # --- leases --------------------------------------------------------------------------------------
