@@ -19,6 +19,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from app.core import folders, logs
@@ -40,6 +41,9 @@ if PREPARES not in os.environ:  # else bin/serve has told
     for _complaint in _config.unknown_variables:
         logging.getLogger("gatehouse").warning(_complaint)
 metrics_folder.prepare(_config.instance / "metrics")
+
+# A little longer than a connection is waited for, whose failure says more.
+DATABASE_SECONDS = 6.0
 
 wsgi_app = "wsgi:app"
 bind = _config.bind
@@ -109,8 +113,7 @@ def when_ready(server: Any) -> None:
     """
     from app.operations import service as operations
 
-    operations.look_at_tables(server.app.wsgi().extensions["gatehouse"])
-    _record(server, "server_start")
+    _record(server, operations.begin, "start")
     # The collector would write to shared pages, and so make each worker copy them.
     gc.collect()
     gc.freeze()
@@ -136,16 +139,28 @@ def worker_exit(_server: Any, worker: Any) -> None:
 
 def on_exit(server: Any) -> None:
     """Record the stop, in the master, after the last worker."""
-    _record(server, "server_shutdown")
+    from app.operations import service as operations
+
+    _record(server, operations.end, "stop")
 
 
-def _record(server: Any, action: str) -> None:
-    """Write to the audit log, and leave no connection open for a worker to inherit."""
-    from app.audit import service as audit
-    from app.audit.models import Action
+def _record(server: Any, record: Callable[[Any], None], what: str) -> None:
+    """Write to the audit log, and leave no connection open for a worker to inherit.
 
+    The database may hang, or a migration have locked the table: neither is to keep the service from
+    starting, or from ending.
+    """
     runtime = server.app.wsgi().extensions["gatehouse"]
-    audit.record_server_event(runtime, Action(action))
+    limit = gevent.Timeout(DATABASE_SECONDS)
+    try:
+        with limit:
+            record(runtime)
+    except gevent.Timeout as over:
+        if over is not limit:
+            raise
+        logging.getLogger("gatehouse").warning(
+            "the %s is not recorded: the database gave no answer in %g s", what, DATABASE_SECONDS
+        )
     runtime.close()
 
 

@@ -5,9 +5,12 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
+from app.audit import service as audit
+from app.audit.models import Action
 from app.core import redis as redis_client
 from app.core.database.database import DATABASE_AWAY
 from app.core.database.failures import reason_of
+from app.core.database.revisions import TablesOutdated
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys
@@ -42,13 +45,35 @@ def readiness(rt: Runtime) -> SetupState:
     return state
 
 
-def look_at_tables(rt: Runtime) -> None:
-    """Tell the log what keeps a service that starts from being ready with its database."""
+def begin(rt: Runtime) -> None:
+    """Record that a server starts, and tell the log what keeps it from being ready.
+
+    A database that does not answer is waited for once.
+    """
+    if look_at_tables(rt):
+        audit.record_server_event(rt, Action.SERVER_START)
+
+
+def end(rt: Runtime) -> None:
+    """Record that a server stops."""
+    audit.record_server_event(rt, Action.SERVER_SHUTDOWN)
+
+
+def look_at_tables(rt: Runtime) -> bool:
+    """Tell the log what keeps a service that starts from being ready with its database.
+
+    False when that does not answer.
+    """
     try:
         with rt.reading() as connection:
             rt.tables.require(connection)
-    except DATABASE_AWAY as error:
+    except TablesOutdated as error:
         log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason is all of it
+    except DATABASE_AWAY as error:
+        reason = reason_of(error)
+        log.error("not ready, and the start is not recorded: %s", reason)  # noqa: TRY400
+        return False
+    return True
 
 
 def frontend_config(rt: Runtime) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """/health/ready: what must be there, and the line of the log that tells what is not."""
 
 import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import psycopg2
 import pytest
 import sqlalchemy as sa
 
 from app.core.database import revisions
 from app.operations import service
-from tests.support.factories import at_revision
+from tests.support.factories import at_revision, audit_rows
 from tests.support.live import LiveService
 
 OLDER = "TablesOutdated: The database is at 0005, this version needs "
@@ -82,6 +85,53 @@ def test_a_database_that_does_not_answer_at_the_start_is_told(rt, caplog):
     file.mkdir()
     service.look_at_tables(rt)
     assert "unable to open database file" in caplog.text
+
+
+@pytest.mark.any_database
+def test_a_start_waits_once_for_a_database_that_does_not_answer_and_says_one_thing(
+    rt, caplog, monkeypatch
+):
+    caplog.set_level(logging.WARNING)
+    tried = []
+
+    def refuse(*_arguments, **_options):
+        tried.append(1)
+        raise sqlite3.OperationalError("unable to open database file")
+
+    rt.database.close()
+    for engine in (rt.database.engine, rt.database.reader, rt.database._apart):
+        monkeypatch.setattr(engine.dialect, "connect", refuse)
+    service.begin(rt)
+    [line] = caplog.messages
+    assert line.startswith("not ready, and the start is not recorded: OperationalError: unable to")
+    assert len(tried) == 1
+
+
+def test_start_and_stop_are_recorded(rt):
+    service.begin(rt)
+    service.end(rt)
+    assert len(audit_rows(rt, "server_start")) == len(audit_rows(rt, "server_shutdown")) == 1
+
+
+@pytest.mark.live
+@pytest.mark.postgres
+def test_a_locked_audit_log_keeps_no_service_from_starting(database_url, tmp_path, redis_url):
+    """A migration locks it for as long as it takes."""
+    plain = sa.make_url(database_url).set(drivername="postgresql")
+    folder = tmp_path / "service"
+    folder.mkdir()
+    with closing(psycopg2.connect(plain.render_as_string(hide_password=False))) as connection:
+        connection.cursor().execute("LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE")
+        service = LiveService(folder, database_url, redis_url)
+        try:
+            with service.client() as client:
+                service.wait_until_it_listens()
+                client.get("/health/ready").ok()
+            connection.rollback()
+        finally:
+            service.stop()
+    log = service.log.read_text()
+    assert "the start is not recorded: the database gave no answer in 6 s" in log
 
 
 @pytest.mark.live
