@@ -4,13 +4,16 @@ from alembic import context
 from sqlalchemy import Connection
 
 from app.core.database.database import extension
+from app.web.runtime import runtime
 
 # Any number will do; it only has to be the same in every process that migrates.
 MIGRATION_LOCK = 4_242_001
 
 
 def run() -> None:
-    """Apply or compare the migrations inside one transaction."""
+    """Apply or compare the migrations inside one transaction; nothing else makes a SQLite file."""
+    if (file := runtime().database.file) is not None:
+        file.make()
     with extension.engine.connect() as connection:
         is_sqlite = connection.dialect.name == "sqlite"
         if is_sqlite:

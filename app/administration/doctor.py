@@ -12,6 +12,7 @@ from app.administration import settings_checks as settings
 from app.administration import store_checks as store
 from app.administration.findings import Finding, Level, fail
 from app.core.database.sqlite_errors import kind_of
+from app.core.database.sqlite_file import FileGone
 from app.core.environment import ConfigError
 from app.core.errors import AppError
 from app.core.runtime import Runtime
@@ -91,6 +92,11 @@ def _finding(rt: Runtime, check: Check) -> Finding:
 
 
 def _mend_file(error: SQLAlchemyError) -> str:
+    if isinstance(getattr(error, "orig", None), FileGone):
+        return (
+            "See whether its disk is mounted, put the file back, or a backup in its place, or "
+            "correct GATEHOUSE_DATABASE_URL. Only for a new installation `flask prepare` makes one."
+        )
     if kind_of(error) in LOST:
         return "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
     return (

@@ -1,5 +1,7 @@
 """Makes what an instance has besides its database: its folder and its key file."""
 
+import logging
+
 import sqlalchemy as sa
 
 from app.administration.errors import KeysMissing
@@ -11,6 +13,8 @@ from app.mail.models import OutboxMail
 from app.settings import keys
 from app.settings.models import SystemConfig
 from app.users.models import User
+
+log = logging.getLogger(__name__)
 
 SENSITIVE = [name for name, key in keys.ALL.items() if key.is_sensitive]
 # Which rows are of use with the keys alone with which they were made: somebody signs in by them, or
@@ -31,10 +35,16 @@ def begin(rt: Runtime, *, new_keys: bool = False) -> None:
     missing, and what is encrypted from then on would be lost to that.
     """
     folders.make_instance(rt.config.instance)
+    file = rt.database.file
+    is_without_file = file is not None and file.is_missing
     if rt.keyring.is_file and not rt.keyring.path.exists():
-        if not new_keys and _is_used(rt):
+        if not new_keys and not is_without_file and _is_used(rt):
             raise KeysMissing
         rt.keyring.create()
+    elif rt.keyring.is_file and file is not None and is_without_file:
+        log.warning(
+            "making a new database, %s, for keys that are not new: was one lost?", file.path
+        )
     rt.keyring.require()
 
 

@@ -22,6 +22,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.core import folders
+from app.core.database.sqlite_file import FileGone
 from app.core.environment import ConfigError
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
@@ -219,6 +220,11 @@ def _refusal(error: Exception) -> AppError:
 def _database_refusal(error: SQLAlchemyError) -> AppError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     description, reason = f"{type(cause).__name__}: {cause}", _first_line(cause)
+    if isinstance(cause, FileGone):
+        return DatabaseUnavailable(
+            f"The database failed: {reason}. Put it back, or correct GATEHOUSE_DATABASE_URL; only "
+            "for a new installation `flask prepare` makes one."
+        )
     if any(sign in description for sign in UNPREPARED):
         return DatabaseUnavailable(
             f"The database is not up to date ({reason}): run `flask prepare` first."

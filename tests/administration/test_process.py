@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.servers import ROOT
+from tests.support.servers import ROOT, secret_keys
 
 UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
 
@@ -119,6 +119,25 @@ def test_doctor_has_no_database_replaced_that_is_only_out_of_reach(flask, tmp_pa
     assert "my.db cannot be used as a database (unable to open database file)" in failure
     assert "See whether its folder is there, has room" in failure
     assert "backup" not in failure
+
+
+def test_doctor_says_that_a_database_file_is_gone_and_makes_none(flask, prepared):
+    file = prepared / "gatehouse.db"
+    for part in prepared.glob("gatehouse.db*"):
+        part.unlink()
+    examined = flask("doctor")
+    [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
+    assert f"{file} cannot be used as a database (there is no file {file})" in failure
+    assert "put the file back, or a backup in its place" in failure
+    assert flask("users", "list").stderr.startswith(
+        f"Error: The database failed: there is no file {file}. Put it back, or correct GATEHOUSE_"
+    )
+    assert not file.exists()
+    made = flask("prepare")
+    assert f"making a new database, {file}, for keys that are not new: was one lost?" in made.stderr
+    assert flask("prepare").stderr == ""
+    file.unlink()
+    assert flask("prepare", GATEHOUSE_SECRET_KEYS=secret_keys()).stderr == ""
 
 
 def test_doctor_says_what_is_wrong_with_a_key_file_and_goes_on(flask, prepared):

@@ -1,6 +1,7 @@
 """/health/ready: what must be there, and the line of the log that tells what is not."""
 
 import logging
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -85,6 +86,39 @@ def test_a_database_that_does_not_answer_at_the_start_is_told(rt, caplog):
     file.mkdir()
     service.look_at_tables(rt)
     assert "unable to open database file" in caplog.text
+
+
+@pytest.fixture
+def file(rt):
+    return Path(rt.database.engine.url.database)
+
+
+@pytest.mark.sqlite
+def test_a_database_file_that_vanished_is_not_ready_and_not_made_anew(rt, api, caplog, file):
+    """Connections that have it open go on without a word, and all they write is lost."""
+    caplog.set_level(logging.WARNING, "gatehouse.ready")
+    api.get("/health/ready").ok()
+    away = file.rename(file.with_suffix(".away"))
+    api.get("/health/ready").fails(503, "database.error")
+    rt.database.close()
+    api.get("/health/ready").fails(503, "database.error")
+    assert not file.exists()
+    away.rename(file)
+    api.get("/health/ready").ok()
+    assert caplog.messages == [f"not ready: FileGone: there is no file {file}", "ready again"]
+
+
+@pytest.mark.sqlite
+def test_another_database_file_in_its_place_is_not_ready(rt, api, caplog, file):
+    caplog.set_level(logging.WARNING, "gatehouse.ready")
+    api.get("/health/ready").ok()
+    shutil.copyfile(file, file.with_suffix(".copy"))
+    file.with_suffix(".copy").rename(file)
+    for _ in range(2):
+        api.get("/health/ready").fails(503, "database.error")
+        rt.database.close()
+    [line] = caplog.messages
+    assert f"{file} is not the file that this process began with" in line
 
 
 @pytest.mark.any_database

@@ -10,6 +10,7 @@ import threading
 from contextlib import closing
 from typing import Any
 
+from app.core.database.sqlite_file import SqliteFile
 from app.core.native_pool import NativePool, Overloaded
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ STOP_SECONDS = 2.0
 class Checkpoints:
     """Makes a checkpoint after so many commits, in a native thread."""
 
-    def __init__(self, file: str, disk: NativePool) -> None:
+    def __init__(self, file: SqliteFile, disk: NativePool) -> None:
         self._file = file
         self._disk = disk
         self._commits = 0
@@ -65,5 +66,6 @@ class Checkpoints:
 
     def _make(self) -> Any:
         """Copy what no reader needs in the log any more; waits for nobody but the disk."""
-        with closing(sqlite3.connect(self._file)) as connection:
+        self._file.require()
+        with closing(sqlite3.connect(self._file.path)) as connection:
             return connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

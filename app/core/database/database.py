@@ -25,6 +25,7 @@ from app.core.database.driver_pool import DriverPool
 from app.core.database.lookups import BatchedReads, Key, Lookup
 from app.core.database.prepared import Prepared, Row, Step
 from app.core.database.runner import Compiled, Runner, compiled_for
+from app.core.database.sqlite_file import SqliteFile
 from app.core.db import Base
 from app.core.errors import DatabaseUnavailable
 from app.core.native_pool import NativePool
@@ -43,7 +44,7 @@ extension = SQLAlchemy(model_class=Base)
 class Database:
     """Hands out sessions of one application's database.
 
-    `driver_parameters` are what the driver is told to make a connection.
+    `driver_parameters` are what the driver is told to make a connection. `file` is SQLite's.
     """
 
     def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
@@ -70,8 +71,12 @@ class Database:
             engines.note_waits(engine)
         self._write_turn: AbstractContextManager[Any] = nullcontext()
         self._checkpoints: Checkpoints | None = None
+        self.file: SqliteFile | None = None
         if self.is_sqlite:
+            self.file = SqliteFile(str(self.engine.url.database))
             self._write_turn = sqlite_writing.WriteTurn(self._note_commit)
+            for engine in (self.engine, self.reader, self._apart, self._direct):
+                event.listen(engine, "do_connect", self._require_file)
             for engine in (self.reader, self._apart):
                 event.listen(engine, "connect", self._prepare_sqlite)
             for engine in (self.engine, self._direct):  # on which `patiently` waits
@@ -207,10 +212,9 @@ class Database:
 
         Return how to end that.
         """
-        if not self.is_sqlite:
+        if self.file is None:
             return lambda: None
-        file = self.engine.url.database
-        self._checkpoints = Checkpoints(str(file), disk)
+        self._checkpoints = Checkpoints(self.file, disk)
         self._checkpoints.start()
         return self._checkpoints.stop
 
@@ -220,6 +224,12 @@ class Database:
         self.reader.dispose(close=False)
         self._apart.dispose(close=False)
         self._drivers.forget()
+
+    def _require_file(self, *_: Any) -> None:
+        if (
+            self.file is not None and self.file.path.parent.is_dir()
+        ):  # else SQLite says what is wrong
+            self.file.require()
 
     def _prepare_sqlite(self, connection: Any, _record: Any) -> None:
         sqlite_writing.prepare(connection, sqlite_writing.BUSY_WAIT_MS)

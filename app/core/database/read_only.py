@@ -8,6 +8,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.database.database import Database, Reader
+from app.core.database.sqlite_file import FileGone, SqliteFile
 from app.core.errors import DatabaseUnavailable
 
 
@@ -47,12 +48,20 @@ def judge(database: Database, *, server_read_only: bool) -> None:
     """Refuse a server that was found to take no changes, and a file that may not be written.
 
     SQLite opens such a file for reading, and says nothing before the first change. To try one would
-    take its only write lock. Raises: DatabaseReadOnly.
+    take its only write lock. Nor does it say that a file it has open is gone: what is written from
+    then on is lost. Raises: DatabaseReadOnly, DatabaseUnavailable.
     """
-    if server_read_only or (database.is_sqlite and not _may_write(database.engine.url.database)):
+    if database.file is not None:
+        _require_writable_file(database.file)
+    if server_read_only:
         raise DatabaseReadOnly
 
 
-def _may_write(file: str | None) -> bool:
+def _require_writable_file(file: SqliteFile) -> None:
+    try:
+        file.require()
+    except FileGone as error:
+        raise DatabaseUnavailable from error
     by_who_opens_it = os.access in os.supports_effective_ids
-    return file is None or os.access(file, os.W_OK, effective_ids=by_who_opens_it)
+    if not os.access(file.path, os.W_OK, effective_ids=by_who_opens_it):
+        raise DatabaseReadOnly
