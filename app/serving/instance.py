@@ -26,6 +26,8 @@ def make_private(folder: Path) -> None:
         if owners != {os.getuid()}:
             raise InstanceError(f"{folder} belongs to another user")
         folder.chmod(0o700)
+    except FileExistsError:
+        raise InstanceError(f"{folder} is no folder") from None
     except OSError as error:
         raise InstanceError(f"{folder}: {error.strerror}") from error
 

@@ -78,7 +78,7 @@ class Run:
         instance.make_private(socket_path.parent)
         start = partial(valkey.start, folder, socket_path, keep_open=(self.lock,))
         process = self._add("the embedded Valkey", start, VALKEY_STOP_SECONDS)
-        valkey.wait_until_ready(process, socket_path)
+        valkey.wait_until_ready(process, socket_path, folder=folder)
 
     def _start_gunicorn(self) -> None:
         address = Address.of(self.config.bind)
@@ -149,6 +149,10 @@ def main(arguments: Sequence[str] = ()) -> int:
             Run(config, lock.fileno()).serve()
     except (*START_ERRORS, StartFailed) as error:
         complain(str(error))
+        return 1
+    except OSError as error:
+        # A lock or a log that cannot be opened: the folder's disk is full, say.
+        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
     except KeyboardInterrupt:
         return 130

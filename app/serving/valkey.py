@@ -4,6 +4,7 @@ import importlib.util
 import platform
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ PAUSE = 0.01
 ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 VOLATILE = ("--save", "", "--appendonly", "no")
+TRIED_BYTES = 4096  # what a line of its log may need
 # A login that waits takes less than a kilobyte.
 MOST_MEMORY = "512mb"
 
@@ -69,19 +71,40 @@ def start(
 
 
 def wait_until_ready(
-    process: subprocess.Popen[bytes], socket_path: Path, *, seconds: float = 30
+    process: subprocess.Popen[bytes],
+    socket_path: Path,
+    *,
+    folder: Path | None = None,
+    seconds: float = 30,
 ) -> None:
     """Return once the server answers PING; loading a large data set takes a while.
 
-    Raises: ValkeyUnavailable, when it exits or stays silent.
+    Raises: ValkeyUnavailable, when it exits or stays silent; with `folder`, where it has its data,
+    it tells why.
     """
     deadline = time.monotonic() + seconds
     while not answers(socket_path):
         if process.poll() is not None:
-            raise ValkeyUnavailable(f"the embedded Valkey exited with {process.returncode}")
+            why = f": {_last_words(process.pid, folder)}" if folder else ""
+            raise ValkeyUnavailable(f"the embedded Valkey exited with {process.returncode}{why}")
         if time.monotonic() > deadline:
             raise ValkeyUnavailable(f"the embedded Valkey was not ready within {seconds:g} s")
         time.sleep(PAUSE)
+
+
+def _last_words(process_id: int, folder: Path) -> str:
+    """Return what a server wrote last into its log, or why it could not."""
+    log = folder / "valkey.log"
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+        own = [line for line in lines if line.startswith(f"{process_id}:")]
+        if own:
+            return own[-1].partition(" # ")[2] or own[-1]
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(b"x" * TRIED_BYTES)
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return f"see {log}"
 
 
 def answers(socket_path: Path) -> bool:

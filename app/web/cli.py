@@ -19,7 +19,7 @@ import click
 from click.exceptions import Exit
 from flask.cli import AppGroup, ScriptInfo
 from redis.exceptions import RedisError
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from app.core import folders
 from app.core.database.sqlite_file import FileGone
@@ -229,6 +229,11 @@ def _database_refusal(error: SQLAlchemyError) -> AppError:
         return DatabaseUnavailable(
             f"The database is not up to date ({reason}): run `flask prepare` first."
         )
+    if (file := web_runtime.runtime().database.file) is not None:
+        return DatabaseUnavailable(f"The database {file.path} failed: {reason}")
+    if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
+        # There is no connection, or none any more.
+        reason += ". Start it, or correct GATEHOUSE_DATABASE_URL."
     return DatabaseUnavailable(f"The database failed: {reason}")
 
 

@@ -264,8 +264,43 @@ def test_a_database_that_cannot_be_prepared_stops_the_start(service):
     nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
     assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(PATIENCE) == 1
     assert service.errors.read_text() == (
-        "Error: The database failed: Connection refused\nbin/serve: gunicorn exited with code 1\n"
+        "Error: The database failed: Connection refused."
+        " Start it, or correct GATEHOUSE_DATABASE_URL.\nbin/serve: gunicorn exited with code 1\n"
     )
+
+
+def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
+    file = tmp_path / "missing" / "my.db"
+    ran = service.launch(DATABASE_URL=f"sqlite:///{file}", LOG_LEVEL="ERROR")
+    assert ran.wait(PATIENCE) == 1
+    assert service.errors.read_text() == (
+        f"Error: The database {file} failed: unable to open database file\n"
+        "bin/serve: gunicorn exited with code 1\n"
+    )
+
+
+def test_an_instance_that_is_no_folder_stops_the_start(service):
+    service.instance.touch()
+    assert service.launch().wait(PATIENCE) == 1
+    assert service.errors.read_text() == f"bin/serve: {service.instance} is no folder\n"
+
+
+def test_a_lock_that_cannot_be_had_stops_the_start_in_one_line(service):
+    lock = service.instance / "serve.lock"
+    lock.mkdir(parents=True, mode=0o700)
+    service.instance.chmod(0o700)
+    assert service.launch().wait(PATIENCE) == 1
+    assert service.errors.read_text() == f"bin/serve: {lock}: Is a directory\n"
+
+
+def test_an_embedded_valkey_that_does_not_start_says_why(service):
+    folder = service.instance / "valkey"
+    (folder / "appendonlydir").mkdir(parents=True)
+    (folder / "appendonlydir" / "appendonly.aof.manifest").write_text("nonsense\n")
+    assert service.launch().wait(PATIENCE) == 1
+    [line] = service.errors.read_text().splitlines()
+    assert line.startswith("bin/serve: the embedded Valkey exited with 1: ")
+    assert "AOF manifest" in line
 
 
 def test_a_socket_without_a_folder_stops_the_start(service):

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from app.serving import valkey
+from tests.support import full_disk
 from tests.support.servers import PrivateValkey
 
 
@@ -54,5 +55,14 @@ def test_it_dies_with_its_parent(folder, eventually):
 
 def test_a_server_that_cannot_start_is_reported(folder):
     process = valkey.start(folder, folder / "missing" / "s")
-    with pytest.raises(valkey.ValkeyUnavailable, match="exited with 1"):
-        valkey.wait_until_ready(process, folder / "missing" / "s")
+    with pytest.raises(valkey.ValkeyUnavailable, match=r"exited with 1.*No such file or directory"):
+        valkey.wait_until_ready(process, folder / "missing" / "s", folder=folder)
+
+
+def test_a_server_that_has_no_room_for_its_log_is_reported_with_that(folder):
+    """It can write nothing down itself."""
+    with full_disk.small(folder / "disk") as disk:
+        full_disk.fill(disk / "waste")
+        process = valkey.start(disk, folder / "s")
+        with pytest.raises(valkey.ValkeyUnavailable, match="/disk: No space left on device"):
+            valkey.wait_until_ready(process, folder / "s", folder=disk)
