@@ -49,7 +49,8 @@ def restored(request, database_url, tmp_path, worker_name):
 
 def copied(source, backup):
     file = source.removeprefix("sqlite:///")
-    subprocess.run([sys.executable, "-c", COPY_SQLITE, file, str(backup)], check=True, timeout=60)
+    command = [sys.executable, "-c", COPY_SQLITE, f"file:{file}?mode=rw", str(backup)]
+    subprocess.run(command, check=True, timeout=60)
     return f"sqlite:///{backup}"
 
 

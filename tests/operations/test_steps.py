@@ -165,6 +165,20 @@ def test_a_backup_can_be_made_every_night_and_changes_nothing_for_the_shell(inst
 
 
 @pytest.mark.sqlite
+def test_a_backup_without_the_database_is_told_and_makes_none(installation):
+    """An empty one would look like a backup."""
+    commands = typed(section("Back up"))
+    (installation / "instance" / "gatehouse.db").unlink()
+    backup = installation / "backup"
+    script = f'backup="{backup}"; mkdir "$backup"\n{only(commands, "VACUUM INTO")}'
+    ran = subprocess.run(["bash", "-c", script], cwd=installation, capture_output=True, check=False)
+    assert ran.returncode == 2
+    assert b"unable to open database file" in ran.stderr
+    assert not (installation / "instance" / "gatehouse.db").exists()
+    assert [file.name for file in backup.iterdir()] == ["avatars-1.tar"]
+
+
+@pytest.mark.sqlite
 def test_a_restore_opens_no_old_session_and_sends_no_mail_twice(installation):
     database = installation / "instance" / "gatehouse.db"
     assert counted(database) == [1, 1]
