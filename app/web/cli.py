@@ -5,6 +5,7 @@ text never carries a control character that came from outside: a name typed at a
 able to steer the terminal of whoever reads the audit log.
 """
 
+import errno
 import json
 import logging
 import os
@@ -265,13 +266,30 @@ def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
         click.echo(f"Error: {printable(refusal.public_message)}", err=True)
 
 
+def _write_all(text: str) -> None:
+    """Write to standard output until all of it is written, or nothing more can be.
+
+    With PYTHONUNBUFFERED, which our image and unit set, `print` takes one write for all of it, and
+    the rest is missing without a word where the disk was full or the reader gone by then.
+    """
+    stream = sys.stdout
+    stream.flush()
+    rest = text.encode(stream.encoding, stream.errors or "strict")
+    while rest:
+        written = stream.buffer.write(rest)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[written:]
+    stream.buffer.flush()
+
+
 def _say(text: str) -> None:
     """Print on standard output; end the command where that fails, saying why if anybody cares.
 
     It is no refusal: whatever the command has changed stays so.
     """
     try:
-        click.echo(text)
+        _write_all(f"{text}\n")
     except OSError as error:
         # What could not be written must not be tried once more when the process ends.
         with suppress(OSError, ValueError):

@@ -1,5 +1,6 @@
 """The `flask` command in pipes, at full disks and without standard input."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -16,10 +17,11 @@ def start(flask, tmp_path):
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
     environment = kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")}
 
-    def begin(*arguments, **streams):
+    def begin(*arguments, unbuffered="", **streams):
         command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
+        ours = environment | {"PYTHONUNBUFFERED": unbuffered}
         return subprocess.Popen(
-            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, **streams
+            command, cwd=ROOT, env=ours, stderr=subprocess.PIPE, text=True, **streams
         )
 
     return begin
@@ -35,6 +37,18 @@ def test_a_reader_who_has_enough_ends_a_listing_quietly(start, arguments):
     os.close(reading)
     with start(*arguments, stdout=writing) as process:
         os.close(writing)
+        assert (process.wait(60), process.stderr.read()) == (141, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_who_has_enough_half_way_ends_it_likewise(start, unbuffered):
+    """To the command a disk that is full by then is the same."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    with start("config", "list", "--json", unbuffered=unbuffered, stdout=writing) as process:
+        os.close(writing)
+        assert os.read(reading, 1) == b"["
+        os.close(reading)
         assert (process.wait(60), process.stderr.read()) == (141, "")
 
 
