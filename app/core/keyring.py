@@ -203,13 +203,17 @@ def _write(path: Path, keys: Sequence[SecretKey]) -> None:
 
 
 def _draft(path: Path, keys: Sequence[SecretKey]) -> Path:
-    """Write the keys to a new private file beside `path`, down to the disk."""
+    """Write the keys to a new private file beside `path`, down to the disk; or leave none."""
     draft = path.with_name(f".{path.name}.{random_hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump({"keys": [_to_record(key) for key in keys]}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"keys": [_to_record(key) for key in keys]}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        draft.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return draft
 
 

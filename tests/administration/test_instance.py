@@ -11,7 +11,7 @@ from app.core.environment import ConfigError
 from app.core.keyring import Keyring
 from app.factory import create_app
 from app.mail.models import OutboxMail
-from tests.support import servers
+from tests.support import full_disk, servers
 from tests.support.commands import CommandLine
 from tests.support.external import add_provider
 from tests.support.factories import configure, make_user
@@ -117,6 +117,15 @@ def test_a_damaged_key_file_is_not_replaced(new, elsewhere, text):
     for command in (("prepare",), ("prepare", "--new-keys"), ("users", "list"), ("keys", "rotate")):
         assert "Put the file back" in new(*command).complains()
     assert (elsewhere / "keys.json").read_text() == text
+
+
+@pytest.mark.any_database
+def test_a_disk_without_room_for_keys_is_told_and_nothing_is_left_on_it(new, elsewhere):
+    with full_disk.small(elsewhere):
+        full_disk.fill(elsewhere / "waste")
+        told = new("prepare").complains()
+        assert told == f"Error: {elsewhere / 'keys.json'}: No space left on device"
+        assert [file.name for file in elsewhere.iterdir()] == ["waste"]
 
 
 @pytest.mark.any_database
