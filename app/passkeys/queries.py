@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from app.core.database import bulk
 from app.core.database.database import Database
 from app.core.database.lookups import Lookup
-from app.core.database.prepared import Prepared, chosen, per_database
+from app.core.database.prepared import Prepared, chosen, constant, per_database
 from app.core.db import UTCDateTime, columns_of
 from app.passkeys.errors import PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
@@ -30,6 +30,9 @@ from app.sessions import opening
 from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
+# A program that registers without end has thousands, whose list would take a worker seconds, and
+# everybody else with it.
+MOST_LISTED = 500
 _KNOWN = Lookup(
     with_profile(
         select(
@@ -95,7 +98,17 @@ class ListedPasskey(NamedTuple):
 
 
 _LISTED_COLUMNS = columns_of(ListedPasskey, Passkey)
-_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id)
+_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id, most=MOST_LISTED + 1)
+_FIRST = Prepared(
+    select(*_LISTED_COLUMNS)
+    .where(Passkey.user_id == bindparam("user_id"))
+    .order_by(
+        Passkey.last_used_at.desc().nulls_last(), Passkey.created_at.desc(), Passkey.id.desc()
+    )
+    .limit(constant(MOST_LISTED))
+    .offset(constant(0)),
+    ("user_id",),
+)
 
 
 class Known(NamedTuple):
@@ -133,8 +146,14 @@ def use(
 
 
 def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
-    """Return the passkeys of an account: the one used last first, the never used newest first."""
-    found = [ListedPasskey(*row) for row in database.lookup_all(_LIST, user_id)]
+    """Return the passkeys of an account: the one used last first, the never used newest first.
+
+    Of very many only the first MOST_LISTED.
+    """
+    rows = database.lookup_all(_LIST, user_id)
+    if len(rows) > MOST_LISTED:
+        rows = database.rows(_FIRST, user_id)
+    found = [ListedPasskey(*row) for row in rows]
     found.sort(key=lambda passkey: (passkey.created_at, passkey.id), reverse=True)
     used = [passkey for passkey in found if passkey.last_used_at is not None]
     used.sort(key=lambda passkey: passkey.last_used_at or passkey.created_at, reverse=True)
@@ -142,9 +161,13 @@ def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
 
 
 def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]]:
-    """Return id and credential id of an account's passkeys, oldest first."""
+    """Return id and credential id of an account's passkeys, oldest first.
+
+    Of very many only the MOST_LISTED newest.
+    """
     statement = select(Passkey.id, Passkey.credential_id).where(Passkey.user_id == user_id)
-    return [(row[0], row[1]) for row in session.execute(statement.order_by(Passkey.id))]
+    newest = session.execute(statement.order_by(Passkey.id.desc()).limit(MOST_LISTED))
+    return [(row[0], row[1]) for row in reversed(newest.all())]
 
 
 def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> ListedPasskey:

@@ -89,7 +89,10 @@ def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
 @login_required()
 @answers(fields.List(fields.Nested(PasskeyData)))
 def list_passkeys(principal: Principal) -> ResponseReturnValue:
-    """List the passkeys of the account, the one used last first."""
+    """List the passkeys of the account, the one used last first.
+
+    Of more than 500 passkeys those are listed that were used last, and then the newest.
+    """
     found = management.list_passkeys(runtime(), principal.user_id)
     return ok([responses.passkey(listed) for listed in found])
 

@@ -8,11 +8,18 @@ from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
+from app.passkeys.queries import MOST_LISTED
 from app.sessions import revocation
 from app.sessions import service as sessions
-from tests.support.factories import audit_rows, change_user, configure, count
+from tests.support.factories import add_passkeys, audit_rows, change_user, configure, count
 from tests.support.mailbox import text_of
-from tests.support.passkeys import BAD_NAMES, Authenticator, list_passkeys, log_in, register
+from tests.support.passkeys import (
+    BAD_NAMES,
+    Authenticator,
+    list_passkeys,
+    log_in,
+    register,
+)
 
 pytestmark = pytest.mark.usefixtures("site")
 
@@ -53,6 +60,19 @@ def test_the_one_used_last_comes_first_then_the_newest(signed_in, clock):
 def test_those_of_the_same_moment_have_an_order_too(signed_in):
     ids = [register(signed_in, Authenticator()).ok()["id"] for _ in range(3)]
     assert [each["id"] for each in list_passkeys(signed_in)] == ids[::-1]
+
+
+def test_of_very_many_passkeys_those_used_last_are_listed_and_then_the_newest(
+    rt, signed_in, user, passkey, device, clock
+):
+    """Whoever registers without end must not have a worker read and write them all."""
+    clock.advance(seconds=1)
+    made = add_passkeys(rt, user, MOST_LISTED)
+    log_in(signed_in.stranger(), device).ok()
+    shown = [each["id"] for each in list_passkeys(signed_in)]
+    assert shown == [passkey["id"], *made[:0:-1]]
+    for each in made[0], made[-1]:
+        signed_in.patch(f"/auth/passkeys/{each}", {"name": "listed or not"}).ok()
 
 
 # --- rename ------------------------------------------------------------------------------------

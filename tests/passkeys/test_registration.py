@@ -11,10 +11,12 @@ from app.core.client import Client
 from app.passkeys import queries, registration
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
+from app.passkeys.queries import MOST_LISTED
 from app.sessions import revocation
 from app.sessions import service as sessions
 from tests.support.api import ApiClient
 from tests.support.factories import (
+    add_passkeys,
     audit_rows,
     change_user,
     configure,
@@ -115,6 +117,23 @@ def test_passkeys_there_are_excluded(signed_in, other, passkey, device):
     found = options["excludeCredentials"]
     assert [set(each) for each in found] == [{"type", "id"}] * 2
     assert [unb64(each["id"]) for each in found] == [device.held[0].id, second.held[0].id]
+
+
+def test_of_very_many_passkeys_the_newest_are_excluded(rt, signed_in, user, passkey):
+    """Whoever registers without end must not have a worker read and write them all."""
+    made = add_passkeys(rt, user, MOST_LISTED)
+    started = start_registration(signed_in)
+    with rt.transaction() as session:
+        known = queries.list_credentials(session, user.id)
+    assert [passkey_id for passkey_id, _ in known] == made
+    found = started["public_key"]["publicKey"]["excludeCredentials"]
+    assert [each["id"] for each in found] == [credential_id for _, credential_id in known]
+
+
+def test_one_too_old_to_be_excluded_is_refused_all_the_same(rt, signed_in, user, passkey, device):
+    add_passkeys(rt, user, MOST_LISTED)
+    again = register(signed_in, Authenticator(), credential_id=device.held[0].id)
+    again.fails(*REFUSED)
 
 
 def test_many_passkeys_take_no_more_room_in_redis_than_one(rt, signed_in):

@@ -18,6 +18,7 @@ from app.core.client import Client
 from app.core.passwords import Verdict
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
+from app.passkeys import queries as passkeys_queries
 from app.sessions import service as sessions
 from app.settings import service as settings
 from app.storage_policies import queries as storage_queries
@@ -192,6 +193,26 @@ def count(rt: Runtime, model: Any, *conditions: Any) -> int:
     statement = sa.select(sa.func.count()).select_from(model).where(*conditions)
     with rt.reading() as connection:
         return int(connection.execute(statement).scalar_one())
+
+
+def add_passkeys(rt: Runtime, user: KnownUser, number: int) -> list[int]:
+    """Store so many passkeys more, which no authenticator has; return their ids, oldest first."""
+    columns: dict[str, Any] = {
+        "user_id": user.id,
+        "public_key": b"",
+        "name": "Passkey",
+        "transports": None,
+        "sign_count": 0,
+        "backup_eligible": False,
+        "backed_up": False,
+        "now": rt.clock.now(),
+    }
+    with rt.transaction() as session:
+        made = [
+            passkeys_queries.add(session, credential_id=random_token(), **columns)
+            for _ in range(number)
+        ]
+    return [passkey_id for passkey_id in made if passkey_id is not None]
 
 
 def fresh_account(answered: Any, **own: Any) -> dict[str, Any]:
