@@ -5,6 +5,7 @@ library takes for private differs between the versions of Python in use.
 """
 
 import ipaddress
+from functools import lru_cache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -57,6 +58,8 @@ _METADATA = frozenset(
 )
 # RFC 6052: an IPv4 address in an IPv6-only network, reached through a translator.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# What one subscriber is given at the most (RFC 6177); a /48 is to be had for nothing.
+_SITE_BITS = 48
 
 
 def parse(text: str) -> Address:
@@ -79,6 +82,14 @@ def unmapped(text: str) -> Address:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+@lru_cache(maxsize=1024)
+def site_of(address: str) -> str | None:
+    """Return the network of the subscriber to whom an IPv6 address belongs; None for any other."""
+    if ":" not in address:
+        return None
+    return str(ipaddress.IPv6Network((address, _SITE_BITS), strict=False))
 
 
 def is_public(address: Address) -> bool:

@@ -1,6 +1,7 @@
 """Counting in Redis: requests and mails in buckets, failed secrets per account and network.
 
-Decision A11; a network is an address, or the /64 of an IPv6 one. Without Redis the buckets let
+Decision A11; a network is an address, or the /64 of an IPv6 one, of which one subscriber may have
+65,536: at one account they all together get ten times what each gets. Without Redis the buckets let
 everything pass, while failed secrets are counted per network in this process (decision A29).
 """
 
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from redis.exceptions import RedisError
 
+from app.core.addresses import site_of
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket, FailureLimit
@@ -25,6 +27,8 @@ from app.core.tokens import random_hex
 log = logging.getLogger(__name__)
 
 MOST_LOCAL_NETWORKS = 10_000
+# How often the limit of one network those of one IPv6 subscriber have together.
+NETWORKS_TOGETHER = 10
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # A time further off than this was written by a machine whose clock is ahead, see `flask doctor`.
@@ -61,8 +65,17 @@ local function reserve(key, now, window, most, attempt)
   return 0
 end
 """
+# Takes a slot under each key, the first of which has the fewest, or under none.
 _RESERVE = Script(f"""{RESERVE}
-return reserve(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+local now, window, attempt = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+for index, key in ipairs(KEYS) do
+  local wait = reserve(key, now, window, tonumber(ARGV[3 + index]), attempt)
+  if wait > 0 then
+    for taken = 1, index - 1 do redis.call('ZREM', KEYS[taken], attempt) end
+    return wait
+  end
+end
+return 0
 """)
 
 
@@ -126,9 +139,11 @@ class FailedSecrets:
         Raises: RateLimited.
         """
         now = epoch_seconds(self._clock.now())
-        keys = [self._key(account, network)]
+        keys = self._keys(account, network)
         limit, attempt = self._limit, random_hex()
-        arguments = (now, limit.window_seconds, limit.attempts, attempt)
+        # One for each key, and one too many where there is one key.
+        most = limit.attempts, NETWORKS_TOGETHER * limit.attempts
+        arguments = (now, limit.window_seconds, attempt, *most)
         try:
             wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
@@ -167,20 +182,22 @@ class FailedSecrets:
         knows one secret guess at another without end (decision E20).
         """
         self._local.give_back(network, attempt)
-        key = self._key(account, network)
+        keys = self._keys(account, network)
         with suppress(RedisError):  # it is forgotten when its window has passed
-            self._breaker.call(lambda redis: redis.zrem(key, attempt))
+            self._breaker.call(lambda redis: [redis.zrem(key, attempt) for key in keys])
 
     def clear(self, account: str, network: str, attempt: str) -> None:
         """Forget the account's attempts: the login is complete, by `attempt`."""
         self._local.give_back(network, attempt)
-        key = self._key(account, network)
+        keys = self._keys(account, network)
         with suppress(RedisError):  # they are forgotten when their window has passed
-            self._breaker.call(lambda redis: redis.delete(key))
+            self._breaker.call(lambda redis: redis.delete(*keys))
 
-    def _key(self, account: str, network: str) -> str:
+    def _keys(self, account: str, network: str) -> list[str]:
         # Keyed, so that Redis never shows which accounts are being tried, nor from where.
-        return self.slots(network).key(self.counted_as(account))
+        name = self.counted_as(account)
+        networks = filter(None, (network, site_of(network)))
+        return [self.slots(each).key(name) for each in networks]
 
 
 class _LocalFailures:
