@@ -31,6 +31,10 @@ class Bucket:
     per_second: float
     burst: int
 
+    def times(self, many: int) -> "Bucket":
+        """Return a bucket so many times as large."""
+        return Bucket(many * self.per_second, many * self.burst)
+
 
 @dataclass(frozen=True)
 class Argon2Cost:

@@ -1,15 +1,15 @@
 """Counting in Redis: requests and mails in buckets, failed secrets per account and network.
 
 Decision A11; a network is an address, or the /64 of an IPv6 one, of which one subscriber may have
-65,536: at one account they all together get ten times what each gets. Without Redis the buckets let
-everything pass, while failed secrets are counted per network in this process (decision A29).
+65,536: all of these together get ten times what each gets. Without Redis the buckets let everything
+pass, while failed secrets are counted per network in this process (decision A29).
 """
 
 import logging
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -34,17 +34,25 @@ NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 # A time further off than this was written by a machine whose clock is ahead, see `flask doctor`.
 MOST_SKEW_SECONDS = 5
 
-# The generic cell rate algorithm: one number per key, the time at which the bucket is full again.
-# Answers 0, or how many milliseconds to wait. What a clock that is ahead wrote counts for nothing:
-# requests to this machine would else be refused for as long as others reach that one.
+# The generic cell rate algorithm: one number per key, the time at which its bucket is full again.
+# Takes one token of each bucket or none; answers 0, or how many milliseconds to wait. What a clock
+# that is ahead wrote counts for nothing: requests to this machine would else be refused for as long
+# as others reach that one. ARGV: now, then gap and burst of each key.
 _TAKE = Script(f"""
-local now, gap, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
-if full_at > now + burst * gap + {MOST_SKEW_SECONDS} then full_at = now end
-full_at = full_at + gap
-local wait = full_at - burst * gap - now
-if wait > 0.0005 then return math.ceil(wait * 1000) end
-redis.call('SET', KEYS[1], string.format('%.6f', full_at), 'PX', math.ceil((full_at - now) * 1000))
+local now, full = tonumber(ARGV[1]), {{}}
+for index, key in ipairs(KEYS) do
+  local gap, burst = tonumber(ARGV[2 * index]), tonumber(ARGV[2 * index + 1])
+  local full_at = math.max(tonumber(redis.call('GET', key) or now), now)
+  if full_at > now + burst * gap + {MOST_SKEW_SECONDS} then full_at = now end
+  full_at = full_at + gap
+  local wait = full_at - burst * gap - now
+  if wait > 0.0005 then return math.ceil(wait * 1000) end
+  full[index] = full_at
+end
+for index, key in ipairs(KEYS) do
+  local life = math.ceil((full[index] - now) * 1000)
+  redis.call('SET', key, string.format('%.6f', full[index]), 'PX', life)
+end
 return 0
 """)
 
@@ -106,9 +114,23 @@ class RateLimits:
 
         Raises: RateLimited.
         """
-        now = epoch_seconds(self._clock.now())
-        keys = [f"gatehouse:rate:{name}:{whose}"]
-        arguments = (now, 1 / bucket.per_second, bucket.burst)
+        self._take(name, [(whose, bucket)])
+
+    def take_from(self, name: str, bucket: Bucket, network: str) -> None:
+        """Take one token of a network, and one of what all those of an IPv6 subscriber share.
+
+        Raises: RateLimited.
+        """
+        buckets = [(network, bucket)]
+        if site := site_of(network):
+            buckets.append((site, bucket.times(NETWORKS_TOGETHER)))
+        self._take(name, buckets)
+
+    def _take(self, name: str, buckets: Sequence[tuple[str, Bucket]]) -> None:
+        keys = [f"gatehouse:rate:{name}:{whose}" for whose, _ in buckets]
+        arguments: list[str | float] = [epoch_seconds(self._clock.now())]
+        for _, bucket in buckets:
+            arguments += (1 / bucket.per_second, bucket.burst)
         try:
             wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))
         except RedisError:

@@ -144,6 +144,34 @@ def test_an_ipv6_host_roams_in_its_64(client):
     check(client, address="2001:db8:1:3::1").ok()
 
 
+def network(number):
+    """Return an address in one of the /64 networks of one /48."""
+    return f"2001:db8:1:{number:x}::1"
+
+
+def test_the_networks_of_one_ipv6_subscriber_have_ten_buckets_together(client, clock):
+    """A /48 has 65,536 of them, and is to be had for nothing."""
+    for number in range(20):
+        spend(lambda number=number: check(client, address=network(number)), 2)
+    assert check(client, address=network(20)).fails(429, "rate_limited").retry_after == 5
+    check(client, address="2001:db8:2::1").ok()
+    clock.advance(seconds=5)
+    check(client, address=network(20)).ok()
+    check(client, address=network(21)).fails(429, "rate_limited")
+
+
+def test_a_token_is_taken_of_network_and_subscriber_or_of_neither(client, clock):
+    spend(lambda: check(client, address=network(0)), 3)
+    for number in range(1, 10):
+        spend(lambda number=number: check(client, address=network(number)), 4)
+        check(client, address=network(number)).fails(429, "rate_limited")
+    check(client, address=network(10)).ok()
+    for _ in range(3):
+        check(client, address=network(0)).fails(429, "rate_limited")
+    clock.advance(seconds=5)
+    check(client, address=network(0)).ok()
+
+
 def test_an_ipv4_address_in_ipv6_clothes_is_the_same_address(client):
     spend(lambda: check(client, address="198.51.100.1"), 2)
     spend(lambda: check(client, address="::ffff:198.51.100.1"), 2)
