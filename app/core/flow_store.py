@@ -79,7 +79,8 @@ return 1
 
 # Answers what a flow is, and takes one of its attempts together with one of its account's slots, if
 # it is open and has one left. So a request learns and spends in one step.
-# ARGV: now, attempts of a flow, attempt, seconds of the window, slots, before and after the name.
+# ARGV: now, attempts of a flow, attempt, seconds of the window, slots, what stands before the name,
+# and what stands behind it in each key.
 _TRY = Script(f"""{RESERVE}
 local mine, now = 'attempt:' .. ARGV[3], tonumber(ARGV[1])
 local found = redis.call(
@@ -89,7 +90,8 @@ local number, wait_ms = 0, 0
 if known then
   number = tonumber(known)
 elseif state == 'open' and tonumber(expires_at) > now and tonumber(spent) < tonumber(ARGV[2]) then
-  local slots = ARGV[6] .. counted_as .. ARGV[7]
+  local slots = {{}}
+  for index = 7, #ARGV do slots[index - 6] = ARGV[6] .. counted_as .. ARGV[index] end
   wait_ms = reserve(slots, now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
   if wait_ms == 0 then
     number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
@@ -104,7 +106,8 @@ _GIVE_BACK = Script("""
 if redis.call('HDEL', KEYS[1], 'attempt:' .. ARGV[1]) == 1 then
   redis.call('HINCRBY', KEYS[1], 'attempts', -1)
 end
-return redis.call('ZREM', KEYS[2], ARGV[1])
+for index = 2, #KEYS do redis.call('ZREM', KEYS[index], ARGV[1]) end
+return 1
 """)
 
 # Uses an open flow up, and deletes the other keys with it. Answers 1 to the one attempt that did,
@@ -208,7 +211,7 @@ class FlowStore:
                 limit.window_seconds,
                 limit.attempts,
                 slots.before,
-                slots.after,
+                *slots.after,
             )
         )
         flow = self._flow(name, *found)
@@ -216,7 +219,7 @@ class FlowStore:
 
     def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
         """Undo what `attempt` took, when nothing was judged, or to no avail."""
-        self._run(_GIVE_BACK, [self._key(flow.name), slots.key(flow.counted_as)], attempt)
+        self._run(_GIVE_BACK, [self._key(flow.name), *slots.keys(flow.counted_as)], attempt)
 
     def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
         """Use the flow up; of simultaneous attempts one is told True.

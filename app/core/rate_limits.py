@@ -56,11 +56,12 @@ end
 return 0
 """)
 
-# For scripts that count an attempt in a sorted set by time: answers 0, or the milliseconds to wait.
-# An attempt that is counted already is not counted again. Nobody waits for longer than the window,
+# For scripts that count an attempt in sorted sets by time, under every key or under none: answers
+# 0, or the milliseconds to wait. The second key has NETWORKS_TOGETHER times what the first has. An
+# attempt that is counted already is not counted again. Nobody waits for longer than the window,
 # after which the key is gone, whatever time a clock that is ahead wrote into it.
-RESERVE = """
-local function reserve(key, now, window, most, attempt)
+RESERVE = f"""
+local function reserve_one(key, now, window, most, attempt)
   if redis.call('ZSCORE', key, attempt) then return 0 end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
   if redis.call('ZCARD', key) >= most then
@@ -72,34 +73,38 @@ local function reserve(key, now, window, most, attempt)
   redis.call('PEXPIRE', key, math.ceil(window * 1000))
   return 0
 end
-"""
-# Takes a slot under each key, the first of which has the fewest, or under none.
-_RESERVE = Script(f"""{RESERVE}
-local now, window, attempt = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-for index, key in ipairs(KEYS) do
-  local wait = reserve(key, now, window, tonumber(ARGV[3 + index]), attempt)
-  if wait > 0 then
-    for taken = 1, index - 1 do redis.call('ZREM', KEYS[taken], attempt) end
-    return wait
+
+local function reserve(keys, now, window, most, attempt)
+  for index, key in ipairs(keys) do
+    local wait = reserve_one(key, now, window, most, attempt)
+    if wait > 0 then
+      for taken = 1, index - 1 do redis.call('ZREM', keys[taken], attempt) end
+      return wait
+    end
+    most = most * {NETWORKS_TOGETHER}
   end
+  return 0
 end
-return 0
+"""
+_RESERVE = Script(f"""{RESERVE}
+return reserve(KEYS, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
 """)
 
 
 class Slots(NamedTuple):
     """Where the attempts of one network are counted, and how many there may be in the window.
 
-    An account's key is `before`, the account's name, `after`: a script may learn the name itself.
+    An account's keys are `before`, the account's name, and each of `after`: the network's, and that
+    of its subscriber. A script may learn the name itself.
     """
 
     before: str
-    after: str
+    after: tuple[str, ...]
     limit: FailureLimit
 
-    def key(self, counted_as: str) -> str:
-        """Return the key of the account that `FailedSecrets.counted_as` gave this name."""
-        return f"{self.before}{counted_as}{self.after}"
+    def keys(self, counted_as: str) -> list[str]:
+        """Return the keys of the account that `FailedSecrets.counted_as` gave this name."""
+        return [f"{self.before}{counted_as}{after}" for after in self.after]
 
 
 class RateLimits:
@@ -163,9 +168,7 @@ class FailedSecrets:
         now = epoch_seconds(self._clock.now())
         keys = self._keys(account, network)
         limit, attempt = self._limit, random_hex()
-        # One for each key, and one too many where there is one key.
-        most = limit.attempts, NETWORKS_TOGETHER * limit.attempts
-        arguments = (now, limit.window_seconds, attempt, *most)
+        arguments = (now, limit.window_seconds, limit.attempts, attempt)
         try:
             wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
@@ -194,8 +197,12 @@ class FailedSecrets:
 
     def slots(self, network: str) -> Slots:
         """Return what a script needs to count an attempt together with something else."""
-        name = self._secret_box.keyed_digest(network, "failed-secrets-network")
-        return Slots("gatehouse:failures:", f":{name}", self._limit)
+        names = (
+            self._secret_box.keyed_digest(each, "failed-secrets-network")
+            for each in (network, site_of(network))
+            if each
+        )
+        return Slots("gatehouse:failures:", tuple(f":{name}" for name in names), self._limit)
 
     def give_back(self, account: str, network: str, attempt: str) -> None:
         """Uncount one attempt, whose secret was right, and none of those that were wrong.
@@ -217,9 +224,7 @@ class FailedSecrets:
 
     def _keys(self, account: str, network: str) -> list[str]:
         # Keyed, so that Redis never shows which accounts are being tried, nor from where.
-        name = self.counted_as(account)
-        networks = filter(None, (network, site_of(network)))
-        return [self.slots(each).key(name) for each in networks]
+        return self.slots(network).keys(self.counted_as(account))
 
 
 class _LocalFailures:

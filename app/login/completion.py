@@ -36,7 +36,8 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
     """
     login, flow = step.login, step.login.flow
     networks = {step.client.network, login.client.network}
-    counters = (rt.failed_secrets.slots(network).key(flow.counted_as) for network in networks)
+    slots = map(rt.failed_secrets.slots, networks)
+    counters = {key for each in slots for key in each.keys(flow.counted_as)}
     if not flows.logins(rt).consume(flow, attempt.name, *counters):
         raise MfaFlowInvalid
     try:

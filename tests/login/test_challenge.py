@@ -646,6 +646,38 @@ def test_guesses_at_the_code_count_at_the_password_and_the_other_way_round(api, 
     api.login(user, "not the password").fails(429, "rate_limited")
 
 
+def of_one_subscriber(number):
+    """Return where one of the 65,536 networks of an IPv6 /48 is."""
+    return {"address": f"2001:db8:1:{number:x}::1"}
+
+
+def test_the_networks_of_one_ipv6_subscriber_have_ten_times_the_guesses_together(
+    api, user, enabled
+):
+    here = of_one_subscriber(50)
+    waiting = start_login(api, user, **here)
+    for number in range(50):
+        network = of_one_subscriber(number)
+        flow_token = start_login(api, user, **network)
+        for _ in range(2):
+            answer = verify(api, flow_token, enabled.app.wrong_code(), **network)
+            answer.fails(401, "auth.mfa_code_invalid")
+    verify(api, waiting, enabled.app.code(), **here).fails(429, "rate_limited")
+    api.login(user, **here).fails(429, "rate_limited")
+    verify(api, waiting, enabled.app.code(), address="2001:db8:2::1").ok()
+    api.login(user, "not the password", **here).fails(401, "auth.credentials_failed")
+
+
+def test_what_is_no_guess_is_not_counted_at_the_subscriber_either(rt, api, user, enabled):
+    flow_token = start_login(api, user)
+    configure(rt, auth_password_login_enabled=False)
+    for number in range(101):
+        answer = verify(api, flow_token, enabled.app.code(), **of_one_subscriber(number))
+        answer.fails(403, "auth.password_login_disabled")
+    configure(rt, auth_password_login_enabled=True)
+    verify(api, flow_token, enabled.app.code(), **of_one_subscriber(101)).ok()
+
+
 def test_a_complete_login_clears_the_count(api, user, enabled):
     flow_token = start_login(api, user)
     fail(api, flow_token, enabled, 4)

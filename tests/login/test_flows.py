@@ -8,8 +8,8 @@ from app.core.flow_store import REMEMBERED, FlowState, FlowStore
 from app.core.rate_limits import FailureLimit, Slots
 
 MINUTES = timedelta(minutes=1)
-AMPLE = Slots("test:", ":slots", FailureLimit(attempts=100, window_seconds=300))
-FEW = Slots("test:", ":slots", FailureLimit(attempts=2, window_seconds=300))
+AMPLE = Slots("test:", (":slots",), FailureLimit(attempts=100, window_seconds=300))
+FEW = Slots("test:", (":slots", ":more"), FailureLimit(attempts=2, window_seconds=300))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_what_an_attempt_took_is_given_back_once(rt, flows):
     for _ in range(3):
         flows.give_back(flow, "a", FEW)
     assert flows.find(token).attempts == 1
-    assert rt.redis.zrange(FEW.key("ada"), 0, -1) == ["b"]
+    assert [rt.redis.zrange(key, 0, -1) for key in FEW.keys("ada")] == [["b"], ["b"]]
     assert flows.attempt(token, "c", 5, FEW).number == 2
 
 
@@ -113,7 +113,7 @@ def test_an_expired_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
     clock.advance(minutes=5)
     taken = flows.attempt(token, "a", 5, AMPLE)
     assert (taken.number, taken.flow.state) == (0, FlowState.EXPIRED)
-    assert not rt.redis.exists(AMPLE.key(""))
+    assert not rt.redis.exists(*AMPLE.keys(""))
     flows.discard_all(1)
     assert flows.attempt(token, "a", 5, AMPLE) is None
     assert flows.find(token) is None
