@@ -3,6 +3,12 @@
 from marshmallow import Schema, fields, validate
 
 from app.setup.state import SetupState
+from app.web.schema import RequestSchema, Text, like
+
+# Far more than most; a code for a longer one has squares too small for many cameras.
+LONGEST_OTPAUTH_URI = 512
+# Printable ASCII, as a URI is. `$` alone would let a line break through at the end.
+OTPAUTH_URI = r"^otpauth://[!-~]+$(?!\n)"
 
 
 class HealthData(Schema):
@@ -62,3 +68,16 @@ class FrontendConfigData(Schema):
     branding = fields.Nested(Branding, required=True)
     downloads = fields.Nested(DownloadDefaults, required=True)
     media = fields.Nested(MediaDefaults, required=True)
+
+
+class QrCodeSchema(RequestSchema):
+    """POST /docs/qr-code."""
+
+    otpauth_uri = Text(
+        required=True,
+        validate=[
+            validate.Length(max=LONGEST_OTPAUTH_URI),
+            validate.Regexp(OTPAUTH_URI, error="must be an otpauth:// link"),
+        ],
+        metadata=like("otpauth://totp/Files:ada?secret=JBSWY3DPEHPK3PXP&issuer=Files"),
+    )

@@ -1,5 +1,7 @@
 """/health*, /public/frontend-config, and the API description with its reference page."""
 
+from typing import Any
+
 from flask import (
     Blueprint,
     Response,
@@ -11,15 +13,23 @@ from flask import (
 )
 from flask.typing import ResponseReturnValue
 
-from app.operations import reference, service
+from app.core.native_pool import Overloaded
+from app.operations import qr_code, reference, service
 from app.operations.dependencies import Dependencies
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing
-from app.operations.schemas import FrontendConfigData, HealthData, OpenApiData, ReadyData
+from app.operations.schemas import (
+    FrontendConfigData,
+    HealthData,
+    OpenApiData,
+    QrCodeSchema,
+    ReadyData,
+)
 from app.web import metrics
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.openapi.document import document
 from app.web.operation import answers, answers_raw
+from app.web.request import json_body
 from app.web.runtime import runtime
 
 bp = Blueprint("operations", __name__)
@@ -97,3 +107,16 @@ def reference_file(name: str) -> ResponseReturnValue:
 def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
     """Return a file of Swagger UI, which draws the list of operations."""
     return reference.swagger_ui_file(version, name)
+
+
+@docs.post("/docs/qr-code")
+@anonymous_route(source_check=True)
+@json_body(QrCodeSchema)
+@answers_raw("image/svg+xml", errors=(Overloaded,), name="drawQrCode")
+def draw_qr_code(body: dict[str, Any]) -> ResponseReturnValue:
+    """Draw the link for an authenticator app, which the reference page lets a camera scan.
+
+    A frontend draws its own. What is drawn is neither kept nor logged.
+    """
+    picture = Response(qr_code.draw(**body), content_type="image/svg+xml")
+    return reference.secured(picture)

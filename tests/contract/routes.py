@@ -38,6 +38,7 @@ PUBLIC = frozenset(
         ("GET", "/api/v1/docs"),
         ("GET", "/api/v1/docs/assets/<path:name>"),
         ("GET", "/api/v1/docs/swagger-ui/<version>/<name>"),
+        ("POST", "/api/v1/docs/qr-code"),
         ("GET", "/health"),
         ("GET", "/health/ready"),
         ("GET", "/health/metrics"),
