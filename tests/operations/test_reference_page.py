@@ -7,7 +7,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import images
-from tests.support.browser import PASSWORD, Step, needs_chromium, set_up_and_sign_in
+from tests.support.browser import (
+    PASSWORD,
+    Step,
+    needs_chromium,
+    set_up_and_sign_in,
+    widths,
+)
 from tests.support.contrast import pale_texts
 
 NEW_PASSWORD = "a second password"
@@ -169,21 +175,6 @@ def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     shown = show.locator(".live-responses-table img")
     expect(shown).to_be_visible()
     assert shown.evaluate("img => img.decode().then(() => img.naturalWidth)") == 512
-
-
-def widths(page: Page) -> list[int]:
-    """Return how wide the page is, and the widest thing in it that is not inside a scroller."""
-    return page.evaluate(
-        """() => {
-            const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);
-            const inScroller = (node) =>
-              node && (scrolls(node) || inScroller(node.parentElement));
-            const nodes = [...document.querySelectorAll("main *")].filter((node) =>
-              !inScroller(node.parentElement) && !node.closest(".visually-hidden"));
-            const ends = nodes.map((node) => Math.ceil(node.getBoundingClientRect().right));
-            return [document.documentElement.scrollWidth, Math.max(...ends)];
-        }"""
-    )
 
 
 def test_a_narrow_page_is_no_wider_than_its_screen(page: Page) -> None:

@@ -120,3 +120,18 @@ def set_up_and_sign_in(page: Page) -> None:
     login.press("Sign in")
     login.says("Signed in.")
     expect(page.locator("#account")).to_have_text("Signed in")
+
+
+def widths(page: Page) -> list[int]:
+    """Return how wide the page is, and the widest thing in it that is not inside a scroller."""
+    return page.evaluate(
+        """() => {
+            const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);
+            const inScroller = (node) =>
+              node && (scrolls(node) || inScroller(node.parentElement));
+            const nodes = [...document.querySelectorAll("main *")].filter((node) =>
+              !inScroller(node.parentElement) && !node.closest(".visually-hidden"));
+            const ends = nodes.map((node) => Math.ceil(node.getBoundingClientRect().right));
+            return [document.documentElement.scrollWidth, Math.max(...ends)];
+        }"""
+    )

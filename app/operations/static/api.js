@@ -52,6 +52,16 @@ export async function siteOrigins() {
   return answer.ok ? answer.json.data.branding.site_urls : [];
 }
 
+// A picture that the page's own routes draw for it; null when there is none.
+export async function picture(call) {
+  try {
+    const response = await asked(prepared(call));
+    return response.ok ? await response.blob() : null;
+  } catch {
+    return null;
+  }
+}
+
 // Tells the page that a request may have changed who is signed in.
 export function announce() {
   document.dispatchEvent(new Event("exchange"));

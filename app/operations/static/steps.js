@@ -245,7 +245,10 @@ class StepView {
   #showExtra(answer) {
     const tools = { id: this.step.id, run: (call, explain) => this.run(call, explain) };
     replace(this.extra, answer.ok && this.step.extra ? this.step.extra(answer.json.data, tools) : null);
-    if (this.node.dataset.state === "halfway") this.extra.querySelector("input")?.focus();
+    if (this.node.dataset.state !== "halfway") return;
+    // What stands above the first control belongs to it, and stays in view as far as there is room.
+    this.extra.querySelector("input")?.focus({ preventScroll: true });
+    this.extra.scrollIntoView({ block: "nearest", behavior: "auto" });
   }
 
   #showNext() {

@@ -2,8 +2,9 @@
 // A panel: { id, title, build() }, where build() returns its <section> with that id.
 
 import { externalSignIn } from "./external_sign_in.js";
+import { secondFactors } from "./factors.js";
 import { firstSession } from "./first_session.js";
 import { liveEvents } from "./live_events.js";
 import { passkeys } from "./passkeys.js";
 
-export const panels = [firstSession, passkeys, externalSignIn, liveEvents];
+export const panels = [firstSession, secondFactors, passkeys, externalSignIn, liveEvents];

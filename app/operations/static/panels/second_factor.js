@@ -2,6 +2,7 @@
 
 import { el } from "../dom.js";
 import { halfway } from "../steps.js";
+import { codeInput, field } from "./code_field.js";
 import { inWords } from "./duration.js";
 
 const METHODS = {
@@ -19,13 +20,7 @@ const OVER = new Set([
 // `data` is what mfa_required answered; `told(data)` says what the final answer means.
 export function secondFactor({ flow_token: flowToken, methods }, { id, run }, told) {
   const method = el("select", { id: `${id}-method` }, methods.map(option));
-  const code = el("input", {
-    id: `${id}-code`,
-    type: "text",
-    autocomplete: "one-time-code",
-    autocapitalize: "off",
-    spellcheck: "false",
-  });
+  const code = codeInput(`${id}-code`);
   const post = async (step, body, explain) => {
     const path = `auth/mfa/challenge/${step}`;
     const answer = await run({ method: "POST", path, body: { flow_token: flowToken, ...body } }, explain);
@@ -67,8 +62,4 @@ function sent({ expires_in: seconds }) {
 
 function option(method) {
   return el("option", { value: method }, METHODS[method] || method);
-}
-
-function field(control, label) {
-  return el("div", { class: "field" }, el("label", { for: control.id }, label), control);
 }

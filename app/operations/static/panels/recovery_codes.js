@@ -1,0 +1,15 @@
+// Recovery codes, which are shown once.
+
+import { el } from "../dom.js";
+import { copyButton } from "./copy_button.js";
+
+export function recoveryCodes(codes) {
+  const list = el("ol", { class: "codes", "aria-label": "Recovery codes" }, codes.map((code) => el("li", {}, el("code", {}, code))));
+  return el(
+    "div",
+    { class: "recovery-codes" },
+    el("p", {}, "Keep these recovery codes now: nothing shows them again. Each is good once in the place of a code of the app."),
+    list,
+    copyButton("Copy the codes", codes.join("\n"), list),
+  );
+}
