@@ -532,9 +532,7 @@ def test_a_queued_mail_is_sent_without_waiting_for_the_next_look(rt, smtp, runni
     wait_for(lambda: {row.status for row in rows(rt)} == {"sent"})
 
 
-def test_mails_that_follow_one_another_share_a_connection(
-    rt, smtp, running, wait_for, monkeypatch
-):
+def test_mails_that_follow_one_another_share_a_connection(rt, smtp, running, wait_for, monkeypatch):
     # However long it takes on a busy machine until the next one follows.
     monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 3600.0)
     configure(rt, mail_outbox_dispatch_interval_secs=3600)

@@ -21,6 +21,8 @@ PAGES = [README, *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 
 # Read by a command, not by the service.
 OF_COMMANDS = {"CLIENT_SECRET"}
+# Brought by Flask and its extensions.
+OF_FLASK = {"db", "routes", "run", "shell"}
 
 FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
@@ -29,6 +31,7 @@ VARIABLE = re.compile(r"\bGATEHOUSE_([A-Z0-9_]*[A-Z0-9])\b")
 COMMAND = re.compile(r"\bflask (?:--app wsgi )?([a-z][a-z-]+)(?: ([a-z][a-z-]+))?")
 FILE = re.compile(r"(?:app|bin|clients|deploy|docs|tests|bench|migrations)/[\w./@-]+\w")
 MODULE = re.compile(r"[a-z0-9_]+/[a-z0-9_/]+\.py")
+RATE = re.compile(r"[\d,]+/s")
 METRIC = re.compile(r"(?:http|db|auth|avatar|process|mail|mails|storage|dependency)_[a-z_]+")
 SETTING = re.compile(
     r"\bconfig (?:set|get|unset) ([a-z_]+)|`((?:auth|mail|public|branding)_[a-z_]+)`"
@@ -98,6 +101,32 @@ def test_variables_are_read(read, page):
 def test_the_readme_has_every_variable_in_its_table(read):
     rows = re.findall(r"^\| `GATEHOUSE_(\w+)` \|", README.read_text(), re.MULTILINE)
     assert sorted(read) == sorted(rows)
+
+
+def test_the_readme_has_every_group_of_commands_in_its_table(idle_app):
+    _, _, table = README.read_text().partition("| Group | For |")
+    firsts = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines() if "|" in row]
+    own = {name for name in idle_app.cli.commands if name not in OF_FLASK}
+    assert set(CODE.findall("".join(firsts))) == own
+
+
+def test_the_readme_leads_to_every_page():
+    linked = set(LINK.findall(README.read_text()))
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - linked == set()
+
+
+def rates(page):
+    """Return the rates of each row of a page's tables that has some."""
+    rows = [RATE.findall(row) for row in page.read_text().splitlines() if row.startswith("| ")]
+    return [row for row in rows if row]
+
+
+def test_the_readme_compares_by_figures_that_were_measured():
+    """Each of its rows repeats the rates of a row of docs/performance.md, in the same order."""
+    compared = rates(README)
+    assert len(compared) > 4
+    measured = rates(ROOT / "docs" / "performance.md")
+    assert [row for row in compared if row not in measured] == []
 
 
 def test_commands_exist(idle_app, page):
