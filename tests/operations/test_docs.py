@@ -115,6 +115,12 @@ def test_the_readme_leads_to_every_page():
     assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - linked == set()
 
 
+def test_the_architecture_leads_to_every_decision():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        assert f"docs/decisions/{decision.name}" in page
+
+
 def rates(page):
     """Return the rates of each row of a page's tables that has some."""
     rows = [RATE.findall(row) for row in page.read_text().splitlines() if row.startswith("| ")]
