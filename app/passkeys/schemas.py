@@ -12,6 +12,11 @@ from app.passkeys.credentials import TYPE
 from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, like, text
 
 
+def word(*words: str, required: bool = True) -> fields.String:
+    """Return a member of an answer that is one of these; a browser's own types have them, too."""
+    return fields.String(required=required, validate=validate.OneOf(words))
+
+
 class Name(fields.String):
     """Any text; what a name may be is decided in the order of refusals."""
 
@@ -64,7 +69,7 @@ class CredentialJson(Schema):
 
     id = fields.String(required=True)
     rawId = fields.String(required=True)  # noqa: N815 - WebAuthn's
-    type = fields.String(required=True, validate=validate.OneOf([TYPE]))
+    type = word(TYPE)
     clientExtensionResults = fields.Nested(  # noqa: N815 - WebAuthn's
         ClientExtensionResults, allow_none=True
     )
@@ -148,23 +153,23 @@ class UserEntity(Schema):
 class KeyParameters(Schema):
     """A kind of key that is accepted."""
 
-    type = fields.String(required=True)
+    type = word(TYPE)
     alg = fields.Integer(required=True)
 
 
 class CredentialDescriptor(Schema):
     """A credential."""
 
-    type = fields.String(required=True)
+    type = word(TYPE)
     id = fields.String(required=True)
 
 
 class AuthenticatorSelection(Schema):
     """What the authenticator must be able to do."""
 
-    residentKey = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    residentKey = word("required")  # noqa: N815 - WebAuthn's
     requireResidentKey = fields.Boolean(required=True)  # noqa: N815 - WebAuthn's
-    userVerification = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    userVerification = word("required")  # noqa: N815 - WebAuthn's
 
 
 class CreationOptions(Schema):
@@ -181,7 +186,7 @@ class CreationOptions(Schema):
     authenticatorSelection = fields.Nested(  # noqa: N815 - WebAuthn's
         AuthenticatorSelection, required=True
     )
-    attestation = fields.String(required=True)
+    attestation = word("none")
     extensions = fields.Dict(required=True)
 
 
@@ -194,7 +199,7 @@ class RequestOptions(Schema):
     allowCredentials = fields.List(  # noqa: N815 - WebAuthn's
         fields.Nested(CredentialDescriptor), required=True
     )
-    userVerification = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    userVerification = word("required")  # noqa: N815 - WebAuthn's
     extensions = fields.Dict(required=True)
 
 
@@ -208,7 +213,7 @@ class RequestArgument(Schema):
     """What a page passes to `navigator.credentials.get`; `mediation` only for conditional UI."""
 
     publicKey = fields.Nested(RequestOptions, required=True)  # noqa: N815 - WebAuthn's
-    mediation = fields.String()
+    mediation = word("conditional", required=False)
 
 
 class StartedPasskeyRegistrationData(Schema):

@@ -53,17 +53,19 @@ class UpdatePreferencesSchema(RequestSchema):
     remove_custom_keys = fields.List(Text(), load_default=list)
 
 
+def _chosen(name: str) -> fields.String:
+    return fields.String(required=True, allow_none=True, validate=validate.OneOf(CHOICES[name]))
+
+
 class Preferences(Schema):
     """Every built-in preference, null while unset; `custom` only when there are any."""
 
-    theme_mode = fields.String(required=True, allow_none=True)
+    theme_mode = _chosen("theme_mode")
     color_preset = fields.String(required=True, allow_none=True)
-    view_mode = fields.String(required=True, allow_none=True)
-    browser_open_mode = fields.String(required=True, allow_none=True)
-    sort_by = fields.String(required=True, allow_none=True)
-    sort_order = fields.String(
-        required=True, allow_none=True, validate=validate.OneOf(CHOICES["sort_order"])
-    )
+    view_mode = _chosen("view_mode")
+    browser_open_mode = _chosen("browser_open_mode")
+    sort_by = _chosen("sort_by")
+    sort_order = _chosen("sort_order")
     language = fields.String(required=True, allow_none=True)
     display_time_zone = fields.String(required=True, allow_none=True)
     storage_event_stream_enabled = fields.Boolean(required=True, allow_none=True)

@@ -70,6 +70,37 @@ export async function rename(passkey_id: string, name: string): Promise<string |
   return error ? told(error) : null;
 }
 
+/** Only what changes is sent. */
+export async function darken(): Promise<"system" | "light" | "dark" | null> {
+  const { data } = await api.PATCH("/api/v1/auth/preferences", { body: { theme_mode: "dark" } });
+  return data?.data.theme_mode ?? null;
+}
+
+/** The service speaks the browser's own JSON of passkeys. */
+export async function signInWithPasskey(): Promise<boolean> {
+  const start = await api.POST("/api/v1/auth/passkeys/login/start", { body: {} });
+  if (start.error) return false;
+  const { flow_id, public_key } = start.data.data;
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(public_key.publicKey);
+  const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential;
+  const { data } = await api.POST("/api/v1/auth/passkeys/login/finish", {
+    body: { flow_id, credential: credential.toJSON() },
+  });
+  return data?.data.status === "authenticated";
+}
+
+export async function addPasskey(name: string): Promise<string | null> {
+  const start = await api.POST("/api/v1/auth/passkeys/register/start", { body: { name } });
+  if (start.error) return told(start.error);
+  const { flow_id, public_key } = start.data.data;
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(public_key.publicKey);
+  const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential;
+  const { error } = await api.POST("/api/v1/auth/passkeys/register/finish", {
+    body: { flow_id, credential: credential.toJSON() },
+  });
+  return error ? told(error) : null;
+}
+
 /** Tells `changed` which folders to list anew; null means all of them. */
 export function listen(changed: (folders: number[] | null) => void): EventSource {
   const stream = new EventSource("/api/v1/auth/events/storage");
