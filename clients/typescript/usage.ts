@@ -101,6 +101,16 @@ export async function addPasskey(name: string): Promise<string | null> {
   return error ? told(error) : null;
 }
 
+/** Before a stream or a picture is asked for again. */
+export async function isStillSignedIn(): Promise<boolean> {
+  return api.refresh();
+}
+
+export async function leave(): Promise<string | null> {
+  const { error } = await api.logOut();
+  return error ? told(error) : null;
+}
+
 /** Tells `changed` which folders to list anew; null means all of them. */
 export function listen(changed: (folders: number[] | null) => void): EventSource {
   const stream = new EventSource("/api/v1/auth/events/storage");
