@@ -27,12 +27,12 @@ PASSKEY_LOGIN_ENABLED = boolean(
 )
 ALLOW_USER_REGISTRATION = boolean(
     "auth_allow_user_registration",
-    "Whether anybody may register; invitations work without, too",
+    "Whether anybody may register; invitations work either way",
     default=True,
 )
 REGISTER_ACTIVATION = setting_kinds.choice(
     "auth_register_activation_enabled",
-    "Whether who registers must first follow a mailed link; auto means: when mail is set up",
+    "Whether a new account must first be activated by a mailed link; auto: if mail is set up",
     "auto",
     ("auto", "true", "false"),
     is_switch=True,
@@ -44,7 +44,7 @@ EMAIL_CODE_LOGIN_ENABLED = boolean(
 )
 EMAIL_CODE_TOTP_FALLBACK = boolean(
     "auth_email_code_login_allow_totp_fallback",
-    "Whether a mailed code is also taken from who has an authenticator app",
+    "Whether accounts with an authenticator app may use a mailed code as well",
     default=False,
 )
 EMAIL_CODE_TTL_SECONDS = _seconds(
@@ -79,7 +79,7 @@ REFRESH_TTL_SECONDS = _seconds(
 )
 REUSE_GRACE_SECONDS = _seconds(
     "auth_refresh_reuse_grace_secs",
-    "For how long a used refresh token of the same browser is no alarm",
+    "For how long a used refresh token raises no alarm when the same browser sends it",
     0,
     least=0,
     most=60,
@@ -130,7 +130,7 @@ EMAIL_BLOCKLIST = setting_kinds.text_list(
 
 DEFAULT_STORAGE_QUOTA = number(
     "default_storage_quota",
-    "The storage of a new account or team; 0 means no limit",
+    "The storage quota of a new account or team; 0 means no limit",
     0,
     unit="bytes",
     least=0,
@@ -199,7 +199,7 @@ MAIL_SECURITY = boolean(
 )
 MAIL_DISPATCH_INTERVAL_SECONDS = _seconds(
     "mail_outbox_dispatch_interval_secs",
-    "How often the outbox is looked through for mails to send",
+    "How often the outbox is checked for mails to send",
     5,
     most=3600,
 )

@@ -56,7 +56,7 @@ ALLOWED_ORIGINS = setting_kinds.text_list(
 )
 ALLOW_CREDENTIALS = setting_kinds.boolean(
     "cors_allow_credentials",
-    "Whether browsers send cookies with such calls; not together with *",
+    "Whether browsers send cookies with calls from cors_allowed_origins; not together with *",
     default=False,
 )
 MAX_AGE_SECONDS = setting_kinds.number(

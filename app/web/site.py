@@ -81,7 +81,7 @@ PUBLIC_SITE_URL = setting_kinds.text_list(
 )
 STRICT_REQUEST_SOURCE = setting_kinds.boolean(
     "auth_strict_request_source",
-    "Whether requests that change something must name their source, those of scripts, too",
+    "Whether requests that change something must name their source, even those of scripts",
     default=False,
 )
 COOKIE_SECURE = setting_kinds.boolean(
