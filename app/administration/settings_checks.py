@@ -7,6 +7,7 @@ from app.administration.findings import Finding, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
+from app.core.texts import counted
 from app.external_auth import upkeep as external_auth
 from app.mail import service as mails
 from app.mail.errors import MailDeliveryFailed
@@ -41,7 +42,8 @@ def stored_secrets(rt: Runtime) -> Finding:
         return fail(" ".join(told))
     if told:
         return warn(" ".join(told))
-    return ok(f"{use.secrets.total()} secrets, each under a key that is here.")
+    secrets = counted(use.secrets.total(), "secret", "secrets")
+    return ok(f"{secrets}; every key that they need is here.")
 
 
 def _lost_key(rt: Runtime, use: KeyUse, key_id: str, place: object) -> str:
@@ -108,7 +110,7 @@ def mail(rt: Runtime) -> Finding:
             )
         if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
             return warn(
-                f"Mails go to {host}, port {port}, in clear, with the links and codes in them. "
+                f"Mails go to {host}, port {port}, unencrypted, with the links and codes in them. "
                 "Run `flask config set mail_security true`, or use a server on this machine."
             )
         return ok(f"SMTP server {host}, port {port}, sender {sender}.")

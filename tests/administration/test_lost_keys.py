@@ -56,7 +56,13 @@ def secrets(rt, used):
 
 def test_secrets_under_known_keys_are_well(make_app, secrets):
     app = make_app(secret_keys=(NEW, *TEST_KEYS))
-    assert finding(app) == ("ok", f"{secrets} secrets, each under a key that is here.")
+    assert finding(app) == ("ok", f"{secrets} secrets; every key that they need is here.")
+
+
+def test_one_secret_is_no_secrets(app, rt):
+    assert finding(app) == ("ok", "0 secrets; every key that they need is here.")
+    configure(rt, mail_smtp_password="open sesame")
+    assert finding(app) == ("ok", "1 secret; every key that they need is here.")
 
 
 def test_a_missing_key_is_named_with_what_depends_on_it(make_app, secrets):
