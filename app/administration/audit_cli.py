@@ -21,21 +21,21 @@ TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
 
 
 @group.command("list")
-@click.option("--user", help="Deeds of this account: an id, a username or an e-mail address.")
+@click.option("--user", help="Only what this account did: an id, a username or an e-mail address.")
 @click.option(
     "--action",
     type=Word(Action),
     metavar="ACTION",
-    help="Entries of this action, such as user_login; a wrong one is told all.",
+    help="Only this action, such as user_login; an unknown one lists them all.",
 )
-@click.option("--since", type=Moment(), help="At this time or later (UTC).")
-@click.option("--until", type=Moment(), help="Before this time (UTC).")
+@click.option("--since", type=Moment(), help="Only entries at this time or later (UTC).")
+@click.option("--until", type=Moment(), help="Only entries before this time (UTC).")
 @click.option(
     "--limit",
     type=Whole(1, 10_000),
     default=50,
     show_default=True,
-    help="The newest so many, 10000 at most.",
+    help="How many of the newest entries to show, at most 10000.",
 )
 def list_entries(
     user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int

@@ -15,7 +15,7 @@ from app.web.runtime import runtime
 def cleanup() -> Shown:
     """Delete what has expired: sessions, links, old mails, archived teams and audit entries.
 
-    Files that killed uploads of avatars left go, too.
+    Files left behind by avatar uploads that were killed are deleted, too.
     """
     cleaned = service.cleanup(runtime())
     return Shown(asdict(cleaned), f"deleted {cleaned}")

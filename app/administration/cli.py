@@ -28,14 +28,16 @@ log = logging.getLogger(__name__)
 
 
 @click.command("prepare", cls=Command, makes_instance=True)
-@click.option("--new-keys", is_flag=True, help="Make keys though those in use are lost for good.")
+@click.option(
+    "--new-keys", is_flag=True, help="Create new keys, because those in use are lost for good."
+)
 @with_appcontext
 def prepare(new_keys: bool) -> Shown:
-    """Make the instance if it is new, and bring the database up to date.
+    """Create the instance if it is new, and bring the database up to date.
 
-    Where configured, local storage is set up as well. With --new-keys a missing key file is made
-    anew beside a database that was used with another: it signs everybody out and opens none of the
-    stored secrets.
+    Local storage is set up as well, where that is configured. --new-keys is for a key file that is
+    lost although its database is in use: everybody is signed out, and the stored secrets can no
+    longer be read.
     """
     rt = runtime()
     instance.begin(rt, new_keys=new_keys)

@@ -78,7 +78,7 @@ def _finding(rt: Runtime, check: Check) -> Finding:
     except AppError as error:
         return fail(error.public_message)
     except ConfigError:  # the check of the keys themselves says more
-        return fail("This cannot be told without the keys.")
+        return fail("This cannot be checked without the keys.")
     except RedisError as error:
         return fail(f"Redis does not answer ({error}). Start it, or correct GATEHOUSE_REDIS_URL.")
     except SQLAlchemyError as error:

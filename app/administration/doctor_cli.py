@@ -13,7 +13,7 @@ from app.web.runtime import runtime
 @click.option("--strict", is_flag=True, help="Exit 1 on a warning, too.")
 @with_appcontext
 def doctor(strict: bool) -> Shown:
-    """Check everything the service stands on; exit 1 when something fails."""
+    """Check everything the service depends on; exit 1 if something fails."""
     diagnosis = examine(runtime())
     is_well = not diagnosis.has(Level.FAIL) and not (strict and diagnosis.has(Level.WARN))
     checks = [

@@ -13,7 +13,7 @@ class LastAdministrator(Conflict):
 class AdministratorKept(Conflict):
     """Administrators are not deleted (decision E15)."""
 
-    message = "An administrator is not deleted; take the role away first."
+    message = "An administrator cannot be deleted; take the role away first."
 
 
 class PasswordAbsent(Conflict):

@@ -24,7 +24,7 @@ def list_keys() -> Shown:
 
 @group.command("rotate")
 def rotate() -> Shown:
-    """Sign and encrypt with a new key; what older keys made stays good.
+    """Sign and encrypt with a new key; what older keys made remains valid.
 
     Exit 1 when a stored secret cannot be read with any key.
     """

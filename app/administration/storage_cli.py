@@ -9,7 +9,7 @@ from app.web.runtime import runtime
 
 @group.command("bootstrap")
 def bootstrap() -> Shown:
-    """Complete the default storage route and assign everybody without a group; repeatable."""
+    """Complete the default storage route and assign everybody without a group; may be run again."""
     rt = runtime()
     route = storage.bootstrap(rt)
     state = service.setup_state(rt)

@@ -27,13 +27,13 @@ def redis(rt: Runtime) -> Finding:
         server: Any = rt.redis.info("server")
         redis_client.require_writable(rt.redis)
     except ResponseError as error:
-        return fail(f"Redis refuses what it is asked ({error}). {_mend(error)}")
+        return fail(f"Redis refuses requests ({error}). {_mend(error)}")
     except RedisError as error:
         if not rt.config.embedded_redis:
             raise
         # The error itself tells the cause in words alone.
         if isinstance(error.__context__, NOBODY_LISTENS):
-            return warn("The embedded Valkey is not running; it does while `bin/serve` does.")
+            return warn("The embedded Valkey is not running; it runs while `bin/serve` does.")
         return fail(
             f"Redis does not answer ({error}). Restart `bin/serve`, which runs the embedded Valkey."
         )
@@ -64,7 +64,7 @@ def database(rt: Runtime) -> Finding:
     if is_standby:
         return fail("This PostgreSQL is a standby. Promote it, or correct GATEHOUSE_DATABASE_URL.")
     if is_read_only:
-        return fail("PostgreSQL is set to read only. Take back `default_transaction_read_only`.")
+        return fail("PostgreSQL is set to read only. Reset `default_transaction_read_only`.")
     if int(str(version).partition(".")[0]) < OLDEST_POSTGRESQL:
         return warn(f"PostgreSQL {version} is out of support. Use {OLDEST_POSTGRESQL} or later.")
     return ok(f"PostgreSQL {version}.")

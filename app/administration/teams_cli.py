@@ -25,7 +25,7 @@ def create(name: str, owner: str) -> Shown:
 
 
 @group.command("list")
-@click.option("--archived", is_flag=True, help="Those that are archived, too.")
+@click.option("--archived", is_flag=True, help="Include archived teams.")
 def list_teams(archived: bool) -> Shown:
     """List the teams by id."""
     rt = runtime()
@@ -65,7 +65,7 @@ def set_role(team: str, user: str, role: str) -> Shown:
     type=role_choice,
     default=TeamRole.MEMBER.value,
     show_default=True,
-    help="What it may do there.",
+    help="The member's role in the team.",
 )
 def add_member(team: str, user: str, role: str) -> Shown:
     """Add USER to TEAM."""

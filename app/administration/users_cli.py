@@ -34,15 +34,17 @@ role_choice = Word(Role)
 @click.option(
     "--limit",
     type=Whole(1, MOST_LISTED, told="of 1 or more"),
-    help="The first so many; all by default.",
+    help="How many to show; all by default.",
 )
-@click.option("--search", metavar="TEXT", help="Those with it in the username or address.")
+@click.option(
+    "--search", metavar="TEXT", help="Only accounts with this text in the username or address."
+)
 @click.option(
     "--status",
     type=Word(Standing),
-    help="pending are those that wait for their activation.",
+    help="Only accounts with this status; pending ones wait for their activation.",
 )
-@click.option("--role", type=role_choice, help="Those of one role.")
+@click.option("--role", type=role_choice, help="Only accounts with this role.")
 def list_users(
     limit: int | None, search: str | None, status: str | None, role: str | None
 ) -> Shown:
@@ -74,13 +76,19 @@ def show(user: str) -> Shown:
 
 
 @group.command("create")
-@click.option("--username", required=True, help="What people sign in with, as with the address.")
+@click.option("--username", required=True, help="The name to sign in with; the address works, too.")
 @click.option("--email", required=True, help="The address; it counts as verified.")
 @password_options
 @click.option(
-    "--role", type=role_choice, default=Role.USER.value, show_default=True, help="What it may do."
+    "--role",
+    type=role_choice,
+    default=Role.USER.value,
+    show_default=True,
+    help="The account's role.",
 )
-@click.option("--must-change-password", is_flag=True, help="Have it changed at the first login.")
+@click.option(
+    "--must-change-password", is_flag=True, help="Require a new password at the first login."
+)
 def create(
     username: str,
     email: str,
@@ -136,9 +144,9 @@ def disable(user: str) -> Shown:
 
 @group.command("require-password-change")
 @click.argument("user")
-@click.option("--off", is_flag=True, help="No longer ask for it.")
+@click.option("--off", is_flag=True, help="No longer require it.")
 def require_password_change(user: str, off: bool) -> Shown:
-    """Have USER change the password before anything else."""
+    """Require USER to set a new password before anything else."""
     account = accounts.require_password_change(runtime(), user, required=not off)
     return _account(account, "need not change the password" if off else "must change the password")
 
@@ -146,7 +154,7 @@ def require_password_change(user: str, off: bool) -> Shown:
 @group.command("verify-email")
 @click.argument("user")
 def verify_email(user: str) -> Shown:
-    """Vouch for USER's address; activates an account that waited for it."""
+    """Mark USER's address as verified; this activates an account that waits for it."""
     return _account(accounts.verify_email(runtime(), user), "has a verified address")
 
 

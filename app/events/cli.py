@@ -88,7 +88,9 @@ def publish(
 
 
 @group.command("tail")
-@click.option("--count", type=Whole(1, MOST, told="of 1 or more"), help="Stop after so many.")
+@click.option(
+    "--count", type=Whole(1, MOST, told="of 1 or more"), help="Stop after this many events."
+)
 def tail(count: int | None) -> Iterator[Shown]:
     """Print what is published, until Ctrl-C; with --json one message a line."""
     rt = runtime()

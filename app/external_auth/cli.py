@@ -33,7 +33,7 @@ OPTIONS = {
 SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 
 group = Commands(
-    "external-auth", help="Sign-in by other services; KEY is a provider's key, or KIND/KEY."
+    "external-auth", help="Sign-in with other services; KEY is a provider's key, or KIND/KEY."
 )
 KINDS = sorted(ProviderKind)
 
@@ -41,21 +41,23 @@ KINDS = sorted(ProviderKind)
 def _fields(*, is_new: bool) -> Callable[[F], F]:
     """Add the options of a provider's fields; left out they keep what is there, or the default."""
     options = [
-        click.option("--name", "display_name", required=False, help="What people call it."),
-        click.option("--client-id", required=is_new, help="Who we are to the provider."),
+        click.option("--name", "display_name", required=False, help="The name that people see."),
+        click.option(
+            "--client-id", required=is_new, help="The client id that the provider gave you."
+        ),
         click.option(
             "--client-secret",
             "secret",
             # A variable left over from one provider must not become the secret of another.
             envvar=SECRET_VARIABLE if is_new else None,
-            help="Its secret for us; - reads it from standard input, or asks for it. "
+            help="The client secret; - reads it from standard input, or asks for it. "
             f"Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}.",
         ),
         click.option("--issuer-url", help="Where its discovery document is (oidc)."),
-        click.option("--authorization-url", help="By hand (generic_oauth2)."),
-        click.option("--token-url", help="By hand (generic_oauth2)."),
-        click.option("--userinfo-url", help="By hand (generic_oauth2)."),
-        click.option("--scopes", help="What is asked for, separated by spaces."),
+        click.option("--authorization-url", help="Where browsers sign in (generic_oauth2)."),
+        click.option("--token-url", help="Where codes are exchanged (generic_oauth2)."),
+        click.option("--userinfo-url", help="Where claims are read (generic_oauth2)."),
+        click.option("--scopes", help="The scopes to ask for, separated by spaces."),
         click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
         click.option("--icon-url", help="An https address, or a path of this site."),
         click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
@@ -63,13 +65,13 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
             "--auto-provision/--no-auto-provision",
             "auto_provision_enabled",
             default=None,
-            help="Make an account for an identity that has none.",
+            help="Create an account for an identity that has none.",
         ),
         click.option(
             "--auto-link/--no-auto-link",
             "auto_link_verified_email_enabled",
             default=None,
-            help="Link an identity to the account of its verified address.",
+            help="Link an identity to the account with the same verified address.",
         ),
         click.option(
             "--require-email-verified/--no-require-email-verified",
@@ -80,7 +82,7 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
             "--allowed-domain",
             "allowed_domains",
             multiple=True,
-            help="Take new identities with addresses of this domain only; may be repeated.",
+            help="Accept new identities only with addresses in this domain; may be repeated.",
         ),
         *(
             click.option(f"--{claim.replace('_', '-')}", help="A claim's name (generic_oauth2).")
@@ -117,7 +119,7 @@ def list_providers() -> Shown:
     epilog=f"KIND is one of {', '.join(KINDS)}; `flask external-auth kinds` tells what for.",
 )
 @click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
-@click.option("--key", required=True, help="Its name in addresses: letters, digits, hyphens.")
+@click.option("--key", required=True, help="Its name in URLs: letters, digits, hyphens.")
 @_fields(is_new=True)
 def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
     """Set up a provider of KIND."""
@@ -131,7 +133,7 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
 @click.argument("key")
 @_fields(is_new=False)
 def update(key: str, secret: str | None, **typed: Any) -> Shown:
-    """Change what is given of a provider; an empty text clears what need not be there."""
+    """Change the given options of a provider; an empty text clears an optional one."""
     given = _given(typed)
     with _in_options():
         changed = providers.update(runtime(), key, secret=_secret(secret), **given)
@@ -156,7 +158,7 @@ def disable(key: str) -> Shown:
 @group.command("test")
 @click.argument("key")
 def test(key: str) -> Shown:
-    """Ask a provider what can be asked without anybody signing in."""
+    """Check a provider as far as that is possible without a sign-in."""
     data = responses.test_result(providers.test(runtime(), key))
     facts = {name: value for name, value in data.items() if name != "checks"}
     checks = {check["name"]: check["message"] for check in data["checks"]}

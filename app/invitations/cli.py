@@ -9,7 +9,7 @@ from app.web.cli import Commands, Shown, details, table
 from app.web.cli_types import Whole
 from app.web.runtime import runtime
 
-group = Commands("invitations", help="Accounts made by whoever was invited by mail.")
+group = Commands("invitations", help="Invitations by mail to create an account.")
 
 
 @group.command("create")
@@ -19,7 +19,7 @@ group = Commands("invitations", help="Accounts made by whoever was invited by ma
     "ttl_seconds",
     metavar="SECS",
     type=Whole(1, keys.YEAR, told=f"of seconds from 1 to {keys.YEAR}"),
-    help="How many seconds it is good, a year at most; auth_user_invitation_ttl_secs by default.",
+    help="How many seconds it is valid, at most a year; auth_user_invitation_ttl_secs by default.",
 )
 def create(email: str, ttl_seconds: int | None) -> Shown:
     """Invite EMAIL by mail and print the link; earlier invitations of EMAIL are revoked."""

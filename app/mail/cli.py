@@ -17,7 +17,9 @@ from app.web.cli_types import Whole, Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
-group = Commands("mail", help="The outbox, and whether mail leaves at all.")
+group = Commands(
+    "mail", help="The outbox, a test of the SMTP server, and previews of the templates."
+)
 
 COLUMNS = ("created_at", "template", "recipient", "status", "attempts", "due_at", "last_error")
 AS_FILE = "sent (file)"
@@ -36,18 +38,18 @@ def send_test(address: str) -> Shown:
 
 
 @group.command("outbox")
-@click.option("--status", type=Word(MailStatus), help="Those that are so far.")
+@click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
 @click.option(
     "--limit",
     type=Whole(1, 10_000),
     default=100,
     show_default=True,
-    help="The newest so many, 10000 at most.",
+    help="How many of the newest mails to show, at most 10000.",
 )
 def outbox(status: str | None, limit: int) -> Shown:
-    """List mails, the newest first, and how far they are.
+    """List mails, the newest first, with their status.
 
-    "sent (file)" is one that was written to a file, for want of an SMTP server.
+    "sent (file)" means written to a file, because no SMTP server was set.
     """
     data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
@@ -70,7 +72,9 @@ def flush() -> Shown:
 
 @group.command("preview", epilog=f"TEMPLATE is one of {', '.join(Template)}.")
 @click.argument("template", metavar="TEMPLATE", type=Word(Template))
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file."
+)
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     """Show the mail made of TEMPLATE with sample values, as it would be sent now."""

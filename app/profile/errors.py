@@ -18,7 +18,7 @@ class DisplayNameInvalid(BadRequest):
 class PreferenceInvalid(BadRequest):
     """A built-in preference has a value it cannot have."""
 
-    message = "A preference has a value it cannot have."
+    message = "A preference has a value that is not allowed."
 
 
 class CustomPreferencesInvalid(BadRequest):
@@ -30,4 +30,4 @@ class CustomPreferencesInvalid(BadRequest):
 class PreferencesTooLarge(BadRequest):
     """All preferences together would need more room than there is."""
 
-    message = "The preferences of an account have room for 1 MiB."
+    message = "The preferences of an account may take up to 1 MiB."

@@ -39,7 +39,7 @@ def list_settings() -> Shown:
 @group.command("get")
 @click.argument("key")
 def get(key: str) -> Shown:
-    """Show the value in force; people are told what it means, on standard error."""
+    """Show the value in force; what it means goes to standard error."""
     found = service.find_key(key)
     return replace(_shown(key), note=f"{found.description}; default: {default_of(found)}")
 
@@ -65,7 +65,7 @@ def describe(key: str | None, markdown: bool) -> Shown:
 @click.argument("key")
 @click.argument("value")
 def set_value(key: str, value: str) -> Shown:
-    """Set a value; lists as JSON, - reads it from standard input.
+    """Set a value; a list is JSON, and - reads the value from standard input.
 
     `flask config get KEY` tells which values KEY takes.
     """

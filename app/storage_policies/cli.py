@@ -47,7 +47,11 @@ def create_policy(name: str) -> Shown:
 @group.command("create-group")
 @click.argument("name")
 @click.option(
-    "--policy", "policies", multiple=True, required=True, help="A policy; the first is tried first."
+    "--policy",
+    "policies",
+    multiple=True,
+    required=True,
+    help="A policy; may be repeated, the first one is tried first.",
 )
 @click.option("--default", "is_default", is_flag=True, help="New accounts get this group.")
 def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Shown:
@@ -59,7 +63,7 @@ def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Show
 @group.command("set-default")
 @click.argument("policy_group", metavar="GROUP")
 def set_default(policy_group: str) -> Shown:
-    """Make GROUP the one new accounts get."""
+    """Make GROUP the one that new accounts get."""
     return _shown(operations.set_default(runtime(), policy_group), "is the default")
 
 

@@ -38,7 +38,9 @@ def read_text() -> str:
 def password_options(function: F) -> F:
     """Add `--password` and `--generate`; `chosen_password` reads them."""
     function = click.option(
-        "--generate", is_flag=True, help="Make up a password, print it, and have it changed."
+        "--generate",
+        is_flag=True,
+        help="Generate a password, print it, and require a new one at the next login.",
     )(function)
     return click.option(
         "--password", metavar="PASSWORD", help="The password; - reads it from standard input."

@@ -280,7 +280,7 @@ def test_mails_in_clear_to_another_machine_are_a_warning(line, rt, host):
         use_server(rt, server.port)
         configure(rt, mail_smtp_host=host)
         told = finds(line, "mail", "warn")
-    assert f"Mails go to {host}, port {server.port}, in clear" in told
+    assert f"Mails go to {host}, port {server.port}, unencrypted" in told
     assert "flask config set mail_security true" in told
 
 

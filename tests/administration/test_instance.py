@@ -165,7 +165,7 @@ def test_doctor_examines_the_rest_without_a_key_file_that_can_be_read(new, elsew
     assert failures == {"keys", "stored secrets", "settings"}
     assert checks["keys"]["message"].startswith(str(file))
     assert "Put the file back from the backup" in checks["keys"]["message"]
-    assert checks["settings"]["message"] == "This cannot be told without the keys."
+    assert checks["settings"]["message"] == "This cannot be checked without the keys."
     assert checks["storage route"]["level"] == "warn"
 
 

@@ -45,7 +45,7 @@ def test_a_test_that_fails_tells_why(rt, line, smtp):
         (
             True,
             None,
-            "the server offers no STARTTLS; to send to it in clear, set mail_security=false.",
+            "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false.",
         ),
         (False, "550 no such user.", "the server refused the recipient: 550 no such user."),
     ],

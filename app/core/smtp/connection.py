@@ -25,7 +25,7 @@ from app.core.smtp.letter import Letter
 from app.core.smtp.mailer import Mailer, SmtpServer
 
 IMPLICIT_TLS_PORT = 465
-NO_STARTTLS = "the server offers no STARTTLS; to send to it in clear, set mail_security=false"
+NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"
 FAREWELL_SECONDS = 1.0
 GO_AHEAD = 354  # to DATA: the content may follow
 REFUSALS = range(400, 600)  # anything else is no whole answer
