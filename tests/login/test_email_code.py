@@ -489,7 +489,10 @@ def test_nothing_else_waits_while_a_mail_server_hangs(rt, make_app, api, user, s
             api.refresh().ok()
             with rt.reading() as connection:
                 if not rt.database.is_sqlite:
-                    idle = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'"
+                    idle = (
+                        "SELECT count(*) FROM pg_stat_activity"
+                        " WHERE state LIKE 'idle in%' AND datname = current_database()"
+                    )
                     assert connection.execute(sa.text(idle)).scalar() == 0
             assert sender.is_alive()
         finally:
