@@ -11,6 +11,7 @@ from app.core import connecting
 from app.core.smtp import mailer as smtp_mailer
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
+from tests.support.live import free_port
 from tests.support.outbox import queue, refusal, use_smtp
 from tests.support.smtp import Sink
 
@@ -84,9 +85,7 @@ def test_a_dns_that_is_silent_is_not_waited_for(silent_dns):
 
 
 def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    have(monkeypatch, port)
+    have(monkeypatch, free_port())
     with pytest.raises(ConnectionRefusedError):
         connecting.connect("mail.example", 25, each=10, altogether=10)
 
