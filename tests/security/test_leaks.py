@@ -66,6 +66,19 @@ def test_digits_count_where_they_stand_alone(fresh):
     assert len(fresh.leaks()) == 1
 
 
+def test_the_id_of_a_process_is_no_code(fresh, tmp_path):
+    fresh.note("123456")
+    output = tmp_path / "gunicorn.log"
+    output.write_text(
+        "gunicorn.error Listening at: http://127.0.0.1:8000 (123456)\n"
+        "gunicorn.error Booting worker with pid: 123456\n"
+        "gunicorn.error Worker exiting (pid: 123456)\n"
+    )
+    assert fresh.leaks_of(output) == []
+    output.write_text("Booting worker with pid: 5, code (123456)\n")
+    assert len(fresh.leaks_of(output)) == 1
+
+
 def test_ordinary_words_are_no_secrets(fresh):
     fresh.note("password", "short", "12345")
     fresh.see(record("PUT /api/v1/auth/password: short, 12345"))

@@ -28,6 +28,8 @@ TELLING = re.compile(
 )
 SHORTEST = 8
 CODE = re.compile(r"\d{6,}")
+# gunicorn's words before the id of a process, which may have six digits, too, like some code.
+PROCESS = re.compile(r"(pid: |Listening at: \S+ \()\d+")
 
 
 class Watch:
@@ -107,7 +109,7 @@ def _is_telling(text: str) -> bool:
 
 def _leaks(lines: list[str], secrets: set[str]) -> list[str]:
     # One search over everything; which line it was matters only where there is a leak.
-    text = "\n".join(line for line in lines if ON_PURPOSE not in line)
+    text = "\n".join(PROCESS.sub(r"\1", line) for line in lines if ON_PURPOSE not in line)
     leaked = [secret for secret in secrets if secret in text and _stands_in(secret, text)]
     return [line for line in text.splitlines() if any(_stands_in(one, line) for one in leaked)]
 
