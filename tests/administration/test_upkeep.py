@@ -3,7 +3,6 @@
 import json
 from contextlib import nullcontext
 from itertools import pairwise
-from threading import Event
 from unittest.mock import Mock
 
 import pytest
@@ -245,15 +244,11 @@ def test_nobody_takes_the_turn_without_redis(make_app):
     assert not housekeeping.take_turn(app.extensions["gatehouse"])
 
 
-def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch):
+def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch, wait_for):
     monkeypatch.setattr(housekeeping, "POLL_SECONDS", 0.01)
     stop = housekeeping.start(rt)
-    for _ in range(500):
-        if rt.redis.exists(housekeeping.TURN):
-            break
-        Event().wait(0.01)
+    wait_for(lambda: rt.redis.exists(housekeeping.TURN))
     stop()
-    assert rt.redis.exists(housekeeping.TURN)
 
 
 # --- storage ---------------------------------------------------------------------------------
