@@ -22,8 +22,10 @@ def fresh():
     return Watch()
 
 
-def test_a_test_that_leaks_fails_in_a_process_of_the_suite():
+def test_a_test_that_leaks_fails_in_a_process_of_the_suite(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "tests/security/planted_leaks.py"]
+    # Else it would tidy up what other runs on this machine have left, and fail where that fails.
+    command.append(f"--basetemp={tmp_path / 'own'}")
     ran = subprocess.run(command, cwd=servers.ROOT, capture_output=True, text=True, timeout=400)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "3 passed, 2 errors" in ran.stdout, ran.stdout
