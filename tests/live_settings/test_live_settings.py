@@ -352,7 +352,7 @@ def test_what_a_parent_process_read_long_ago_is_not_the_last_known(rt, monkeypat
         raise GONE
 
     monkeypatch.setattr(rt.settings, "_load", gone)
-    # What a child forgets is its parent's to close; here nobody's, and it would be collected open.
+    # What a child forgets is its parent's to close; here nobody would close it.
     rt.database.close()
     rt.start_background()
     with pytest.raises(sa.exc.OperationalError):

@@ -153,6 +153,14 @@ def test_the_owner_is_told_by_mail(api, user, mailed, mailbox):
     assert NEW not in notice.as_string()
 
 
+def test_the_owner_is_told_to_look_at_what_a_reset_leaves(api, user, mailed, mailbox):
+    """Who had the password may have added ways in; with an activated account it may be anybody."""
+    confirm(api, mailed(user)).ok()
+    text = " ".join(text_of(mailbox.only()).split())
+    assert "look through your passkeys, your authenticator app and the accounts elsewhere" in text
+    assert "remove what you did not add yourself" in text
+
+
 def test_it_is_recorded_without_secrets(rt, api, user, mailed):
     token = mailed(user)
     confirm(api, token, headers={"User-Agent": "Firefox"}).ok()

@@ -18,6 +18,7 @@ from tests.support.factories import (
     moment,
     remove_storage_route,
 )
+from tests.support.mailbox import text_of
 
 PASSWORD = "correct horse battery"
 SMTP = {"mail_smtp_host": "smtp.example.com", "mail_from_address": "files@example.com"}
@@ -154,6 +155,14 @@ def test_with_activation_one_signs_in_after_following_the_link(rt, api, mailbox)
     assert api.get(link).headers["Location"] == "/login?contact_verification=register-activated"
     api.login("ada", PASSWORD).ok()
     assert api.me().ok()["email_verified"] is True
+
+
+def test_the_mail_says_what_a_stranger_gets_who_registered_ones_address(rt, api, mailbox):
+    """Who follows the link of such an account shares it with whoever chose its password."""
+    configure(rt, auth_register_activation_enabled="true")
+    register(api).ok(201)
+    text = " ".join(text_of(mailbox.only()).split())
+    assert "do not open the link: somebody else chose the password of this account" in text
 
 
 def test_the_tokens_life_is_configured(rt, api, clock):
