@@ -18,8 +18,10 @@ def small(folder: Path) -> Iterator[Path]:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    try:
+        yield folder
+    finally:  # left behind by a test that fails, it would trouble those who tidy up
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def fill(file: Path) -> None:
