@@ -1,7 +1,8 @@
 """The least that requests can cost, whoever writes them: a Flask application by hand.
 
 Each route asks the stores what the service has to ask, keeps what it has to keep, and computes what
-it has to compute. None has what makes that a service: schemas, settings, guards, limits, log lines,
+it has to compute, with the drivers alone and the service's client of Redis, which is leaner than
+redis-py's own. None has what makes that a service: schemas, settings, guards, limits, log lines,
 metrics, patience with a database in trouble. What lies between these figures and those of the bare
 route no design can save; what lies between the service's and these is the service's own.
 
@@ -29,7 +30,9 @@ import psycopg2
 import pyotp
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from flask import Flask, Response, jsonify, request
-from redis import Redis
+
+from app.core.lua import Script
+from app.core.redis import connect
 
 ACCOUNTS = 64
 SESSIONS = 5
@@ -199,8 +202,8 @@ def make_app() -> Flask:
     """Return the application; LEAST_DATABASE_URL and LEAST_REDIS_URL say where its stores are."""
     app = Flask(__name__)
     database = _database()
-    redis = Redis.from_url(os.environ["LEAST_REDIS_URL"], decode_responses=True)
-    take, use_up = redis.register_script(TAKE), redis.register_script(USE_UP)
+    redis = connect(os.environ["LEAST_REDIS_URL"])
+    take, use_up = Script(TAKE), Script(USE_UP)
     box = AESGCM(KEY)
     sealed = box.encrypt(NONCE, pyotp.random_base32().encode(), b"factor")
 
@@ -227,13 +230,13 @@ def make_app() -> Flask:
         body = request.get_json()
         attempt, user_id = token_hex(16), int(body["user_id"])
         keys = [f"flow:{sha256(body['flow_token'].encode()).hexdigest()}", f"slots:{user_id}"]
-        flow = json.loads(take(keys=keys, args=[time.time(), attempt])[0])
+        flow = json.loads(take.answer(redis, keys, time.time(), attempt)[0])
         ((_, _, created_at, last_step),) = database.read(FIND_FACTOR, user_id)
         totp = pyotp.TOTP(box.decrypt(NONCE, sealed, b"factor").decode())
         now = int(time.time() / STEP_SECONDS)
         codes = [totp.generate_otp(step) for step in (now - 1, now, now + 1)]
         is_right = [hmac.compare_digest(code, body["code"]) for code in codes]
-        use_up(keys=keys, args=[attempt])
+        use_up.run(redis, keys, attempt)
         session_id, token = token_hex(16), token_urlsafe(32)
         stored, details = sha256(token.encode()).hexdigest(), json.dumps({"is_right": is_right})
         known = ("127.0.0.1", flow["agent"], created_at, "later")
@@ -254,7 +257,7 @@ def _database() -> Sqlite | Postgres:
 
 def _presented() -> str:
     """Return the text of the cookie's token, whose signature is checked."""
-    text, _, signed = request.cookies["token"].partition(".")
+    text, _, signed = request.environ["HTTP_COOKIE"].removeprefix("token=").partition(".")
     if not hmac.compare_digest(signature(text), signed):
         raise ValueError("a token of somebody else's")
     return text
@@ -272,7 +275,7 @@ def _ok(data: Any) -> Response:
 def _with_cookies(answer: Response, token: str) -> Response:
     signed = signature("x" * SIGNED_BYTES)
     for name, value in (("access", signed), ("refresh", token), ("csrf", token_urlsafe(32))):
-        answer.set_cookie(name, value, httponly=True, samesite="Lax")
+        answer.headers.add("Set-Cookie", f"{name}={value}; Path=/; HttpOnly; SameSite=Lax")
     return answer
 
 
@@ -287,7 +290,7 @@ def _set_up(*, generated: str) -> list[str]:
 def main() -> None:
     """Create the tables, and a login that waits."""
     _database().create()
-    with Redis.from_url(os.environ["LEAST_REDIS_URL"]) as redis:
+    with connect(os.environ["LEAST_REDIS_URL"]) as redis:
         redis.hset(f"flow:{sha256(WAITING.encode()).hexdigest()}", mapping=FLOW)
 
 
