@@ -273,6 +273,8 @@ def _write_all(text: str) -> None:
     the rest is missing without a word where the disk was full or the reader gone by then.
     """
     stream = sys.stdout
+    if stream is None:  # closed by a job that wants to hear nothing
+        return
     stream.flush()
     rest = text.encode(stream.encoding, stream.errors or "strict")
     while rest:

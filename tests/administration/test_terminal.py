@@ -82,7 +82,16 @@ def test_a_command_that_reads_nothing_needs_no_standard_input(start):
         assert (process.wait(60), process.stderr.read()) == (0, "")
 
 
-def test_nothing_to_list_is_silence_where_standard_output_is_closed(start):
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("teams", "list"), 0),
+        (("config", "list"), 0),
+        (("config", "list", "--json"), 0),
+        (("config", "get", "no", "--json"), 1),
+    ],
+)
+def test_standard_output_may_be_closed(start, arguments, code):
     """As a job may have it."""
-    with start("teams", "list", preexec_fn=lambda: os.close(1)) as process:
-        assert (process.wait(60), process.stderr.read()) == (0, "")
+    with start(*arguments, preexec_fn=lambda: os.close(1)) as process:
+        assert (process.wait(60), process.stderr.read()) == (code, "")
