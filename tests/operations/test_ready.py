@@ -14,6 +14,7 @@ from app.core.database import revisions
 from app.operations import service
 from tests.support.factories import at_revision, audit_rows
 from tests.support.live import LiveService
+from tests.support.privileges import bound_by_modes
 
 OLDER = "TablesOutdated: The database is at 0005, this version needs "
 
@@ -119,6 +120,23 @@ def test_another_database_file_in_its_place_is_not_ready(rt, api, caplog, file):
         rt.database.close()
     [line] = caplog.messages
     assert f"{file} is not the file that this process began with" in line
+
+
+@pytest.mark.sqlite
+def test_a_database_file_out_of_reach_is_not_ready(rt, api, caplog, file):
+    """The folder may have been given to another user, or its disk fail."""
+    caplog.set_level(logging.WARNING, "gatehouse.ready")
+    api.get("/health/ready").ok()
+    try:
+        file.parent.chmod(0)
+        with bound_by_modes():
+            api.get("/health/ready").fails(503, "database.error")
+            rt.database.close()
+            api.get("/health/ready").fails(503, "database.error")
+    finally:
+        file.parent.chmod(0o700)
+    api.get("/health/ready").ok()
+    assert caplog.messages[-1] == "ready again"
 
 
 @pytest.mark.any_database

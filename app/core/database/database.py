@@ -5,6 +5,7 @@ prepared statements. On SQLite writers queue here instead of in C: its own busy 
 whole event loop of a gevent worker.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -226,9 +227,8 @@ class Database:
         self._drivers.forget()
 
     def _require_file(self, *_: Any) -> None:
-        if (
-            self.file is not None and self.file.path.parent.is_dir()
-        ):  # else SQLite says what is wrong
+        # Of a folder that is not there, or out of reach, SQLite says what is wrong.
+        if self.file is not None and os.path.isdir(self.file.path.parent):
             self.file.require()
 
     def _prepare_sqlite(self, connection: Any, _record: Any) -> None:

@@ -35,6 +35,8 @@ class SqliteFile:
             found = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             raise FileGone(f"there is no file {self.path}") from None
+        except OSError:
+            return  # SQLite cannot open it either, and says so
         if not stat.S_ISREG(found.st_mode):
             return  # which SQLite refuses
         identity = found.st_dev, found.st_ino
