@@ -59,6 +59,26 @@ def test_a_database_without_tables_gets_keys(new, elsewhere, tmp_path):
     assert (elsewhere / "keys.json").exists()
 
 
+@pytest.mark.sqlite
+def test_a_database_file_is_as_private_as_sqlites_own(new, tmp_path):
+    file = tmp_path / "new.db"
+    before = os.umask(0)
+    try:
+        assert new("prepare", url=f"sqlite:///{file}").exit_code == 0
+    finally:
+        os.umask(before)
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.sqlite
+def test_why_a_database_file_cannot_be_made_is_told(new, tmp_path):
+    file = tmp_path / "link.db"
+    file.symlink_to(tmp_path / "unmounted" / "gatehouse.db")
+    assert new("prepare", url=f"sqlite:///{file}").complains() == (
+        f"Error: {file}: No such file or directory"
+    )
+
+
 def account(rt):
     make_user(rt)
 

@@ -6,8 +6,9 @@ would look like a new installation, whose first visitor becomes its administrato
 
 import sqlite3
 import stat
-from contextlib import suppress
 from pathlib import Path
+
+FILE_MODE = 0o644  # less the umask, as SQLite's own
 
 
 class FileGone(sqlite3.OperationalError):
@@ -48,6 +49,9 @@ class SqliteFile:
             )
 
     def make(self) -> None:
-        """Make an empty file unless there is one; why that fails, SQLite says when it opens it."""
-        with suppress(OSError):
-            self.path.touch(exist_ok=True)
+        """Make an empty file unless there is one; that there is no folder, SQLite says.
+
+        Raises: OSError, which tells why the folder takes none.
+        """
+        if self.is_missing:
+            self.path.touch(FILE_MODE)
