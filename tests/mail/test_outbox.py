@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from app.core.database.database import DATABASE_AWAY
 from app.core.database.runner import Compiled
-from app.core.smtp.mailer import Mailer
+from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher, queries, service, upkeep
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
@@ -673,6 +673,28 @@ def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
         assert only_row(rt).status == "sending"
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_a_stop_waits_no_longer_for_a_server_that_has_not_asked_for_the_content(rt, monkeypatch):
+    monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "STOP_AFTER_CONTENT_SECONDS", 60)
+    rt.mailer.timeouts = Timeouts(answer=20, attempt=60)
+    silent = threading.Event()
+
+    def fall_silent(client):
+        converse(client, until=b"DATA")
+        silent.set()
+
+    with Scripted(fall_silent, hangs=True) as server:
+        use_smtp(rt, server.port)
+        stop, thread = start(rt)
+        queue(rt)
+        assert silent.wait(30)
+        stop()
+        assert thread.is_alive()  # for as long as the server is waited for
+    thread.join(30)
+    assert not thread.is_alive()
+    assert only_row(rt).attempts == 0
 
 
 # --- while somebody waits ------------------------------------------------------------------------

@@ -190,7 +190,7 @@ class _Smtp(smtplib.SMTP):
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send the content."""
         try:
-            with self._mailer.content_is_out(self):
+            with self._mailer.content_goes_out(self):
                 return super().data(msg)
         finally:
             if self.sock is not None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import flask_mail
 
@@ -31,6 +31,14 @@ class Timeouts:
     attempt: float = 45.0
 
 
+class Conversation(Protocol):
+    """A conversation with a server about one mail at a time."""
+
+    @property
+    def is_content_sent(self) -> bool:
+        """Tell whether the server has asked for the mail's content."""
+
+
 UNKNOWN_NAME = "[127.0.0.1]"
 # How long a name that was not found is not looked for again: each time a mail waits for it.
 ASK_AGAIN_SECONDS = 300.0
@@ -50,7 +58,7 @@ class Mailer(flask_mail.Mail):
         self.timeouts = timeouts or Timeouts()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._tls = tls
-        self._out: set[object] = set()
+        self._out: set[Conversation] = set()
         self._own_name: str | None = None
         self._ask_again_at = 0.0
 
@@ -60,10 +68,10 @@ class Mailer(flask_mail.Mail):
 
         A stop had better wait then.
         """
-        return bool(self._out)
+        return any(conversation.is_content_sent for conversation in tuple(self._out))
 
     @contextmanager
-    def content_is_out(self, conversation: object) -> Iterator[None]:
+    def content_goes_out(self, conversation: Conversation) -> Iterator[None]:
         """Have `is_content_out` tell of this conversation meanwhile."""
         self._out.add(conversation)
         try:
