@@ -224,6 +224,17 @@ def test_one_refused_recipient_does_not_hold_up_the_others(rt, smtp):
     assert smtp.connections == 1
 
 
+def test_one_mail_refused_at_data_does_not_hold_up_the_others(rt, smtp, clock):
+    """As by Postfix's smtpd_data_restrictions; it then goes on with that mail's transaction."""
+    smtp.data_refusals["ada@example.com"] = "450 4.7.1 try later"
+    for name in ("ada", "bob", "eve"):
+        queue(rt, f"{name}@example.com")
+        clock.advance(seconds=1)
+    assert dispatcher.drain(rt).server_error is None
+    assert smtp.recipients == ["bob@example.com", "eve@example.com"]
+    assert smtp.connections == 1
+
+
 @pytest.mark.parametrize("answer", ["451 4.3.0 busy", "554 5.7.1 refused"])
 def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
     smtp.data_answers = [f"{answer}: {TOKEN}"]

@@ -46,14 +46,15 @@ class Sink(BackgroundServer):
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
     want a log-in. `refusals` are answers to RCPT by address, an empty one of which hangs up,
-    `data_answers` the next ones to a mail's content. `on_mail` is called with every mail before it
-    is answered. It hangs up after `mails_per_connection`.
+    `data_refusals` those to DATA, `data_answers` the next ones to a mail's content. `on_mail` is
+    called with every mail before it is answered. It hangs up after `mails_per_connection`.
     """
 
     tls: ssl.SSLContext | None = None
     implicit_tls: ssl.SSLContext | None = None
     passwords: dict[str, str] | None = None
     refusals: dict[str, str] = field(default_factory=dict)
+    data_refusals: dict[str, str] = field(default_factory=dict)
     data_answers: list[str] = field(default_factory=list)
     on_mail: Callable[[Received], object] = lambda _mail: None
     mails_per_connection: int | None = None
@@ -152,6 +153,13 @@ class _Protocol(SMTP):
         self.number = sink.connections
         # As an argument it would warn that a log-in without TLS is not secure.
         self._auth_required = sink.passwords is not None
+
+    async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
+        for address in self.envelope.rcpt_tos:
+            if (answer := self._sink.data_refusals.get(address)) is not None:
+                await self.push(answer)
+                return
+        await super().smtp_DATA(arg)
 
     def connection_made(self, transport: Any) -> None:
         self._sink._open.add(transport)

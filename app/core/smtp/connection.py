@@ -20,7 +20,7 @@ import flask_mail
 
 from app.core import connecting
 from app.core.connecting import Exchange
-from app.core.smtp.errors import Undeliverable, undeliverable
+from app.core.smtp.errors import CLOSING, Undeliverable, undeliverable
 from app.core.smtp.letter import Letter
 from app.core.smtp.mailer import Mailer, SmtpServer
 
@@ -188,10 +188,19 @@ class _Smtp(smtplib.SMTP):
         return self.getreply()
 
     def data(self, msg: Any) -> tuple[int, bytes]:
-        """Send the content."""
+        """Send the content.
+
+        Where the server refuses DATA itself, smtplib leaves the transaction open, in which the next
+        mail would not be taken (RFC 5321 §4.1.4).
+        """
         try:
             with self._mailer.content_goes_out(self):
                 return super().data(msg)
+        except smtplib.SMTPDataError as error:
+            if error.smtp_code != CLOSING:
+                with suppress(smtplib.SMTPServerDisconnected):
+                    self.rset()
+            raise
         finally:
             if self.sock is not None:
                 self.sock.settimeout(self._mailer.timeouts.answer)
