@@ -19,8 +19,9 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cached_property
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
 from typing import Any, Protocol
@@ -112,10 +113,7 @@ class Sqlite:
     """A file in the service's mode, to which one writes at a time and the others ask again."""
 
     def __init__(self, url: str) -> None:
-        file = url.removeprefix("sqlite:///")
-        self._execute = sqlite3.connect(file, isolation_level=None, timeout=0).execute
-        self._execute("PRAGMA journal_mode = WAL")
-        self._execute("PRAGMA synchronous = NORMAL")
+        self._file = url.removeprefix("sqlite:///")
         self._texts = {text: text.replace("$", "?") for text in STATEMENTS}
 
     def create(self) -> None:
@@ -138,6 +136,14 @@ class Sqlite:
         for statement, values in steps:
             self._execute(self._texts[statement], values)
         self._execute("COMMIT")
+
+    @cached_property
+    def _execute(self) -> Callable[..., sqlite3.Cursor]:
+        # Made by each worker: none may be carried through a fork (sqlite.org/howtocorrupt.html).
+        execute = sqlite3.connect(self._file, isolation_level=None, timeout=0).execute
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = NORMAL")
+        return execute
 
 
 class Postgres:

@@ -15,6 +15,7 @@ from bench import __main__ as command
 from bench import summary
 from bench.client import BodyChain, _is_whole_in_chunks
 from bench.lab import Group, Lab, Options, Scenario
+from bench.least import make_app
 from bench.load import Run, render
 from bench.report import Report, Row, Target
 from bench.scenarios.least import SCENARIOS as LEAST
@@ -136,6 +137,14 @@ def test_what_the_rest_is_compared_with_runs_under_the_service_s_settings():
         with urllib.request.urlopen(f"http://127.0.0.1:{bare.port}/") as answer:
             assert json.load(answer)["data"] == {"hello": "bench"}
         assert len(bare.workers()) == 2
+
+
+def test_the_least_opens_no_file_before_its_workers_are_forked(tmp_path, monkeypatch):
+    """SQLite's connections are good for nothing behind a fork."""
+    monkeypatch.setenv("LEAST_DATABASE_URL", f"sqlite:///{tmp_path / 'least.db'}")
+    monkeypatch.setenv("LEAST_REDIS_URL", f"unix://{tmp_path / 'nobody.sock'}")
+    make_app()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.live
