@@ -2,7 +2,7 @@
 
 Decision A11; a network is an address, or the /64 of an IPv6 one, of which one subscriber may have
 65,536: all of these together get ten times what each gets. Without Redis the buckets let everything
-pass, while failed secrets are counted per network in this process (decision A29).
+pass, while failed secrets are counted in this process, whosever they are (decision A29).
 """
 
 import logging
@@ -199,8 +199,7 @@ class FailedSecrets:
         """Return what a script needs to count an attempt together with something else."""
         names = (
             self._secret_box.keyed_digest(each, "failed-secrets-network")
-            for each in (network, site_of(network))
-            if each
+            for each in _counted_together(network)
         )
         return Slots("gatehouse:failures:", tuple(f":{name}" for name in names), self._limit)
 
@@ -228,7 +227,7 @@ class FailedSecrets:
 
 
 class _LocalFailures:
-    """The same limit by network alone, for while Redis is away."""
+    """The same limits by network and by subscriber alone, for while Redis is away."""
 
     def __init__(self, clock: Clock, limit: FailureLimit) -> None:
         self._clock = clock
@@ -239,25 +238,39 @@ class _LocalFailures:
 
     def reserve(self, network: str, attempt: str) -> int:
         """Return 0, or how many milliseconds to wait."""
-        now = self._clock.monotonic()
+        now, most = self._clock.monotonic(), self._limit.attempts
         with self._lock:
-            times = self._times.setdefault(network, {})
-            self._times.move_to_end(network)
-            for name, time in list(times.items()):
-                if time <= now - self._limit.window_seconds:
-                    del times[name]
-            if len(times) >= self._limit.attempts:
-                oldest = next(iter(times.values()))
-                return math.ceil((oldest + self._limit.window_seconds - now) * 1000)
-            times[attempt] = now
-            if len(self._times) > MOST_LOCAL_NETWORKS:
-                self._times.popitem(last=False)
+            counts = [self._recent(each, now) for each in _counted_together(network)]
+            for times in counts:
+                if len(times) >= most:
+                    oldest = next(iter(times.values()))
+                    return math.ceil((oldest + self._limit.window_seconds - now) * 1000)
+                most *= NETWORKS_TOGETHER
+            for times in counts:
+                times[attempt] = now
         return 0
 
     def give_back(self, network: str, attempt: str) -> None:
         """Uncount one attempt, if it was counted here; that it was right says nothing of others."""
         with self._lock:
-            self._times.get(network, {}).pop(attempt, None)
+            for each in _counted_together(network):
+                self._times.get(each, {}).pop(attempt, None)
+
+    def _recent(self, network: str, now: float) -> dict[str, float]:
+        times = self._times.setdefault(network, {})
+        self._times.move_to_end(network)
+        for name, time in list(times.items()):
+            if time <= now - self._limit.window_seconds:
+                del times[name]
+        if len(self._times) > MOST_LOCAL_NETWORKS:
+            self._times.popitem(last=False)
+        return times
+
+
+def _counted_together(network: str) -> list[str]:
+    """Return a network, and behind it that of its subscriber, which has NETWORKS_TOGETHER times."""
+    site = site_of(network)
+    return [network, site] if site else [network]
 
 
 def is_verdict(error: BaseException) -> bool:

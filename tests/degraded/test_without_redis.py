@@ -105,6 +105,20 @@ def test_the_local_limit_counts_addresses_apart_and_networks_together(api, user)
     api.login(user, address="198.51.100.1").ok()
 
 
+def test_the_local_limit_of_an_ipv6_subscriber_is_ten_times_that_of_a_network(rt, api, user):
+    for number in range(10):
+        fail(api, user, 10, address=f"2001:db8:1:{number:x}::1")
+    api.login(make_user(rt), address="2001:db8:1:ffff::1").fails(429, "rate_limited")
+    api.login(user, address="2001:db8:2::1").ok()
+
+
+def test_logins_of_one_subscriber_that_succeed_are_not_counted_at_all(api, user):
+    for number in range(9):
+        fail(api, user, 10, address=f"2001:db8:1:{number:x}::1")
+    for _ in range(20):
+        api.login(user, address="2001:db8:1:ffff::1").ok()
+
+
 def test_the_local_limit_drains(api, user, clock):
     fail(api, user, 10)
     api.login(user).fails(429, "rate_limited")
