@@ -25,7 +25,7 @@ class FileRequired(BadRequest):
 
 
 class UploadReadFailed(BadRequest):
-    """The body is no complete multipart/form-data body."""
+    """The body is not a complete multipart/form-data body."""
 
     code = ErrorCode.AVATAR_UPLOAD_READ_FAILED
     message = "The upload could not be read as multipart/form-data."
@@ -39,7 +39,7 @@ class FileTooLarge(BadRequest):
 
 
 class FileTypeNotAllowed(BadRequest):
-    """The content is no image of an accepted format, or a damaged one."""
+    """The content is not an image of an accepted format, or is damaged."""
 
     code = ErrorCode.FILE_TYPE_NOT_ALLOWED
     message = "This is not a PNG, JPEG, WebP, GIF, BMP, TIFF or AVIF image that can be read."
@@ -56,7 +56,7 @@ class ImageTooLarge(BadRequest):
     """A side of the image is over the limit; found before any pixel is decoded."""
 
     code = ErrorCode.AVATAR_RENDER_FAILED
-    message = "An avatar has at most 1024 pixels on each side."
+    message = "An avatar may have at most 1024 pixels on each side."
 
 
 class RenderFailed(ServerFault):
@@ -74,7 +74,7 @@ class ProcessorUnavailable(PreconditionFailed):
 
 
 class StorageFailed(ServerFault):
-    """The folder of the avatars cannot be written or read."""
+    """The avatars' folder cannot be written or read."""
 
     code = ErrorCode.STORAGE_UNKNOWN
     message = "Storage Driver Error"
@@ -105,9 +105,9 @@ class NothingUploaded(BadRequest):
 
 
 class SizeUnknown(BadRequest):
-    """An avatar has no such size."""
+    """Avatars do not come in this size."""
 
-    message = "An avatar has the sizes 512 and 1024."
+    message = "Avatars come in the sizes 512 and 1024."
 
 
 class AvatarNotFound(NotFound):

@@ -73,9 +73,10 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
 def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     """Upload an avatar.
 
-    The first part with a file name counts. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are told by
-    their content; a side has at most 1024 pixels. The middle square is kept. `applied` is false
-    when another upload or change of source came first; the avatar is then the other one's.
+    The first part with a file name is used. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are
+    recognized by their content; a side has at most 1024 pixels. The image is cropped to its middle
+    square. `applied` is false when another upload or change of source came first; the avatar is
+    then the one that it set.
     """
     rt = runtime()
     return ok(responses.uploaded(rt, service.upload(rt, principal, upload, client())))
@@ -88,7 +89,7 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp), name="setAvatarSource"
 )
 def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Choose where the avatar comes from; an uploaded one is kept for switching back."""
+    """Choose where the avatar comes from; an uploaded one is kept, to switch back to."""
     rt = runtime()
     return ok(users.profile(rt, service.set_source(rt, principal, **body, client=client())))
 

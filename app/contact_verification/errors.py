@@ -12,7 +12,7 @@ class ContactVerificationInvalid(BadRequest):
 
 
 class ContactVerificationExpired(Gone):
-    """The token's time is over."""
+    """The token has expired."""
 
     code = ErrorCode.AUTH_CONTACT_VERIFICATION_EXPIRED
     message = "The link has expired. Ask for a new one."
@@ -21,10 +21,10 @@ class ContactVerificationExpired(Gone):
 class EmailUnchanged(BadRequest):
     """The new address is the account's own."""
 
-    message = "This is the account's e-mail address already."
+    message = "This is already the account's e-mail address."
 
 
 class NoPendingChange(BadRequest):
-    """No change of the address was asked for, or it is over."""
+    """No change of the address was requested, or it has ended."""
 
     message = "No change of the e-mail address is pending."

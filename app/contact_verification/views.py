@@ -40,11 +40,11 @@ bp = Blueprint("contact_verification", __name__, url_prefix="/api/v1/auth")
 @query_args(ConfirmQuery)
 @redirects(errors=(AccountDisabled, EmailExists), name="confirmEmail")
 def confirm(query: dict[str, Any]) -> ResponseReturnValue:
-    """Use up the link of a mail, then go to the frontend's page that tells what came of it.
+    """Use up the link of a mail, then redirect to the frontend's page that shows the result.
 
-    The page is `/settings/security` for a browser that is signed in, else `/login`. Its query has
+    The page is `/settings/security` if the browser is signed in, else `/login`. Its query has
     `contact_verification`: `register-activated`, `email-changed` with the new address as `email`,
-    `missing`, `invalid` or `expired`. HEAD uses nothing up and tells nothing.
+    `missing`, `invalid` or `expired`. HEAD neither uses up the link nor reveals its state.
     """
     rt, is_signed_in = runtime(), guards.is_signed_in()
     # Mail scanners look at links by HEAD.
@@ -69,7 +69,7 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
     name="requestEmailChange",
 )
 def request_change(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Ask for another e-mail address; it is the account's once the link sent there was followed."""
+    """Request a new e-mail address; it takes effect once the link sent to it is followed."""
     rt = runtime()
     account = service.request_change(rt, principal, **body, client=client())
     return ok(users.user_info(rt, account))

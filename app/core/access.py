@@ -18,14 +18,14 @@ class TokenMissing(Unauthenticated):
 
 
 class TokenExpired(Unauthenticated):
-    """The token's time is over."""
+    """The token has expired."""
 
     code = ErrorCode.AUTH_TOKEN_EXPIRED
     message = "token expired"
 
 
 class TokenInvalid(Unauthenticated):
-    """The token is not ours, or its session is over."""
+    """The token is not ours, or its session has ended."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "invalid token"

@@ -33,7 +33,7 @@ class BadRequest(AppError):
 
 
 class Unauthenticated(AppError):
-    """Who is calling is not proven."""
+    """Nothing proves who is calling."""
 
     code = ErrorCode.AUTH_FAILED
     message = "Authentication failed."
@@ -82,7 +82,7 @@ class PreconditionFailed(AppError):
 
 
 class RateLimited(AppError):
-    """Too many requests; Retry-After and the text say in how many seconds to come back."""
+    """Too many requests; Retry-After and the text say in how many seconds to try again."""
 
     code = ErrorCode.RATE_LIMITED
     message = "Too many requests."

@@ -6,7 +6,7 @@ from app.core.errors import BadRequest, RateLimited, Unavailable
 class TooManyStreams(RateLimited):
     """The account has as many open streams as it may have."""
 
-    message = "Too many open event streams."
+    message = "The account has too many open event streams."
 
 
 class WorkerFull(Unavailable):

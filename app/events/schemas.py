@@ -34,7 +34,7 @@ class StorageEvent(Schema):
         by_value=True,
         required=True,
         metadata={
-            "description": "`sync.required` says that events were missed: load everything anew"
+            "description": "`sync.required` means that events were missed: reload everything"
         },
     )
     workspace = Either(
@@ -42,7 +42,7 @@ class StorageEvent(Schema):
         TeamWorkspace,
         required=True,
         allow_none=True,
-        metadata={"description": "null for `sync.required` only"},
+        metadata={"description": "null only for `sync.required`"},
     )
     file_ids = _ids("ascending, each once", [41])
     folder_ids = _ids("ascending, each once", [])
@@ -60,7 +60,7 @@ class StorageEvent(Schema):
         allow_none=True,
         metadata={
             **like(1048576),
-            "description": "bytes gained or, below 0, freed; null for what is no matter of quota",
+            "description": "bytes gained, or freed if negative; null if the quota is not involved",
         },
     )
     at = fields.DateTime(required=True)

@@ -45,9 +45,9 @@ def install(app: Flask, hub: Hub) -> None:
 def storage(principal: Principal) -> ResponseReturnValue:
     """Stream the changes in the workspaces the account can see, as server-sent events.
 
-    Each event is one `data:` line of JSON; a comment every 15 seconds shows that the stream lives.
-    `sync.required` says that events were missed and everything should be loaded anew. The stream
-    ends when the session does. 204 while the service stops.
+    Each event is one `data:` line of JSON; a comment every 15 seconds shows that the stream is
+    alive. `sync.required` means that events were missed and everything should be reloaded. The
+    stream ends when the session does. The answer is 204 while the service is stopping.
     """
     if request.method == "HEAD":
         return Response(headers=HEADERS, content_type=MEDIA_TYPE)

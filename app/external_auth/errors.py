@@ -11,7 +11,7 @@ class KindUnknown(NotFound):
 
 
 class ProviderKeyInvalid(BadRequest):
-    """What stands for the provider cannot be a provider's key."""
+    """What names the provider cannot be a provider's key."""
 
     message = "A provider key has 2 to 64 letters a-z, digits or hyphens, and no hyphen at an end."
 
@@ -23,14 +23,14 @@ class ProviderNotFound(NotFound):
 
 
 class ProviderDisabled(Forbidden):
-    """The provider exists and nobody may sign in with it now."""
+    """The provider exists, but nobody may sign in with it now."""
 
     code = ErrorCode.EXTERNAL_AUTH_PROVIDER_DISABLED
     message = "This provider is disabled."
 
 
 class ReturnPathInvalid(BadRequest):
-    """The path to return to is none of this site."""
+    """The path to return to is not one of this site."""
 
     message = "return_path must be a path of this site, of at most 2048 bytes."
 
@@ -59,7 +59,7 @@ class PolicyDenied(Forbidden):
 class LinkConflict(Conflict):
     """The account is linked to another identity of this provider."""
 
-    message = "The account is linked to another identity of this provider already."
+    message = "The account is already linked to another identity of this provider."
 
 
 class LinkNotFound(NotFound):
@@ -83,7 +83,7 @@ class PasswordMissing(BadRequest):
 class UsernamesTaken(BadRequest):
     """No free username was found for the new account."""
 
-    message = "No username could be found for the account. Register with one of your own."
+    message = "No free username could be found for the account. Register with one of your own."
 
 
 class ProviderInvalid(BadRequest):
@@ -95,7 +95,7 @@ class ProviderInvalid(BadRequest):
 class ProviderExists(Conflict):
     """Another provider of this kind has this key."""
 
-    message = "There is a provider of this kind with this key already."
+    message = "There is already a provider of this kind with this key."
 
 
 class ProviderAmbiguous(Conflict):

@@ -47,7 +47,7 @@ class LinkExternalIdentitySchema(RequestSchema):
 
 
 class PublicProviderItem(Schema):
-    """What somebody may sign in with."""
+    """A provider that can be used to sign in."""
 
     key = fields.String(required=True)
     kind = fields.Enum(ProviderKind, by_value=True, required=True)
@@ -62,7 +62,7 @@ class StartedExternalLoginData(Schema):
 
 
 class ExternalLinkItem(Schema):
-    """One identity that signs in to the account."""
+    """One identity that can sign in to the account."""
 
     id = fields.Integer(required=True)
     provider_id = fields.Integer(required=True)

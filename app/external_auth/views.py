@@ -95,7 +95,7 @@ def _while_passwords_are_in_use(view: View) -> View:
 @anonymous_route()
 @answers(fields.List(fields.Nested(PublicProviderItem)), name="listExternalProviders")
 def list_providers() -> ResponseReturnValue:
-    """List what somebody may sign in with, by display name."""
+    """List the providers that can be used to sign in, by display name."""
     return ok([responses.public_provider(found) for found in providers.list_enabled(runtime())])
 
 
@@ -118,10 +118,10 @@ def list_providers() -> ResponseReturnValue:
     name="startExternalLogin",
 )
 def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue:
-    """Begin a sign-in: the browser goes to `authorization_url`, and comes back to the callback.
+    """Begin a sign-in: send the browser to `authorization_url`; it comes back to the callback.
 
-    A cookie ties the sign-in to this browser. `return_path` is where the browser is sent in the
-    end, a path of this site.
+    A cookie ties the sign-in to this browser. `return_path` is the path of this site to which the
+    browser is sent in the end.
     """
     origin.check_source()
     started = service.start(
@@ -140,12 +140,12 @@ def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue
 @query_args(CallbackQuery)
 @redirects(name="finishExternalLogin")
 def callback(query: dict[str, Any]) -> ResponseReturnValue:
-    """Finish a sign-in: the provider sends the browser here, and it is sent on to the site.
+    """Finish a sign-in: the provider sends the browser here, and it is redirected to the site.
 
-    Signed in, it goes to its `return_path`, or to `/force-password-change`. Otherwise to `/login`,
-    whose query has `mfa=required` with `flow`, `expires_in`, `methods` and `return_path`;
-    `external_auth=email_required` with `flow` and `return_path`; or `external_auth=error`, with the
-    `code` of a refusal. HEAD does nothing.
+    Once signed in, the browser goes to its `return_path`, or to `/force-password-change`. Otherwise
+    it goes to `/login`, whose query has `mfa=required` with `flow`, `expires_in`, `methods` and
+    `return_path`; `external_auth=email_required` with `flow` and `return_path`; or
+    `external_auth=error` with the `code` of a refusal. HEAD does nothing.
     """
     return _come_back(query)
 
@@ -179,7 +179,7 @@ def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> Response
     name="requestExternalEmail",
 )
 def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
-    """Ask a mailbox, once, whose identity it is that waits under `flow_token`."""
+    """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
     mailbox.request_mail(runtime(), **body)
     return ok({"message": MAIL_SENT})
@@ -190,10 +190,10 @@ def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
 @query_args(ConfirmMailboxQuery)
 @redirects(name="confirmExternalEmail")
 def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
-    """Sign in by the link of a mail; the browser is sent on as by the callback.
+    """Sign in by the link of a mail; the browser is redirected as by the callback.
 
     `external_auth` of `/login` can also be `email_verification_missing`,
-    `email_verification_invalid` and `email_verification_expired`. HEAD uses nothing up.
+    `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
     """
     rt = runtime()
     return _sent_on(lambda: mailbox.confirm(rt, query["token"], client()))
@@ -222,7 +222,7 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
     name="linkExternalIdentity",
 )
 def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
-    """Link the identity that waits under `flow_token` to an account by its password; sign in."""
+    """Link the identity that waits under `flow_token` to an account by its password and sign in."""
     outcome = password_link.link_by_password(runtime(), **body, client=client())
     return login_response(outcome)
 
@@ -231,7 +231,7 @@ def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
 @login_required()
 @answers(fields.List(fields.Nested(ExternalLinkItem)), name="listExternalLinks")
 def list_links(principal: Principal) -> ResponseReturnValue:
-    """List the identities that sign in to the account, the one used last first."""
+    """List the identities that can sign in to the account, the most recently used first."""
     found = links.list_links(runtime(), principal.user_id)
     return ok([responses.link(link) for link in found])
 
@@ -240,7 +240,7 @@ def list_links(principal: Principal) -> ResponseReturnValue:
 @login_required()
 @answers(errors=(LinkNotFound, LastWayIn), name="removeExternalLink")
 def remove_link(principal: Principal, link_id: str) -> ResponseReturnValue:
-    """Remove a link, unless it is the only way to sign in; sessions go on."""
+    """Remove a link, unless it is the only way to sign in; sessions stay open."""
     links.remove(runtime(), principal, link_id, client=client())
     return ok()
 

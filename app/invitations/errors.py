@@ -12,24 +12,24 @@ class InvitationInvalid(BadRequest):
 
 
 class InvitationAccepted(BadRequest):
-    """Its account has been made."""
+    """The invitation's account has been created."""
 
     code = ErrorCode.AUTH_INVITATION_ACCEPTED
-    message = "The invitation was accepted already."
+    message = "The invitation has already been accepted."
 
 
 class InvitationExpired(BadRequest):
-    """Its time is over."""
+    """The invitation has expired."""
 
     code = ErrorCode.AUTH_INVITATION_EXPIRED
     message = "The invitation has expired."
 
 
 class InvitationRevoked(BadRequest):
-    """It was taken back, or replaced by a newer one for the same address."""
+    """The invitation was revoked, or replaced by a newer one for the same address."""
 
     code = ErrorCode.AUTH_INVITATION_REVOKED
-    message = "The invitation was revoked."
+    message = "The invitation has been revoked."
 
 
 class InvitationNotFound(NotFound):

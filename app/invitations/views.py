@@ -42,7 +42,7 @@ bp = Blueprint("invitations", __name__, url_prefix="/api/v1/auth")
 @anonymous_route()
 @answers(InvitationData(), errors=CLOSED, name="getInvitation")
 def show(token: str) -> ResponseReturnValue:
-    """Tell whom an open invitation is for; works whatever the set-up state and the switches."""
+    """Show whom an open invitation is for; works in any set-up state and with any settings."""
     return ok(responses.invitation(service.look_up(runtime(), token)))
 
 
@@ -67,7 +67,7 @@ def show(token: str) -> ResponseReturnValue:
     name="acceptInvitation",
 )
 def accept(token: str, body: dict[str, Any]) -> ResponseReturnValue:
-    """Make the invited account, open while registration is closed, too; signs nobody in."""
+    """Create the invited account, even while registration is closed; nobody is signed in."""
     rt = runtime()
     account = service.accept(rt, token, **body, client=client())
     return ok(users.user_info(rt, account), 201)

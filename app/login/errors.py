@@ -5,7 +5,7 @@ from app.core.errors import Conflict, Forbidden, Unauthenticated
 
 
 class CredentialsFailed(Unauthenticated):
-    """Unknown account, no usable password or a wrong one: never told which."""
+    """Unknown account, no usable password or a wrong one; the answer never says which."""
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The identifier or the password is not correct."

@@ -32,7 +32,7 @@ class SendMfaEmailCodeSchema(RequestSchema):
 
 
 class SignedInData(Schema):
-    """A session, written as cookies; `expires_in` is the access token's life in seconds.
+    """A session, set as cookies; `expires_in` is the lifetime of the access token in seconds.
 
     With `password_change_required` it is good for changing the password only.
     """
@@ -56,7 +56,7 @@ class MfaRequiredData(Schema):
 
 
 class EmailCodeSentData(Schema):
-    """How long the code is good, and when another one can be sent, in seconds."""
+    """How long the code is valid, and when another one can be sent, in seconds."""
 
     expires_in = fields.Integer(required=True, metadata=like(300))
     resend_after = fields.Integer(required=True)

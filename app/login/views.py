@@ -107,5 +107,5 @@ def verify_challenge(body: dict[str, Any]) -> ResponseReturnValue:
     name="sendMfaEmailCode",
 )
 def send_email_code(body: dict[str, Any]) -> ResponseReturnValue:
-    """Have a code sent by e-mail, which voids any earlier one."""
+    """Send a code by e-mail, which voids any earlier one."""
     return ok(asdict(email_code.send(runtime(), **body, client=client())))

@@ -12,10 +12,10 @@ class MfaCodeInvalid(Unauthenticated):
 
 
 class MfaRecoveryCodeUsed(Unauthenticated):
-    """It is one of the account's recovery codes, and spent (decision A16)."""
+    """The code is one of the account's recovery codes, already used (decision A16)."""
 
     code = ErrorCode.AUTH_MFA_RECOVERY_CODE_USED
-    message = "The recovery code was used before."
+    message = "The recovery code has already been used."
 
 
 class MfaFactorRequired(Unauthenticated):
@@ -26,10 +26,10 @@ class MfaFactorRequired(Unauthenticated):
 
 
 class MfaFlowInvalid(Unauthenticated):
-    """There is no such login waiting for a second factor, or not any more."""
+    """There is no such login waiting for a second factor, or no longer."""
 
     code = ErrorCode.AUTH_MFA_FLOW_INVALID
-    message = "The sign-in is not valid any more. Sign in again."
+    message = "The sign-in is no longer valid. Sign in again."
 
 
 class MfaFlowExpired(Unauthenticated):
@@ -47,31 +47,31 @@ class MfaAttemptsExceeded(Unauthenticated):
 
 
 class MfaEmailCodeRequired(Unauthenticated):
-    """No code was sent for this login, or it is not valid any more."""
+    """No code was sent for this login, or it is no longer valid."""
 
     code = ErrorCode.AUTH_MFA_EMAIL_CODE_REQUIRED
-    message = "Have a code sent by e-mail first."
+    message = "Request a code by e-mail first."
 
 
 class MfaEmailCodeExpired(Unauthenticated):
     """The code that was sent is too old."""
 
     code = ErrorCode.AUTH_MFA_EMAIL_CODE_EXPIRED
-    message = "The code has expired. Have another one sent."
+    message = "The code has expired. Request another one."
 
 
 class MfaFactorAlreadyExists(Forbidden):
     """The account has an authenticator app already."""
 
     code = ErrorCode.AUTH_MFA_FACTOR_ALREADY_EXISTS
-    message = "An authenticator app is set up already."
+    message = "An authenticator app is already set up."
 
 
 class SetupInvalid(Unauthenticated):
-    """There is no such setup, or not any more; the session is none the worse (spec 02 §1.6)."""
+    """There is no such setup, or no longer; the session is not affected (spec 02 §1.6)."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
-    message = "The setup is not valid any more. Start it again."
+    message = "The setup is no longer valid. Start it again."
 
 
 class SetupOfAnotherAccount(Forbidden):
@@ -81,13 +81,13 @@ class SetupOfAnotherAccount(Forbidden):
 
 
 class TotpCodeMalformed(BadRequest):
-    """What finishes a setup is not six digits."""
+    """The code that is to finish a setup is not six digits."""
 
     message = "The code must have 6 digits."
 
 
 class FactorNameTooLong(BadRequest):
-    """The name of a factor does not fit."""
+    """The name of a factor is too long."""
 
     message = "The name must have at most 128 characters."
 

@@ -50,7 +50,7 @@ class MfaData(Schema):
 
 
 class StartedTotpSetupData(Schema):
-    """What an authenticator app is fed with; `expires_in` in seconds."""
+    """What an authenticator app needs; `expires_in` is in seconds."""
 
     flow_token = fields.String(required=True, metadata=like(SETUP_TOKEN))
     expires_in = fields.Integer(required=True, metadata=like(300))
@@ -59,7 +59,7 @@ class StartedTotpSetupData(Schema):
 
 
 class FinishedTotpSetupData(Schema):
-    """The new factor, and recovery codes that are told only now."""
+    """The new factor, and recovery codes that are shown only now."""
 
     factor = fields.Nested(MfaFactor, required=True)
     recovery_codes = fields.List(RecoveryCode(), required=True)

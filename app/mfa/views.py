@@ -52,7 +52,7 @@ def show(principal: Principal) -> ResponseReturnValue:
 @login_required()
 @answers(StartedTotpSetupData(), errors=(MfaFactorAlreadyExists,))
 def start_totp_setup(principal: Principal) -> ResponseReturnValue:
-    """Make a secret for an authenticator app; nothing changes until the setup is finished."""
+    """Create a secret for an authenticator app; nothing changes until the setup is finished."""
     return ok(responses.started_setup(totp_setup.start(runtime(), principal.account)))
 
 
@@ -72,7 +72,7 @@ def start_totp_setup(principal: Principal) -> ResponseReturnValue:
     ),
 )
 def finish_totp_setup(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Enable the authenticator app with its first code; the recovery codes are told only now."""
+    """Enable the authenticator app with its first code; the recovery codes are shown only now."""
     made = totp_setup.finish(runtime(), principal, **body, client=client())
     return ok(responses.enabled(made))
 
@@ -84,7 +84,7 @@ def finish_totp_setup(principal: Principal, body: dict[str, Any]) -> ResponseRet
 def remove_factor(
     principal: Principal, body: dict[str, Any], factor_id: str
 ) -> ResponseReturnValue:
-    """Remove a factor with all recovery codes, proven by a code of either kind."""
+    """Remove a factor and all recovery codes; needs a code of the app or a recovery code."""
     management.remove_factor(runtime(), principal, factor_id, **body, client=client())
     return ok()
 
@@ -94,6 +94,6 @@ def remove_factor(
 @json_body(SecondFactorProofSchema)
 @answers(fields.List(RecoveryCode()), errors=PROOF_ERRORS)
 def regenerate_recovery_codes(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Make ten new recovery codes, proven by a code of either kind; the old ones are void."""
+    """Make ten new recovery codes and void the old ones; needs a code of the app or an old one."""
     codes = management.regenerate_recovery_codes(runtime(), principal, **body, client=client())
     return ok(codes)

@@ -27,13 +27,13 @@ class OpenApiData(Schema):
 
 
 class ReadyData(Schema):
-    """How far the installation is."""
+    """How far the installation is set up."""
 
     status = fields.Enum(SetupState, by_value=True, required=True)
 
 
 class Branding(Schema):
-    """The site's face, and which ways in are open."""
+    """The site's appearance, and which ways in are open."""
 
     title = fields.String(required=True)
     description = fields.String(required=True)

@@ -41,14 +41,14 @@ FRONTEND_CONFIG_SECONDS = 60
 @bp.get("/health")
 @answers_raw("application/json", HealthData(), name="getHealth")
 def health() -> ResponseReturnValue:
-    """Tell that the process answers; looks at nothing else."""
+    """Report that the process answers; checks nothing else."""
     return Response('{"status":"ok"}', content_type="application/json")
 
 
 @bp.get("/health/ready")
 @answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable), name="getReadiness")
 def ready() -> ResponseReturnValue:
-    """Tell whether database and Redis answer, and how far the installation is."""
+    """Report whether database and Redis answer, and how far the installation is set up."""
     return ok({"status": service.readiness(runtime())})
 
 
@@ -65,7 +65,7 @@ def expose_metrics() -> Response:
 def frontend_config() -> ResponseReturnValue:
     """Return what a frontend needs to draw its first page.
 
-    It may be kept for a minute.
+    The answer may be cached for a minute.
     """
     response = ok(service.frontend_config(runtime()))
     response.headers["Cache-Control"] = f"public, max-age={FRONTEND_CONFIG_SECONDS}"
@@ -114,9 +114,9 @@ def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
 @json_body(QrCodeSchema)
 @answers_raw("image/svg+xml", errors=(Overloaded,), name="drawQrCode")
 def draw_qr_code(body: dict[str, Any]) -> ResponseReturnValue:
-    """Draw the link for an authenticator app, which the reference page lets a camera scan.
+    """Draw the link for an authenticator app as a QR code, for the reference page.
 
-    A frontend draws its own. What is drawn is neither kept nor logged.
+    A frontend draws its own. The link is neither stored nor logged.
     """
     picture = Response(qr_code.draw(**body), content_type="image/svg+xml")
     return reference.secured(picture)

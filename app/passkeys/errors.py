@@ -26,10 +26,10 @@ class PasskeyLoginDisabled(Forbidden):
 
 
 class FlowInvalid(Unauthenticated):
-    """There is no such flow, or not any more; the session is none the worse (spec 02 §2.3)."""
+    """There is no such flow, or no longer; the session is not affected (spec 02 §2.3)."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
-    message = "The passkey request is not valid any more. Start again."
+    message = "The passkey request is no longer valid. Start again."
 
 
 class FlowOfAnotherAccount(Forbidden):
@@ -39,33 +39,33 @@ class FlowOfAnotherAccount(Forbidden):
 
 
 class CredentialMalformed(BadRequest):
-    """What is to be a WebAuthn credential cannot be read as one."""
+    """What was sent cannot be read as a WebAuthn credential."""
 
     message = "The credential is not valid."
 
 
 class CredentialTaken(BadRequest):
-    """The credential is registered already, whoever has it."""
+    """The credential is already registered, to whichever account."""
 
-    message = "This passkey is registered already."
+    message = "This passkey is already registered."
 
 
 class PasskeyRefused(Unauthenticated):
-    """The ceremony proves nothing, or the passkey is not known: never told which."""
+    """The ceremony proves nothing, or the passkey is unknown; the answer never says which."""
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The passkey was not accepted."
 
 
 class PasskeyNotDiscoverable(BadRequest):
-    """The authenticator could not store the credential so that it finds it by itself."""
+    """The authenticator could not store the credential as a discoverable one."""
 
     code = ErrorCode.PASSKEY_NOT_DISCOVERABLE
-    message = "The authenticator did not make a discoverable passkey."
+    message = "The authenticator did not create a discoverable passkey."
 
 
 class PasskeyNameTooLong(BadRequest):
-    """The name does not fit."""
+    """The name is too long."""
 
     code = ErrorCode.PASSKEY_NAME_TOO_LONG
     message = "The name must have at most 128 characters."

@@ -122,7 +122,7 @@ class FinishPasskeyLoginSchema(RequestSchema):
 
 
 class PasskeyData(Schema):
-    """One passkey; `transports` is null when the client told none."""
+    """One passkey; `transports` is null when the client named none."""
 
     id = fields.Integer(required=True)
     name = fields.String(required=True)

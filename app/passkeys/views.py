@@ -59,7 +59,7 @@ bp = Blueprint("passkeys", __name__, url_prefix="/api/v1/auth/passkeys")
 def start_login(body: dict[str, Any]) -> ResponseReturnValue:
     """Begin to sign in with a passkey.
 
-    `public_key` goes to `navigator.credentials.get`. The answer tells nothing about accounts.
+    Pass `public_key` to `navigator.credentials.get`. The answer reveals nothing about accounts.
     """
     return ok(responses.started(login.start(runtime(), **body)))
 
@@ -81,7 +81,7 @@ def start_login(body: dict[str, Any]) -> ResponseReturnValue:
     name="finishPasskeyLogin",
 )
 def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
-    """Sign in with what the authenticator signed; no second factor is asked for."""
+    """Sign in with what the authenticator signed; no second factor is required."""
     return login_response(login.finish(runtime(), **body, client=client()))
 
 
@@ -89,9 +89,9 @@ def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
 @login_required()
 @answers(fields.List(fields.Nested(PasskeyData)))
 def list_passkeys(principal: Principal) -> ResponseReturnValue:
-    """List the passkeys of the account, the one used last first.
+    """List the passkeys of the account, the most recently used first.
 
-    Of more than 500 passkeys those are listed that were used last, and then the newest.
+    At most 500 are listed: the most recently used ones, and then the newest.
     """
     found = management.list_passkeys(runtime(), principal.user_id)
     return ok([responses.passkey(listed) for listed in found])
@@ -106,7 +106,7 @@ def list_passkeys(principal: Principal) -> ResponseReturnValue:
     name="startPasskeyRegistration",
 )
 def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Begin to register a passkey; `public_key` goes to `navigator.credentials.create`."""
+    """Begin to register a passkey; pass `public_key` to `navigator.credentials.create`."""
     return ok(responses.started(registration.start(runtime(), principal, **body)))
 
 
@@ -128,7 +128,7 @@ def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseRe
     name="finishPasskeyRegistration",
 )
 def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Register the passkey that the authenticator made."""
+    """Register the passkey that the authenticator created."""
     made = registration.finish(runtime(), principal, **body, client=client())
     return ok(responses.passkey(made))
 
@@ -147,6 +147,6 @@ def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> Respo
 @login_required()
 @answers(errors=(PasskeyNotFound, LastWayIn), name="removePasskey")
 def remove(principal: Principal, passkey_id: str) -> ResponseReturnValue:
-    """Remove a passkey, but not the only way to sign in."""
+    """Remove a passkey, unless it is the only way to sign in."""
     management.remove(runtime(), principal, passkey_id, client=client())
     return ok()

@@ -53,7 +53,7 @@ def change_password(principal: Principal, body: dict[str, Any]) -> ResponseRetur
 @json_body(RequestPasswordResetSchema)
 @answers(MessageData(), errors=(PasswordLoginDisabled, EmailInvalid), name="requestPasswordReset")
 def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
-    """Send a link to set a new password; the answer never tells whether there is an account."""
+    """Send a link to set a new password; the answer never reveals whether there is an account."""
     service.request_reset(runtime(), **body, client=client())
     return ok({"message": REQUESTED})
 

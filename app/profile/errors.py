@@ -22,7 +22,7 @@ class PreferenceInvalid(BadRequest):
 
 
 class CustomPreferencesInvalid(BadRequest):
-    """A custom key is empty, reserved or named twice, or its value cannot be kept."""
+    """A custom key is empty, reserved or named twice, or its value cannot be stored."""
 
     message = "The custom preferences are not valid."
 

@@ -169,7 +169,7 @@ def _custom_key(typed: str) -> str:
     if not key or not is_storable(key):
         raise CustomPreferencesInvalid("a custom key is empty or cannot be stored")
     if key in BUILT_IN:
-        raise CustomPreferencesInvalid(f"{key} is no custom key")
+        raise CustomPreferencesInvalid(f"{key} is not a custom key")
     return key
 
 

@@ -18,7 +18,7 @@ class MeQuerySchema(RequestSchema):
 
 
 class UpdateProfileSchema(RequestSchema):
-    """PATCH /auth/profile. Absent or null changes nothing, an empty text clears."""
+    """PATCH /auth/profile. Absent or null changes nothing; an empty text clears it."""
 
     display_name = Text(
         load_default=None,
@@ -58,7 +58,7 @@ def _chosen(name: str) -> fields.String:
 
 
 class Preferences(Schema):
-    """Every built-in preference, null while unset; `custom` only when there are any."""
+    """Every built-in preference, null while unset; `custom` is there only if any are set."""
 
     theme_mode = _chosen("theme_mode")
     color_preset = fields.String(required=True, allow_none=True)

@@ -38,7 +38,7 @@ bp = Blueprint("profile", __name__, url_prefix="/api/v1/auth")
 @query_args(MeQuerySchema)
 @answers(MeData(), errors=(FieldGroupUnknown,), name="getMe")
 def me(principal: Principal, query: dict[str, Any]) -> ResponseReturnValue:
-    """Return the signed-in account, whole or the groups named in `fields`."""
+    """Return the signed-in account: all of it, or the groups named in `fields`."""
     groups = field_groups.selected(query["fields_"])
     return ok(responses.me(runtime(), principal, principal.account.preferences, groups))
 
@@ -48,7 +48,7 @@ def me(principal: Principal, query: dict[str, Any]) -> ResponseReturnValue:
 @json_body(UpdateProfileSchema)
 @answers(ProfileInfo(), errors=(DisplayNameInvalid,))
 def update_profile(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
-    """Change the name the account shows."""
+    """Change the account's display name."""
     rt = runtime()
     return ok(users.profile(rt, service.update_profile(rt, principal, **body, client=client())))
 

@@ -61,9 +61,9 @@ bp = Blueprint("registration", __name__, url_prefix="/api/v1/auth")
     ),
 )
 def register(body: dict[str, Any]) -> ResponseReturnValue:
-    """Make an account of one's own; signs nobody in.
+    """Register an account; nobody is signed in.
 
-    Where activation is needed, the account is open once the link of a mail was followed.
+    If activation is required, the account can be used once the link of a mail has been followed.
     """
     rt = runtime()
     account = service.register(rt, **body, client=client())
@@ -76,6 +76,6 @@ def register(body: dict[str, Any]) -> ResponseReturnValue:
 @json_body(ResendActivationSchema)
 @answers(MessageData(), errors=(PasswordLoginDisabled,))
 def resend_activation(body: dict[str, Any]) -> ResponseReturnValue:
-    """Send the activation mail again; the answer never tells whether there is such an account."""
+    """Send the activation mail again; the answer never reveals whether it exists."""
     service.resend_activation(runtime(), **body, client=client())
     return ok({"message": RESENT})

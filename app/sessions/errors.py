@@ -5,21 +5,21 @@ from app.core.errors import Forbidden, NotFound, Unauthenticated
 
 
 class RefreshTokenStale(Unauthenticated):
-    """A simultaneous refresh was faster, or a moment ahead within the grace period."""
+    """Another refresh came first, at the same moment or within the grace period."""
 
     code = ErrorCode.AUTH_REFRESH_TOKEN_STALE
     message = "The refresh token was just exchanged by another request."
 
 
 class RefreshTokenReused(Unauthenticated):
-    """A spent refresh token came back; every session of the user was ended."""
+    """A used refresh token was sent again; every session of the user was ended."""
 
     code = ErrorCode.AUTH_REFRESH_TOKEN_REUSE_DETECTED
-    message = "The refresh token was used before. All sessions were ended."
+    message = "The refresh token had already been used. All sessions were ended."
 
 
 class SessionUserMismatch(Forbidden):
-    """The refresh cookie belongs to another account than the access token."""
+    """The refresh cookie and the access token belong to different accounts."""
 
     code = ErrorCode.AUTH_SESSION_USER_MISMATCH
     message = "The session belongs to another user."

@@ -64,7 +64,7 @@ def refresh() -> ResponseReturnValue:
 @reads_refresh_cookie
 @answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS))
 def logout() -> ResponseReturnValue:
-    """End the current session and clear the cookies; also without a session."""
+    """End the current session and clear the cookies; works without a session, too."""
     refresh_token = cookies.refresh_cookie()
     has_cookies = refresh_token is not None or cookies.access_cookie() is not None
     if has_cookies:
@@ -79,9 +79,9 @@ def logout() -> ResponseReturnValue:
 @login_required()
 @answers(SessionItem(many=True))
 def list_sessions(principal: Principal) -> ResponseReturnValue:
-    """List where the account is signed in; the current session is known by its refresh cookie.
+    """List where the account is signed in; the refresh cookie identifies the current session.
 
-    Of more than 500 sessions those are listed that were seen last, and the current one.
+    If there are more than 500, the most recently seen ones are listed, and the current one.
     """
     listed = service.list_sessions(runtime(), principal.user_id, cookies.refresh_cookie())
     return ok([responses.session_item(row, is_current=current) for row, current in listed])
@@ -94,7 +94,7 @@ def list_sessions(principal: Principal) -> ResponseReturnValue:
     RevokedSessionsData(), errors=(TokenMissing, SessionUserMismatch), name="revokeOtherSessions"
 )
 def revoke_others(principal: Principal) -> ResponseReturnValue:
-    """Sign out everywhere else; the refresh cookie says what to keep."""
+    """Sign out everywhere else; the refresh cookie identifies the session to keep."""
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
@@ -105,7 +105,7 @@ def revoke_others(principal: Principal) -> ResponseReturnValue:
 @login_required()
 @answers(errors=(SessionNotFound,))
 def revoke_session(principal: Principal, session_id: str) -> ResponseReturnValue:
-    """End one session; the cookies are cleared when it is the current one."""
+    """End one session; the cookies are cleared if it is the current one."""
     presented = cookies.refresh_cookie()
     was_current = revocation.revoke(runtime(), principal, session_id, presented, client())
     return cookies.clear(ok()) if was_current else ok()

@@ -5,14 +5,14 @@ from app.core.errors import BadRequest
 
 
 class SystemAlreadyInitialized(BadRequest):
-    """There is an account already; the first administrator is made once."""
+    """There is already an account; the first administrator is created only once."""
 
     code = ErrorCode.VALIDATION_SYSTEM_ALREADY_INITIALIZED
     message = "The system is already initialized."
 
 
 class SystemNotInitialized(BadRequest):
-    """Accounts can be made only when administrator and storage route are there."""
+    """Accounts can be created only once there are an administrator and a storage route."""
 
     code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
     message = "The system is not initialized yet."

@@ -6,7 +6,7 @@ from app.setup.state import SetupState
 
 
 class PublicStateData(Schema):
-    """How far the installation is, and which ways in are open."""
+    """How far the installation is set up, and which ways in are open."""
 
     setup_state = fields.Enum(SetupState, by_value=True, required=True)
     has_users = fields.Boolean(required=True)

@@ -33,7 +33,7 @@ bp = Blueprint("setup", __name__, url_prefix="/api/v1/auth")
 @anonymous_route()
 @answers(PublicStateData(), name="getSetupState")
 def check() -> ResponseReturnValue:
-    """Tell how far the installation is and which ways in are open."""
+    """Report how far the installation is set up and which ways in are open."""
     return ok(asdict(service.public_state(runtime())))
 
 
@@ -48,7 +48,7 @@ def check() -> ResponseReturnValue:
     name="createFirstAdministrator",
 )
 def set_up(body: dict[str, Any]) -> ResponseReturnValue:
-    """Create the first administrator; open only while there is no account."""
+    """Create the first administrator; possible only while there is no account."""
     rt: Runtime = runtime()
     account = service.create_first_admin(rt, **body, origin=_origin_of_site(), client=client())
     return ok(users.user_info(rt, account), 201)

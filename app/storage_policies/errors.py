@@ -66,7 +66,7 @@ class TargetNotPositive(BadRequest):
 
 
 class SameGroup(BadRequest):
-    """Source and target are one group."""
+    """Source and target are the same group."""
 
     message = "The source and the target are the same policy group."
 

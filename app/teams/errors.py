@@ -29,10 +29,10 @@ class TeamArchived(Conflict):
 
 
 class TeamMemberExists(BadRequest):
-    """The account is a member already."""
+    """The account is already a member."""
 
     code = ErrorCode.TEAM_MEMBER_EXISTS
-    message = "The account is a member of the team already."
+    message = "The account is already a member of the team."
 
 
 class TeamMemberDisabled(BadRequest):

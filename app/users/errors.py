@@ -44,7 +44,7 @@ class EmailBlocked(BadRequest):
 
 
 class EmailNotAllowlisted(BadRequest):
-    """The local e-mail policy accepts others only."""
+    """The local e-mail policy accepts only other addresses."""
 
     code = ErrorCode.AUTH_EMAIL_NOT_ALLOWLISTED
     message = "This e-mail address cannot be used here."
@@ -64,7 +64,7 @@ class UserNotFound(NotFound):
 
 
 class PendingActivation(Forbidden):
-    """The account waits for its activation."""
+    """The account is waiting for its activation."""
 
     code = ErrorCode.AUTH_PENDING_ACTIVATION
     message = "The account is not activated yet."

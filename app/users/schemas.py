@@ -6,7 +6,7 @@ from app.core.passwords import LONGEST_PASSWORD, LONGEST_TYPED_PASSWORD, SHORTES
 from app.users.models import AvatarSource, Role, Status
 from app.web.schema import LONGEST_INPUT, RequestSchema, text
 
-USERNAME_RULE = "2 to 64 of A to Z, a to z, 0 to 9, dot, hyphen and underscore"
+USERNAME_RULE = "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore"
 PASSWORD_RULE = f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
 AVATAR_URL = "relative to /api/v1 if it begins with a slash, else absolute"
 

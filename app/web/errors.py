@@ -69,7 +69,7 @@ class MethodNotAllowed(NotFound):
     """The route does not take this method; `Allow` names those it takes."""
 
     code = ErrorCode.ENDPOINT_NOT_FOUND
-    message = "The endpoint does not take this method."
+    message = "The endpoint does not support this method."
 
 
 def status_of(error: type[AppError]) -> HTTPStatus:

@@ -24,7 +24,7 @@ LONGEST_REFERER_AUTHORITY = 528
 
 
 class RequestSchemeInvalid(BadRequest):
-    """The scheme of the request or of its Referer is no scheme."""
+    """The scheme of the request or of its Referer is not a valid one."""
 
     code = ErrorCode.VALIDATION_REQUEST_SCHEME_INVALID
     message = "The request's scheme is not valid."
@@ -83,7 +83,7 @@ class RequestSourceMissing(Forbidden):
     """Strict mode: the request does not tell what caused it."""
 
     code = ErrorCode.AUTH_REQUEST_SOURCE_MISSING
-    message = "The request does not tell its source."
+    message = "The request does not say where it comes from."
 
 
 class CsrfCookieMissing(Forbidden):

@@ -315,7 +315,7 @@ def test_the_checks_come_in_their_order(rt, signed_in, other, passkey, device):
     answer = flawed(credential_id=device.held[0].id).fails(*REFUSED)
     register(other, taken := Authenticator()).ok()
     answer = flawed(credential_id=taken.held[0].id).fails(*MALFORMED)
-    assert answer.json["msg"] == "This passkey is registered already."
+    assert answer.json["msg"] == "This passkey is already registered."
     flawed().fails(400, "passkey.name_too_long")
     assert list_passkeys(signed_in) == [passkey]
 

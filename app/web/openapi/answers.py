@@ -40,7 +40,7 @@ NULL: JsonSchema = {"type": ["object", "null"], "const": None}
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
 HEADERS: dict[str, JsonSchema] = {
     "X-Request-ID": {
-        "description": "Names this request; the service's log lines carry it too.",
+        "description": "Identifies this request; the service's log lines carry it, too.",
         "schema": {"type": "string", "format": "uuid"},
     },
     "Retry-After": {
@@ -52,11 +52,11 @@ HEADERS: dict[str, JsonSchema] = {
         "schema": {"type": "string"},
     },
     "ETag": {
-        "description": "Names this version; sent back as If-None-Match it saves the transfer.",
+        "description": "Identifies this version; returned as If-None-Match it saves the transfer.",
         "schema": {"type": "string"},
     },
     "Location": {
-        "description": "Where to go on; only a path while the site's address is not configured.",
+        "description": "Where to go next; only a path while the site's address is not configured.",
         "schema": {"type": "string", "format": "uri-reference"},
     },
 }
@@ -123,7 +123,7 @@ class Answers:
         described: Answer = {str(operation.status): self._success(operation)}
         if operation.may_be_empty:
             described["204"] = _answer(
-                "There is nothing to answer now; do not ask again by yourself."
+                "There is nothing to send now; do not ask again automatically."
             )
         if operation.is_conditional:
             described["304"] = _answer(
@@ -137,13 +137,13 @@ class Answers:
         """Add what every refusal is, and all codes, which are known at the end only."""
         codes = {
             "type": "string",
-            "description": "Every code that an operation is refused with. There may be more later",
+            "description": "Every code with which an operation is refused. More may be added later",
             "enum": sorted(self._codes),
         }
         self._components.schema("ErrorCode", codes)
         # Its `code` has no enum: who merges the parts of an `allOf` would add each refusal's to it.
         error = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
-        described = {**error, "description": "Any refusal; each operation says with which codes"}
+        described = {**error, "description": "Any refusal; each operation lists its own codes"}
         self._components.schema(ERROR_ANSWER, described)
 
     def _success(self, operation: Operation) -> Answer:

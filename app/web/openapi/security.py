@@ -15,8 +15,8 @@ SCHEMES: dict[str, JsonSchema] = {
         "type": "apiKey",
         "in": "cookie",
         "name": cookies.ACCESS_COOKIE,
-        "description": "The access token as a login sets it: HttpOnly, so a browser sends it by "
-        "itself. It wins over a bearer token.",
+        "description": "The access token as a login sets it: HttpOnly, and sent by the browser "
+        "itself. It takes precedence over a bearer token.",
     },
     "bearer": {
         "type": "http",
@@ -29,7 +29,7 @@ SCHEMES: dict[str, JsonSchema] = {
         "type": "apiKey",
         "in": "cookie",
         "name": cookies.REFRESH_COOKIE,
-        "description": f"The refresh token, HttpOnly, sent below {cookies.REFRESH_PATH} only. "
+        "description": f"The refresh token: HttpOnly, and sent only below {cookies.REFRESH_PATH}. "
         "It works once.",
     },
     "csrfToken": {
@@ -38,7 +38,7 @@ SCHEMES: dict[str, JsonSchema] = {
         "name": origin.CSRF_HEADER,
         "description": f"The value of the readable cookie `{cookies.CSRF_COOKIE}`, repeated. "
         "Browsers must send it with every unsafe request that a cookie authenticates. A request "
-        "with neither Origin nor Referer nor Sec-Fetch-* passes without, unless the setting "
+        "with neither Origin nor Referer nor Sec-Fetch-* passes without it, unless the setting "
         "`auth_strict_request_source` is on. A request without the two session cookies, say with a "
         "bearer token, needs none.",
     },
