@@ -333,7 +333,7 @@ def test_creating_a_passkey_wants_a_session(page: Page, ann: str, complaints: Co
     sign_in_with_password(page, ann)
     page.context.clear_cookies(name="service_access")  # as the browser does when its time is over
     create.press("Create")
-    create.says("Refused with auth.token_missing: the access token's time is over")
+    create.says("Refused with auth.token_missing: the access token has expired")
     complaints.take_refusal(401)
 
 

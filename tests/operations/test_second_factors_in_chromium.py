@@ -14,7 +14,7 @@ from tests.support.launcher import Service
 
 pytestmark = needs_chromium
 ADMIN = {"username": "admin", "email": "admin@example.com", "password": PASSWORD}
-PROOF = "Code of the app, or a recovery code"
+PROOF = "Code from the app, or a recovery code"
 QUIET_ZONE = 4
 # The middle of each square of a picture that has so many in a row.
 DARK_SQUARES = """async (image, squares) => {
@@ -52,12 +52,12 @@ def start(page: Page) -> tuple[Step, pyotp.TOTP]:
     """Start the set-up; return an app that was fed with the secret as a person types it."""
     setup = Step(page, "Set up an authenticator app")
     setup.press("Start the set-up")
-    setup.says("Feed the app, then type its code within 5 minutes.")
+    setup.says("Set up the app, then type its code within 5 minutes.")
     return setup, pyotp.TOTP(setup.node.locator(".secret").inner_text().replace(" ", ""))
 
 
 def finish(setup: Step, app: pyotp.TOTP) -> list[str]:
-    setup.fill("Code of the app", app.now())
+    setup.fill("Code from the app", app.now())
     setup.press("Finish the set-up")
     setup.says("is a second factor of this account")
     return shown_codes(setup)
@@ -76,7 +76,7 @@ def picture_of(setup: Step) -> Locator:
 def test_the_code_on_the_screen_is_the_link_of_the_answer(panel: Page) -> None:
     setup, app = start(panel)
     expect(setup.node).to_have_attribute("data-state", "halfway")
-    expect(setup.field("Code of the app")).to_be_focused()
+    expect(setup.field("Code from the app")).to_be_focused()
     link = setup.node.get_by_role("link", name="Open the link").get_attribute("href")
     assert link is not None
     assert pyotp.parse_uri(link).secret == app.secret
@@ -96,7 +96,7 @@ def test_the_code_on_the_screen_is_the_link_of_the_answer(panel: Page) -> None:
 
 def test_an_app_is_set_up_used_renewed_and_removed(panel: Page, complaints: Complaints) -> None:
     setup, app = start(panel)
-    setup.fill("Code of the app", "000 000" if app.now() != "000000" else "000 001")
+    setup.fill("Code from the app", "000 000" if app.now() != "000000" else "000 001")
     setup.fill("Name", "Phone")
     panel.keyboard.press("Enter")
     setup.says("Refused with auth.mfa_code_invalid")
@@ -142,7 +142,7 @@ def test_an_app_is_set_up_used_renewed_and_removed(panel: Page, complaints: Comp
     # The next one, which the service lets a clock be ahead by.
     factors.fill(PROOF, app.at(int(time.time()), counter_offset=1))
     factors.press("Remove Phone")
-    factors.says("“Phone” is removed, and the recovery codes with it.")
+    factors.says("“Phone” has been removed, and the recovery codes with it.")
     expect(factors.field(PROOF)).to_have_count(0)
     expect(setup.node).to_have_attribute("data-state", "todo")
     factors.press("List")
@@ -194,11 +194,11 @@ def test_a_set_up_that_is_over_begins_anew(panel: Page, complaints: Complaints) 
     password.fill("New password", f"{PASSWORD} and more")
     password.press("Change")
     password.says("Changed.")
-    setup.fill("Code of the app", "123456")
+    setup.fill("Code from the app", "123456")
     setup.press("Finish the set-up")
     setup.says("Refused with auth.token_invalid")
     complaints.take_refusal(401)
-    expect(setup.field("Code of the app")).to_have_count(0)
+    expect(setup.field("Code from the app")).to_have_count(0)
     _, app = start(panel)
     finish(setup, app)
 

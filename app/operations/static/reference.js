@@ -66,7 +66,7 @@ function noEndlessAnswers() {
     const parameters = React.createElement(Parameters, props);
     if (specSelectors.allowTryItOutFor(path, method)) return parameters;
     const panel = React.createElement("a", { href: "#live-events" }, "Live events");
-    const hint = React.createElement("p", { className: "hint" }, "The answer has no end: listen to it under ", panel, ".");
+    const hint = React.createElement("p", { className: "hint" }, "The answer never ends: listen to it under ", panel, ".");
     return React.createElement(React.Fragment, null, hint, parameters);
   };
   return {

@@ -17,7 +17,7 @@ import { Stopped, Unfinished } from "./unfinished.js";
 
 const MARKS = { done: "✓", settled: "✓", failed: "!", halfway: "…" };
 const LAPSED = new Set(["auth.token_missing", "auth.token_expired"]);
-const REFRESH_FIRST = "the access token's time is over; “Refresh the tokens” gets a new one.";
+const REFRESH_FIRST = "the access token has expired; “Refresh the tokens” gets a new one.";
 const SIGN_IN_FIRST = "nobody is signed in.";
 
 // What an `explain` returns when more is needed than what was answered.

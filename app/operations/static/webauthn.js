@@ -13,7 +13,7 @@ const REASONS = {
   ConstraintError: "No authenticator here can verify who you are with a PIN, a finger or a face.",
   InvalidStateError: "This authenticator already holds a passkey of this account.",
   NotAllowedError:
-    "The browser gave no passkey: it was cancelled, took too long, or no authenticator here can do it and verify who you are.",
+    "The browser gave no passkey: you cancelled, it took too long, or no authenticator here can do it and verify who you are.",
   NotSupportedError: "This browser or authenticator cannot do what the service asks for.",
 };
 
@@ -22,7 +22,7 @@ let current = null;
 // What keeps passkeys from working on this page at all, or "".
 export function obstacle() {
   if (!window.isSecureContext) return "Passkeys need https, or http://localhost.";
-  if (!window.PublicKeyCredential) return "This browser does not know passkeys.";
+  if (!window.PublicKeyCredential) return "This browser does not support passkeys.";
   if (isAddress(window.location.hostname)) return "Passkeys belong to a host name, not to an address.";
   return "";
 }

@@ -2,8 +2,8 @@
 
 import { el } from "../dom.js";
 
-export const PROOF = "Code of the app, or a recovery code";
-export const PROOF_HINT = "Each is good once here. The app's next code comes within 30 seconds.";
+export const PROOF = "Code from the app, or a recovery code";
+export const PROOF_HINT = "Each works once here. The app shows its next code within 30 seconds.";
 
 export function codeInput(id) {
   return el("input", {

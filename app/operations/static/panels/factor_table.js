@@ -19,7 +19,7 @@ export function factorTable({ factors }, { id, run }) {
 function row(factor, code, run) {
   const removed = (data, memory) => {
     memory.hasFactor = false;
-    return `“${factor.name}” is removed, and the recovery codes with it.`;
+    return `“${factor.name}” has been removed, and the recovery codes with it.`;
   };
   const remove = async () => {
     const call = { method: "DELETE", path: `auth/mfa/factors/${factor.id}`, body: { code: code.value } };

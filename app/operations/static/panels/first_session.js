@@ -30,7 +30,7 @@ const steps = [
     title: "Create the first administrator",
     method: "POST",
     path: "/auth/setup",
-    why: "Open as long as there is no account, and closed for ever afterwards.",
+    why: "Possible as long as there is no account, and never again afterwards.",
     action: "Create",
     fields: [
       username,
@@ -40,7 +40,7 @@ const steps = [
     isSettled: (memory) => memory.hasAdmin,
     explain(data, memory, { body }) {
       Object.assign(memory, { identifier: data.username, password: body.password });
-      return `${data.username} is the administrator. Nobody is signed in by that.`;
+      return `${data.username} is the administrator. Nobody is signed in yet.`;
     },
   },
   loginStep,
@@ -58,7 +58,7 @@ const steps = [
     title: "Refresh the tokens",
     method: "POST",
     path: "/auth/refresh",
-    why: "Exchanges the refresh token for a new pair. Each works once: a second use ends every session of the account, because one of the two users must be a thief.",
+    why: "Exchanges the refresh token for a new pair. Each token works once. A second use ends every session of the account, because one of the two users must be a thief.",
     action: "Refresh",
     explain: (data) => `A new pair of tokens; the access token lives for ${inWords(data.expires_in)}.`,
   },
@@ -67,7 +67,7 @@ const steps = [
     title: "See and end sessions",
     method: "GET",
     path: "/auth/sessions",
-    why: "Where the account is signed in. To have another session to end, sign in a second time first.",
+    why: "Where the account is signed in. If you want another session to end, sign in a second time first.",
     action: "List",
     explain: (data) => `${data.length} ${data.length === 1 ? "session" : "sessions"}.`,
     extra: sessionTable,

@@ -22,5 +22,5 @@ export function comeBack() {
   if (!provider) return null;
   return isSignedIn()
     ? { text: `Back from ${provider}, and signed in.`, isDone: true }
-    : { text: `The sign-in with ${provider} was begun, and nobody is signed in.`, isDone: false };
+    : { text: `The sign-in with ${provider} was started, but nobody is signed in.`, isDone: false };
 }

@@ -12,7 +12,7 @@ export function linkTable(links, { run }) {
 function row(link, run) {
   const remove = async () => {
     const call = { method: "DELETE", path: `auth/external-auth/links/${link.id}` };
-    const answer = await run(call, () => `${link.provider_display_name} signs in to this account no more.`);
+    const answer = await run(call, () => `${link.provider_display_name} can no longer sign in to this account.`);
     if (answer?.ok) node.remove();
   };
   const node = el(

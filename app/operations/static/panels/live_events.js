@@ -15,7 +15,7 @@ const steps = [
     ...loginStep,
     id: "events-login",
     title: "Sign in to listen",
-    why: "A stream belongs to a session and ends with it, wherever that is ended.",
+    why: "A stream belongs to a session and ends with it, wherever the session is ended.",
     isSettled: isSignedIn,
   },
   {
@@ -23,12 +23,12 @@ const steps = [
     title: "Listen to storage changes",
     method: "GET",
     path: "/auth/events/storage",
-    why: "One connection that stays open, as EventSource opens it. Each event is one line of JSON; a comment every 15 seconds shows that the stream lives. “sync.required” says that events were missed and everything should be loaded anew.",
+    why: "One connection that stays open, as EventSource opens it. Each event is one line of JSON; a comment every 15 seconds shows that the stream is alive. “sync.required” means that events were missed and everything should be reloaded.",
     action: "Listen",
     perform: listen,
     stop: () => open.abort(),
     stopAction: "Stop listening",
-    explain: () => "The service ended the stream: its session is over, or the service stops.",
+    explain: () => "The service ended the stream: its session is over, or the service is stopping.",
   },
 ];
 
@@ -56,7 +56,7 @@ export const liveEvents = {
     stepsPanel({
       id: liveEvents.id,
       title: liveEvents.title,
-      lead: "What an open page hears at once when files change, on whichever instance that happens (server-sent events).",
+      lead: "What an open page is told at once when files change, on whichever instance that happens (server-sent events).",
       steps,
     }),
 };

@@ -8,8 +8,8 @@ export const password = { label: "Password", type: "password" };
 
 const OUTCOMES = {
   authenticated: (data) => `Signed in. The access token lives for ${inWords(data.expires_in)}.`,
-  mfa_required: () => halfway("The password is right, and nobody is signed in yet: a second factor is needed, too."),
-  password_change_required: () => halfway("That is right, but the password must be changed before anything else: see “Change the password”."),
+  mfa_required: () => halfway("The password is right, but nobody is signed in yet: a second factor is needed, too."),
+  password_change_required: () => halfway("The sign-in is right, but the password must be changed before anything else: see “Change the password”."),
 };
 
 function told(data) {

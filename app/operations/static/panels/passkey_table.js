@@ -13,7 +13,7 @@ export function passkeyTable(passkeys, { run }) {
 function row(passkey, run) {
   const remove = async () => {
     const call = { method: "DELETE", path: `auth/passkeys/${passkey.id}` };
-    const answer = await run(call, () => `“${passkey.name}” is removed: nobody signs in with it any more.`);
+    const answer = await run(call, () => `“${passkey.name}” is removed: nobody can sign in with it any more.`);
     if (answer?.ok) node.remove();
   };
   const node = el(

@@ -10,14 +10,14 @@ import { passkeyTable } from "./passkey_table.js";
 
 const START = "1. Ask for a challenge";
 const BROWSER = "2. In the browser";
-const FINISH = "3. Hand in what the browser made";
+const FINISH = "3. Send what the browser made";
 
 const steps = [
   {
     ...loginStep,
     id: "passkey-password",
     title: "Sign in with the password",
-    why: "Only who is signed in can add a passkey to an account.",
+    why: "You must be signed in to add a passkey to an account.",
     isSettled: isSignedIn,
   },
   {
@@ -26,10 +26,10 @@ const steps = [
     method: "POST",
     path: "/auth/passkeys/register/start",
     route: "/auth/passkeys/register/*",
-    why: "The browser makes a key pair for this site and keeps the private half; the service gets the public one. A passkey the account already has is excluded, so each device takes part once.",
+    why: "The browser makes a key pair for this site and keeps the private half; the service gets the public one. Passkeys that the account already has are excluded, so each device takes part once.",
     action: "Create",
     fields: [
-      { name: "name", label: "Name", value: "My passkey", autocomplete: "off", hint: "For the list. Up to 128 characters; without one it is “Passkey”." },
+      { name: "name", label: "Name", value: "My passkey", autocomplete: "off", hint: "Shown in the list. Up to 128 characters; left empty, it is “Passkey”." },
     ],
     async perform(call, trace) {
       const start = await trace.send(call, START);
@@ -47,7 +47,7 @@ const steps = [
     method: "POST",
     path: "/auth/passkeys/login/start",
     route: "/auth/passkeys/login/*",
-    why: "No name and no password: the passkey itself tells whose it is. No second factor is asked for either, since the authenticator has already verified who holds it.",
+    why: "No name and no password: the passkey itself tells whose it is. No second factor is required either, since the authenticator has already verified who holds it.",
     action: "Sign in with a passkey",
     body: () => ({}),
     async perform(call, trace) {
@@ -66,7 +66,7 @@ const steps = [
     method: "POST",
     path: "/auth/passkeys/login/start",
     route: "/auth/passkeys/login/*",
-    why: "What a sign-in form does as soon as it is shown (conditional UI): whoever has a passkey picks it where a name would be typed, and everybody else sees an ordinary form.",
+    why: "What a sign-in form does as soon as it is shown (conditional UI): those who have a passkey pick it where they would type a name, and everybody else sees an ordinary form.",
     action: "Offer passkeys in the field",
     fields: [
       { name: "username", label: "Username or e-mail", autocomplete: "username webauthn", hint: "Not sent: the passkey tells whose it is." },
@@ -82,7 +82,7 @@ const steps = [
     title: "See and remove passkeys",
     method: "GET",
     path: "/auth/passkeys",
-    why: "Removed here, a passkey opens nothing any more; the browser or its password manager still lists it until you delete it there.",
+    why: "A passkey removed here no longer signs in, but the browser or its password manager still lists it until you delete it there.",
     action: "List",
     explain: (data) => `${data.length} ${data.length === 1 ? "passkey" : "passkeys"}.`,
     extra: passkeyTable,
@@ -92,7 +92,7 @@ const steps = [
 // A challenge lives for minutes and a form may wait for hours, so the challenge is renewed.
 async function offerInField(call, trace) {
   if (!(await webauthn.offersAutofill())) {
-    throw new Unfinished("This browser does not suggest passkeys in fields; the button above works.");
+    throw new Unfinished("This browser does not suggest passkeys in fields; use the step above.");
   }
   for (;;) {
     trace.restart();
@@ -140,7 +140,7 @@ function link(origin, index) {
 function build() {
   const notice = el("p", { class: "notice", hidden: true });
   const { id, title } = passkeys;
-  const lead = "Signing in without a password (WebAuthn). What the service sends goes to the browser as it is, and what the browser makes goes back as it is.";
+  const lead = "Signing in without a password (WebAuthn). What the service sends is passed to the browser unchanged, and what the browser makes is sent back unchanged.";
   const panel = stepsPanel({ id, title, lead, steps, notice });
   fillIn(notice);
   // The site's addresses may be set while the page is open; the event does not bubble.

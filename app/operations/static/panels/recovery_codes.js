@@ -8,7 +8,7 @@ export function recoveryCodes(codes) {
   return el(
     "div",
     { class: "recovery-codes" },
-    el("p", {}, "Keep these recovery codes now: nothing shows them again. Each is good once in the place of a code of the app."),
+    el("p", {}, "Save these recovery codes now: they are never shown again. Each works once in place of a code from the app."),
     list,
     copyButton("Copy the codes", codes.join("\n"), list),
   );

@@ -57,7 +57,7 @@ export function secondFactor({ flow_token: flowToken, methods }, { id, run }, to
 }
 
 function sent({ expires_in: seconds }) {
-  return halfway(`A code is on its way by e-mail; it is good for ${inWords(seconds)}. Nobody is signed in yet.`);
+  return halfway(`A code is on its way by e-mail; it is valid for ${inWords(seconds)}. Nobody is signed in yet.`);
 }
 
 function option(method) {

@@ -45,7 +45,7 @@ function othersButton(rows, sessions, run) {
 
 function ended(session) {
   return session.is_current
-    ? "This session is over, and with it the cookies: sign in again to go on."
+    ? "This session is over, and its cookies are gone: sign in again to go on."
     : "The session is over. Its access token was refused from that moment on.";
 }
 

@@ -25,8 +25,8 @@ export function totpSetup(data, { id, run }, enabled) {
   const form = el(
     "form",
     { novalidate: true, submit: finish },
-    field(code, "Code of the app", "The six digits that it shows now."),
-    field(name, "Name", "For the list. Up to 128 characters."),
+    field(code, "Code from the app", "The six digits that it shows now."),
+    field(name, "Name", "Shown in the list. Up to 128 characters."),
     el("button", { class: "primary", type: "submit" }, "Finish the set-up"),
   );
   const host = el("div", {}, qrCode(data.otpauth_uri), secret(data), form);
@@ -67,6 +67,6 @@ function secret({ secret: text, otpauth_uri: uri }) {
     el("p", {}, "Or type the secret, without its spaces:"),
     shown,
     copyButton("Copy the secret", text, shown),
-    el("p", {}, el("a", { href: uri }, "Open the link in an app of this device")),
+    el("p", {}, el("a", { href: uri }, "Open the link in an app on this device")),
   );
 }
