@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from app.core.breaker import Breaker
 from app.core.clock import Clock
+from app.core.failed_secrets import RESERVE, Slots
 from app.core.lua import Script, epoch_seconds, pairs
-from app.core.rate_limits import RESERVE, Slots
 from app.core.tokens import digest, random_hex
 
 # How long an ended flow still says what became of it.

@@ -16,6 +16,7 @@ from app.core.config import Config
 from app.core.database.database import Database
 from app.core.database.revisions import Tables
 from app.core.deferred_writes import DeferredWrites
+from app.core.failed_secrets import FailedSecrets
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
@@ -23,7 +24,7 @@ from app.core.native_pool import NativePool
 from app.core.outages import Outage
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
-from app.core.rate_limits import FailedSecrets, RateLimits
+from app.core.rate_limits import RateLimits
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.core.smtp.mailer import Mailer

@@ -10,7 +10,7 @@ from functools import partial
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.rate_limits import is_verdict, refuse_guess_for
+from app.core.failed_secrets import is_verdict, refuse_guess_for
 from app.core.runtime import Runtime
 from app.login import completion, ways
 from app.login.mfa_login import (

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from app.core.config import FailureLimit
+from app.core.failed_secrets import Slots
 from app.core.flow_store import REMEMBERED, FlowState, FlowStore
-from app.core.rate_limits import FailureLimit, Slots
 
 MINUTES = timedelta(minutes=1)
 AMPLE = Slots("test:", (":slots",), FailureLimit(attempts=100, window_seconds=300))
