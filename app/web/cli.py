@@ -19,16 +19,12 @@ from typing import Any, NoReturn
 import click
 from click.exceptions import Exit
 from flask.cli import AppGroup, ScriptInfo
-from redis.exceptions import RedisError
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from app.core import folders
-from app.core.database.sqlite_file import FileGone
-from app.core.environment import ConfigError
-from app.core.error_codes import ErrorCode
-from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.web import runtime as web_runtime
+from app.web.cli_refusals import FAILURES, refusal_of
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +35,6 @@ HELP_OPTIONS = ["-h", "--help"]
 # Longer than the first sentence of any command's help.
 WHOLE = 500
 _NEGATIVE = re.compile(r"-[0-9]")
-# What a database without the newest tables says, SQLite first, then PostgreSQL.
-UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
-# Everything else is a bug and deserves its traceback.
-FAILURES = (AppError, ConfigError, RedisError, SQLAlchemyError, OSError, UnicodeError)
 
 
 @dataclass(frozen=True)
@@ -56,13 +48,6 @@ class Shown:
     text: str = ""
     exit_code: int = 0
     note: str = ""
-
-
-class LocalFailure(AppError):
-    """Something on this machine, such as a file's permissions, is in the way."""
-
-    code = ErrorCode.CONFIG_ERROR
-    message = "The configuration cannot be used."
 
 
 class Command(click.Command):
@@ -111,7 +96,7 @@ class Command(click.Command):
         except FAILURES as error:
             log.debug("the command failed", exc_info=True)
             exit_code = REFUSED
-            _print_refusal(_refusal(error), as_json=as_json)
+            _print_refusal(refusal_of(error), as_json=as_json)
         ctx.exit(exit_code)
 
     def _require_instance(self, rt: Runtime) -> None:
@@ -201,45 +186,6 @@ def _cell(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value)) or "-"
     return printable(str(value))
-
-
-def _refusal(error: Exception) -> AppError:
-    """Return a documented refusal for whatever stopped a command."""
-    if isinstance(error, AppError):
-        return error
-    if isinstance(error, RedisError):
-        return RedisUnavailable(f"Redis does not answer: {_first_line(error)}")
-    if isinstance(error, SQLAlchemyError):
-        return _database_refusal(error)
-    if isinstance(error, UnicodeError):
-        return BadRequest("The text is not valid UTF-8.")
-    if isinstance(error, OSError) and error.filename:
-        return LocalFailure(f"{error.filename}: {error.strerror}")
-    return LocalFailure(_first_line(error))
-
-
-def _database_refusal(error: SQLAlchemyError) -> AppError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    description, reason = f"{type(cause).__name__}: {cause}", _first_line(cause)
-    if isinstance(cause, FileGone):
-        return DatabaseUnavailable(
-            f"The database failed: {reason}. Put it back, or correct GATEHOUSE_DATABASE_URL; only "
-            "for a new installation `flask prepare` makes one."
-        )
-    if any(sign in description for sign in UNPREPARED):
-        return DatabaseUnavailable(
-            f"The database is not up to date ({reason}): run `flask prepare` first."
-        )
-    if (file := web_runtime.runtime().database.file) is not None:
-        return DatabaseUnavailable(f"The database {file.path} failed: {reason}")
-    if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
-        # There is no connection, or none any more.
-        reason += ". Start it, or correct GATEHOUSE_DATABASE_URL."
-    return DatabaseUnavailable(f"The database failed: {reason}")
-
-
-def _first_line(error: BaseException | None) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _print(shown: Shown, *, as_json: bool) -> None:
