@@ -47,14 +47,18 @@ class Service:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.valkey_socket = Path(default_redis_url(instance).removeprefix("unix://"))
-        self.output = instance.parent / f"{instance.name}.out"
-        self.errors = instance.parent / f"{instance.name}.err"
+        self._beside = instance
+        self._written: list[Path] = []
         self._launchers: list[subprocess.Popen[bytes]] = []
 
     def launch(self, **settings: str) -> subprocess.Popen[bytes]:
         """Run the launcher without waiting; keyword X sets GATEHOUSE_X."""
         ours = {"BIND": f"127.0.0.1:{self.port}", "WORKERS": "2"}
         environ = self._environ(ours | settings)
+        # Files of its own: an earlier launcher may still write into its.
+        name = self._beside.with_name(f"{self._beside.name}{len(self._launchers)}")
+        self.output, self.errors = name.with_suffix(".out"), name.with_suffix(".err")
+        self._written += [self.output, self.errors]
         with self.output.open("wb") as output, self.errors.open("wb") as errors:
             launcher = subprocess.Popen(
                 [sys.executable, "-m", "app.serving.launch"],
@@ -151,4 +155,4 @@ class Service:
         for launcher in self._launchers:
             launcher.kill()
             launcher.wait()
-        assert watch.leaks_of(self.output, self.errors) == []
+        assert watch.leaks_of(*self._written) == []
