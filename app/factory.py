@@ -85,7 +85,7 @@ BLUEPRINTS = (
 )
 DISK_THREADS = 4
 # Uploads wait for their turn, they are not turned away (spec 04 §3.1).
-MOST_WAITING = 100_000
+MAX_WAITING = 100_000
 
 
 class SyncFlask(Flask):
@@ -171,7 +171,7 @@ def _runtime(
     impatient_breaker = Breaker(impatient, clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
-    disk = NativePool(DISK_THREADS, most_waiting=MOST_WAITING, niceness=0)
+    disk = NativePool(DISK_THREADS, most_waiting=MAX_WAITING, niceness=0)
 
     def load_settings() -> Mapping[str, str]:
         with database.reading_apart() as connection:
@@ -198,7 +198,7 @@ def _runtime(
         unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
         disk=disk,
         cached_files=CachedFiles(disk),
-        renders=NativePool(render_process.RENDERS_AT_ONCE, most_waiting=MOST_WAITING, niceness=0),
+        renders=NativePool(render_process.RENDERS_AT_ONCE, most_waiting=MAX_WAITING, niceness=0),
         outgoing=outgoing,
         fetch_cache=FetchCache(clock),
     )

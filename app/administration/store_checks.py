@@ -17,7 +17,7 @@ from app.core.runtime import Runtime
 
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
-MOST_SKEW_SECONDS = 5.0
+MAX_SKEW_SECONDS = 5.0
 NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
@@ -117,7 +117,7 @@ def clock(rt: Runtime) -> Finding:
         return ok("No other clock is in use that could differ.")
     slowest, fastest = (pick(offsets, key=offsets.__getitem__) for pick in (min, max))
     skew = offsets[fastest] - offsets[slowest]
-    if skew >= MOST_SKEW_SECONDS:
+    if skew >= MAX_SKEW_SECONDS:
         return fail(f"{fastest} is {skew:.0f} s ahead of {slowest}. Run NTP on both.")
     return ok(f"{', '.join(offsets)}: {skew:.2f} s apart.")
 

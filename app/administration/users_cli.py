@@ -22,9 +22,9 @@ from app.web.cli_input import chosen_password, password_options
 from app.web.cli_types import Size, Whole, Word
 from app.web.runtime import runtime
 
-MOST_BYTES = 2**53
-MOST_TOLD = "of bytes from 0, which means no limit, to 8PiB"
-MOST_LISTED = 2**31 - 1
+MAX_BYTES = 2**53
+MAX_TOLD = "of bytes from 0, which means no limit, to 8PiB"
+MAX_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
 role_choice = Word(Role)
@@ -33,7 +33,7 @@ role_choice = Word(Role)
 @group.command("list")
 @click.option(
     "--limit",
-    type=Whole(1, MOST_LISTED, told="of 1 or more"),
+    type=Whole(1, MAX_LISTED, told="of 1 or more"),
     help="How many to show; all by default.",
 )
 @click.option(
@@ -160,7 +160,7 @@ def verify_email(user: str) -> Shown:
 
 @group.command("set-quota")
 @click.argument("user")
-@click.argument("quota", metavar="BYTES", type=Size(0, MOST_BYTES, told=MOST_TOLD))
+@click.argument("quota", metavar="BYTES", type=Size(0, MAX_BYTES, told=MAX_TOLD))
 def set_quota(user: str, quota: int) -> Shown:
     """Limit the storage of USER to BYTES; 0 means no limit.
 

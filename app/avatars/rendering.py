@@ -42,7 +42,7 @@ LONGEST_SIDE = 1024
 QUALITY = 90
 METHOD = 2  # how long to look for a smaller file, from 0 to 6
 # What has no more colours than this is drawn, not photographed, and is kept exactly.
-MOST_DRAWN_COLORS = 4096
+MAX_DRAWN_COLORS = 4096
 
 # Named, so that they are loaded once and not for every image.
 PLUGINS = (
@@ -195,7 +195,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
         # A copy of pixels, colours and size alone: Pillow would write profiles and EXIF again.
         image.info.clear()
         stream = io.BytesIO()
-        if image.getcolors(MOST_DRAWN_COLORS) is None:
+        if image.getcolors(MAX_DRAWN_COLORS) is None:
             image.save(stream, "WEBP", quality=QUALITY, method=METHOD)
         else:
             image.save(stream, "WEBP", lossless=True, quality=20, method=3)

@@ -13,7 +13,7 @@ from threading import Lock
 
 from app.avatars.errors import TooManyUploads
 
-MOST_UPLOADS = 20
+MAX_UPLOADS = 20
 RETRY_SECONDS = 10
 
 _counts: Counter[int] = Counter()
@@ -29,7 +29,7 @@ def counted(user_id: int) -> Iterator[None]:
     Raises: TooManyUploads.
     """
     with _lock:
-        if _counts[user_id] >= MOST_UPLOADS:
+        if _counts[user_id] >= MAX_UPLOADS:
             raise TooManyUploads(retry_after=RETRY_SECONDS)
         _counts[user_id] += 1
     try:

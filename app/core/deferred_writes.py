@@ -13,7 +13,7 @@ from app.core.clock import Clock
 GATHERING_SECONDS = 0.005
 STOP_SECONDS = 1.0
 # More than this waits only while Redis hangs; what is lost then is what an outage loses anyway.
-MOST_WAITING = 10_000
+MAX_WAITING = 10_000
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class DeferredWrites:
     def _add(self, command: Command) -> None:
         if not self._is_running:
             self._send([command])
-        elif len(self._waiting) < MOST_WAITING:
+        elif len(self._waiting) < MAX_WAITING:
             self._waiting.append(command)
             if not self._has_work.is_set():
                 self._has_work.set()

@@ -27,7 +27,7 @@ from app.core.tokens import random_hex
 
 log = logging.getLogger(__name__)
 
-MOST_LOCAL_NETWORKS = 10_000
+MAX_LOCAL_NETWORKS = 10_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # For scripts that count an attempt in sorted sets by time, under every key or under none: answers
@@ -200,7 +200,7 @@ class _LocalFailures:
         for name, time in list(times.items()):
             if time <= now - self._limit.window_seconds:
                 del times[name]
-        if len(self._times) > MOST_LOCAL_NETWORKS:
+        if len(self._times) > MAX_LOCAL_NETWORKS:
             self._times.popitem(last=False)
         return times
 

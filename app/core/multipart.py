@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
-MOST_PARTS = 100
-MOST_FRAMING_BYTES = 1024 * 1024
+MAX_PARTS = 100
+MAX_FRAMING_BYTES = 1024 * 1024
 
 
 class BodyUnreadable(Exception):
@@ -53,7 +53,7 @@ class FileTaker:
         `pause` is called before each read. Raises: BodyUnreadable, BodyTooLarge.
         """
         try:
-            parser = PushMultipartParser(self._body.boundary or "", max_segment_count=MOST_PARTS)
+            parser = PushMultipartParser(self._body.boundary or "", max_segment_count=MAX_PARTS)
             while chunk := self._next_chunk(pause):
                 for event in parser.parse(chunk):
                     self._handle(event)
@@ -68,7 +68,7 @@ class FileTaker:
         chunk = self._body.read()
         self._all_bytes += len(chunk)
         # What stands before, between and after the parts is thrown away, but not for ever.
-        if self._all_bytes > 2 * self._most_bytes + MOST_FRAMING_BYTES:
+        if self._all_bytes > 2 * self._most_bytes + MAX_FRAMING_BYTES:
             raise BodyTooLarge
         return chunk
 

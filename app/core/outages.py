@@ -3,7 +3,7 @@
 import logging
 import threading
 
-MOST_REASONS = 5
+MAX_REASONS = 5
 
 
 class Outage:
@@ -26,7 +26,7 @@ class Outage:
     def note(self, reason: str) -> None:
         """Take down that it did not work."""
         with self._lock:
-            if reason in self._reasons or len(self._reasons) >= MOST_REASONS:
+            if reason in self._reasons or len(self._reasons) >= MAX_REASONS:
                 return
             self._reasons.add(reason)
         self._log.warning("%s: %s", self._begins, reason)

@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 0.3
 # What arrived together is handed on together, up to so much.
-MOST_MESSAGES = 256
-MOST_CHARACTERS = 64 * 1024
+MAX_MESSAGES = 256
+MAX_CHARACTERS = 64 * 1024
 # A Redis that hangs keeps its connections; so it is asked, and believed to be gone after this many
 # questions, about five seconds, without an answer.
-MOST_UNANSWERED = 3
+MAX_UNANSWERED = 3
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Listener:
                         # redis-py would go on counting what the connection before was asked.
                         subscription.health_check_response_counter = 0
                     self._hand_on(messages)
-                elif subscription.health_check_response_counter >= MOST_UNANSWERED:
+                elif subscription.health_check_response_counter >= MAX_UNANSWERED:
                     raise RedisConnectionError("Redis hangs")
                 else:
                     subscription.check_health()
@@ -140,7 +140,7 @@ def _arrived(subscription: Any) -> tuple[list[dict[str, Any]], bool]:
     """Return a message with those that are here already, and whether there may be more of them."""
     messages: list[dict[str, Any]] = []
     characters = 0
-    while len(messages) < MOST_MESSAGES and characters < MOST_CHARACTERS:
+    while len(messages) < MAX_MESSAGES and characters < MAX_CHARACTERS:
         # Never with a shorter time-out: a message of which only a part is here would be given up,
         # and the connection with it.
         message = subscription.get_message(timeout=POLL_SECONDS)

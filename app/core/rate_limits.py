@@ -20,7 +20,7 @@ from app.core.lua import Script, epoch_seconds
 NETWORKS_TOGETHER = 10
 
 # A time further off than this was written by a machine whose clock is ahead, see `flask doctor`.
-MOST_SKEW_SECONDS = 5
+MAX_SKEW_SECONDS = 5
 
 # The generic cell rate algorithm: one number per key, the time at which its bucket is full again.
 # Takes one token of each bucket or none; answers 0, or how many milliseconds to wait. What a clock
@@ -31,7 +31,7 @@ local now, full = tonumber(ARGV[1]), {{}}
 for index, key in ipairs(KEYS) do
   local gap, burst = tonumber(ARGV[2 * index]), tonumber(ARGV[2 * index + 1])
   local full_at = math.max(tonumber(redis.call('GET', key) or now), now)
-  if full_at > now + burst * gap + {MOST_SKEW_SECONDS} then full_at = now end
+  if full_at > now + burst * gap + {MAX_SKEW_SECONDS} then full_at = now end
   full_at = full_at + gap
   local wait = full_at - burst * gap - now
   if wait > 0.0005 then return math.ceil(wait * 1000) end

@@ -4,7 +4,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-_MOST_SUGGESTED, _LEAST_TYPED = 3, 3
+_MAX_SUGGESTED, _LEAST_TYPED = 3, 3
 _LONGEST = 80
 
 
@@ -70,7 +70,7 @@ def suggestion(typed: str, known: Iterable[str]) -> str:
     A word is near by its letters, or has the whole of what was typed in it.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(typed, names, _MOST_SUGGESTED)
+    near = difflib.get_close_matches(typed, names, _MAX_SUGGESTED)
     if not near and len(typed) >= _LEAST_TYPED:
-        near = [name for name in names if typed.lower() in name.lower()][:_MOST_SUGGESTED]
+        near = [name for name in names if typed.lower() in name.lower()][:_MAX_SUGGESTED]
     return " or ".join(near)

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 5.0
 # A database that does not answer is asked this often: with it all is well again within 5 s.
 RETRY_SECONDS = 1.0
 # So many questions may hang, each of them with a connection, before no other is asked.
-MOST_HANGING = 2
+MAX_HANGING = 2
 
 
 class DatabaseBreaker:
@@ -59,7 +59,7 @@ class DatabaseBreaker:
     def _answer(self, look: Callable[[], T]) -> T:
         with self._lock:
             self._late = [question for question in self._late if not question.done()]
-            if len(self._late) >= MOST_HANGING:
+            if len(self._late) >= MAX_HANGING:
                 raise DatabaseUnavailable from TimeoutError("earlier questions have no answer yet")
         question = ask_in_thread(look, thread="question of streams")
         try:

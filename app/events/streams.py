@@ -7,7 +7,7 @@ from app.events.messages import KEEP_ALIVE
 from app.web.client_connection import ClientConnection
 
 # About a thousand events. Every frame is shared by all streams that wait to send it.
-MOST_QUEUED_BYTES = 256 * 1024
+MAX_QUEUED_BYTES = 256 * 1024
 
 
 class Stream:
@@ -67,7 +67,7 @@ class Stream:
         with self._lock:
             if self._ended or self._is_sent(frames):
                 return True
-            fits = self._queued_bytes + len(frames) <= MOST_QUEUED_BYTES
+            fits = self._queued_bytes + len(frames) <= MAX_QUEUED_BYTES
             if not fits:
                 self._queue = []
                 self._queued_bytes = 0

@@ -14,7 +14,7 @@ from app.core.failed_secrets import is_verdict, refuse_guess_for
 from app.core.runtime import Runtime
 from app.login import completion, ways
 from app.login.mfa_login import (
-    MOST_ATTEMPTS,
+    MAX_ATTEMPTS,
     FirstFactorKind,
     MfaLogin,
     attempt_login,
@@ -145,7 +145,7 @@ def _wrong(rt: Runtime, step: SecondStep, number: int, error: AppError) -> AppEr
     logins, flow = flows.logins(rt), step.login.flow
     if logins.is_consumed(flow):
         return MfaFlowInvalid()
-    if number >= MOST_ATTEMPTS:
+    if number >= MAX_ATTEMPTS:
         logins.exhaust(flow)
         error = MfaAttemptsExceeded()
     _record_failure(rt, step, number, error)

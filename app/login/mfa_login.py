@@ -20,7 +20,7 @@ from app.users import service as users
 from app.users.models import Account
 
 PREFIX = "mfa_"
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 
 
 class FirstFactorKind(StrEnum):
@@ -99,7 +99,7 @@ def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
     token = flow_token.strip()
     flow = flows.logins(rt).find(token) if token else None
     login = _open_login_of(flow)
-    if login.flow.attempts >= MOST_ATTEMPTS:
+    if login.flow.attempts >= MAX_ATTEMPTS:
         raise MfaFlowInvalid
     return login
 
@@ -112,7 +112,7 @@ def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
     Raises: MfaFlowInvalid, MfaFlowExpired.
     """
     token, name, slots = flow_token.strip(), random_hex(), rt.failed_secrets.slots(client.network)
-    taken = flows.logins(rt).attempt(token, name, MOST_ATTEMPTS, slots) if token else None
+    taken = flows.logins(rt).attempt(token, name, MAX_ATTEMPTS, slots) if token else None
     if taken is None:
         raise MfaFlowInvalid
     login = _open_login_of(taken.flow)

@@ -25,7 +25,7 @@ from app.mail import delivery, outcomes, payload, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.durations import rounded_life
 from app.mail.models import MailStatus
-from app.mail.outcomes import MOST_ATTEMPTS, Outcome
+from app.mail.outcomes import MAX_ATTEMPTS, Outcome
 from app.mail.payload import Content
 from app.mail.queries import Attempt, Leased
 from app.mail.templates import Template
@@ -43,7 +43,7 @@ STOP_AFTER_CONTENT_SECONDS = 6.0
 LONGEST_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
 YIELD_FACTOR = 4.0
-MOST_YIELD_SECONDS = 0.1
+MAX_YIELD_SECONDS = 0.1
 MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
 
@@ -119,7 +119,7 @@ def _let_requests_go_first(rt: Runtime) -> None:
     rt.clock.sleep(0)
     taken = rt.clock.monotonic() - began
     if taken > BUSY_SECONDS:
-        rt.clock.sleep(min(YIELD_FACTOR * taken, MOST_YIELD_SECONDS))
+        rt.clock.sleep(min(YIELD_FACTOR * taken, MAX_YIELD_SECONDS))
 
 
 class Sender:
@@ -149,7 +149,7 @@ class Sender:
 
     def _attempt(self, row: Leased) -> tuple[ReadyMail | None, Outcome]:
         mail, waited = None, self._rt.clock.now() - row.created_at
-        if row.attempts > MOST_ATTEMPTS:
+        if row.attempts > MAX_ATTEMPTS:
             # Whoever made the last one died at it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
@@ -198,7 +198,7 @@ def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
 def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
     now, error = rt.clock.now(), outcome.error
     made = row.attempts if outcome.counts else row.attempts - 1
-    attempt = Attempt(row.id, lease, min(made, MOST_ATTEMPTS))
+    attempt = Attempt(row.id, lease, min(made, MAX_ATTEMPTS))
     if outcome.status is MailStatus.QUEUED:
         due = now + outcomes.pause(outcome, row.attempts, now - row.created_at)
         is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)

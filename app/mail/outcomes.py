@@ -12,7 +12,7 @@ from app.core.smtp.errors import Undeliverable
 from app.mail.models import MailStatus
 
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
-MOST_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
+MAX_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 # While server or key is away, a mail pauses as long as it has waited by then, within these bounds.
 SHORTEST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_FOR_SERVER_SECONDS = 60.0
@@ -61,7 +61,7 @@ def _status_in_outage(waited: timedelta) -> MailStatus:
 
 def status_after(attempts: int) -> MailStatus:
     """Return whether a mail that did not leave is tried again."""
-    return MailStatus.QUEUED if attempts < MOST_ATTEMPTS else MailStatus.FAILED
+    return MailStatus.QUEUED if attempts < MAX_ATTEMPTS else MailStatus.FAILED
 
 
 def pause(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:

@@ -32,7 +32,7 @@ MAILS = cast("Table", OutboxMail.__table__)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
 NEW_COLUMNS = ("id", "template", "recipient", "payload", "created_at")
-MOST_NOTICES = 10
+MAX_NOTICES = 10
 
 
 class Leased(NamedTuple):
@@ -129,9 +129,9 @@ def _has_few_notices() -> ColumnElement[bool]:
         MAILS.c.recipient == bindparam("recipient"),
         MAILS.c.created_at > bindparam("since"),
     )
-    most = recent.limit(constant(MOST_NOTICES)).offset(constant(0)).subquery()
+    most = recent.limit(constant(MAX_NOTICES)).offset(constant(0)).subquery()
     count = select(func.count()).select_from(most).scalar_subquery()
-    return count < constant(MOST_NOTICES)
+    return count < constant(MAX_NOTICES)
 
 
 ADD = add_if(true())

@@ -19,10 +19,10 @@ from app.passkeys.errors import CredentialMalformed
 T = TypeVar("T")
 
 TYPE = "public-key"
-MOST_BYTES = 4 * 1024
+MAX_BYTES = 4 * 1024
 # With a chain of certificates it takes about 6 kB.
-MOST_ATTESTATION_BYTES = 16 * 1024
-MOST_TRANSPORTS = 16
+MAX_ATTESTATION_BYTES = 16 * 1024
+MAX_TRANSPORTS = 16
 _TRANSPORT = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
@@ -133,7 +133,7 @@ def _transports(told: Any) -> list[str] | None:
         return None
     if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
         raise CredentialMalformed
-    return list(dict.fromkeys(filter(_TRANSPORT.fullmatch, told)))[:MOST_TRANSPORTS]
+    return list(dict.fromkeys(filter(_TRANSPORT.fullmatch, told)))[:MAX_TRANSPORTS]
 
 
 def _object(parent: Mapping[str, Any], name: str, *, is_needed: bool = True) -> Mapping[str, Any]:
@@ -147,7 +147,7 @@ def _object(parent: Mapping[str, Any], name: str, *, is_needed: bool = True) -> 
 
 def _attestation_object(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an attestation object, of which only the format's type is checked."""
-    raw = _decoded(response.get("attestationObject"), MOST_ATTESTATION_BYTES)
+    raw = _decoded(response.get("attestationObject"), MAX_ATTESTATION_BYTES)
     made = _parsed(cbor.decode, raw)
     if not isinstance(made, dict) or not isinstance(made.get("fmt"), str) or "attStmt" not in made:
         raise CredentialMalformed
@@ -156,7 +156,7 @@ def _attestation_object(response: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _authenticator_data(raw: Any) -> AuthenticatorData:
     # The library takes a number for that many zeros, and makes them.
-    if not isinstance(raw, bytes) or len(raw) > MOST_BYTES:
+    if not isinstance(raw, bytes) or len(raw) > MAX_BYTES:
         raise CredentialMalformed
     data: AuthenticatorData = _parsed(AuthenticatorData, raw)
     return data
@@ -166,7 +166,7 @@ def _binary(parent: Mapping[str, Any], name: str) -> bytes:
     return _decoded(parent.get(name))
 
 
-def _decoded(text: Any, most: int = MOST_BYTES) -> bytes:
+def _decoded(text: Any, most: int = MAX_BYTES) -> bytes:
     if not isinstance(text, str) or len(text) > most * 4 // 3:
         raise CredentialMalformed
     raw: bytes = _parsed(base64url.decoded, text)

@@ -32,7 +32,7 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 # A program that registers without end has thousands, whose list would take a worker seconds, and
 # everybody else with it.
-MOST_LISTED = 500
+MAX_LISTED = 500
 _KNOWN = Lookup(
     with_profile(
         select(
@@ -98,14 +98,14 @@ class ListedPasskey(NamedTuple):
 
 
 _LISTED_COLUMNS = columns_of(ListedPasskey, Passkey)
-_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id, most=MOST_LISTED + 1)
+_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id, most=MAX_LISTED + 1)
 _FIRST = Prepared(
     select(*_LISTED_COLUMNS)
     .where(Passkey.user_id == bindparam("user_id"))
     .order_by(
         Passkey.last_used_at.desc().nulls_last(), Passkey.created_at.desc(), Passkey.id.desc()
     )
-    .limit(constant(MOST_LISTED))
+    .limit(constant(MAX_LISTED))
     .offset(constant(0)),
     ("user_id",),
 )
@@ -148,10 +148,10 @@ def use(
 def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
     """Return the passkeys of an account: the one used last first, the never used newest first.
 
-    Of very many only the first MOST_LISTED.
+    Of very many only the first MAX_LISTED.
     """
     rows = database.lookup_all(_LIST, user_id)
-    if len(rows) > MOST_LISTED:
+    if len(rows) > MAX_LISTED:
         rows = database.rows(_FIRST, user_id)
     found = [ListedPasskey(*row) for row in rows]
     found.sort(key=lambda passkey: (passkey.created_at, passkey.id), reverse=True)
@@ -163,10 +163,10 @@ def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
 def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]]:
     """Return id and credential id of an account's passkeys, oldest first.
 
-    Of very many only the MOST_LISTED newest.
+    Of very many only the MAX_LISTED newest.
     """
     statement = select(Passkey.id, Passkey.credential_id).where(Passkey.user_id == user_id)
-    newest = session.execute(statement.order_by(Passkey.id.desc()).limit(MOST_LISTED))
+    newest = session.execute(statement.order_by(Passkey.id.desc()).limit(MAX_LISTED))
     return [(row[0], row[1]) for row in reversed(newest.all())]
 
 

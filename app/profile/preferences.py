@@ -42,7 +42,7 @@ OLD_COLOR_NAMES = {
     "orange": "#f97316",
 }
 # Everything is read with every request of the account, and must survive being written as JSON.
-MOST_STORED_BYTES = 1024 * 1024
+MAX_STORED_BYTES = 1024 * 1024
 DEEPEST_CUSTOM_VALUE = 32
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
@@ -70,7 +70,7 @@ class Change:
         text = json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
         if not is_storable(text):  # from a store that was not filled by this module
             text = json.dumps(merged, separators=(",", ":"))
-        if len(text.encode()) > max(MOST_STORED_BYTES, len((stored or "").encode())):
+        if len(text.encode()) > max(MAX_STORED_BYTES, len((stored or "").encode())):
             raise PreferencesTooLarge
         return text
 

@@ -14,7 +14,7 @@ WRAP = 1 << 32
 # A worker may be ahead of the others by one part in so many of what it holds.
 HEADWAY = 8
 # To take so many keeps others waiting for two or three milliseconds.
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Share:
         """
         held = [held for _, held in self._others()]
         missing = math.ceil((self.open + sum(held) + waiting) / (1 + len(held))) - self.open
-        return min(missing if missing > 0 else self.a_little, MOST_AT_ONCE)
+        return min(missing if missing > 0 else self.a_little, MAX_AT_ONCE)
 
     @property
     def a_little(self) -> int:

@@ -17,7 +17,7 @@ DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 VOLATILE = ("--save", "", "--appendonly", "no")
 TRIED_BYTES = 4096  # what a line of its log may need
 # A login that waits takes less than a kilobyte.
-MOST_MEMORY = "512mb"
+MAX_MEMORY = "512mb"
 
 
 class ValkeyUnavailable(Exception):
@@ -55,7 +55,7 @@ def start(
     command = [str(find_binary()), "--port", "0", "--dir", str(folder), "--loglevel", "warning"]
     command += ["--unixsocket", str(socket_path), "--unixsocketperm", "700"]
     # A full memory must fail a write, not silently drop somebody's login flow, nor end processes.
-    command += ["--maxmemory", MOST_MEMORY, "--maxmemory-policy", "noeviction"]
+    command += ["--maxmemory", MAX_MEMORY, "--maxmemory-policy", "noeviction"]
     command += DURABLE if persist else VOLATILE
     with (folder / "valkey.log").open("ab") as log:
         return subprocess.Popen(

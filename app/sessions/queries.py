@@ -55,7 +55,7 @@ _HOLDER = Lookup(
 _INSERT = insert(LoginSession)
 # A program that signs in anew each time has thousands, whose list would take a worker seconds, and
 # everybody else with it.
-MOST_LISTED = 500
+MAX_LISTED = 500
 # What `authenticate` in service.py asks of one session; these statements ask it of those they find.
 _SESSION_GOES_ON = (
     LoginSession.revoked_at.is_(None),
@@ -119,7 +119,7 @@ class Listed(NamedTuple):
 _LIST = Lookup(
     select(*columns_of(Listed, LoginSession)).where(LoginSession.revoked_at.is_(None)),
     LoginSession.user_id,
-    most=MOST_LISTED + 1,
+    most=MAX_LISTED + 1,
 )
 _NEWEST = Prepared(
     select(*columns_of(Listed, LoginSession))
@@ -133,7 +133,7 @@ _NEWEST = Prepared(
         LoginSession.last_seen_at.desc(),
         LoginSession.id,
     )
-    .limit(constant(MOST_LISTED))
+    .limit(constant(MAX_LISTED))
     .offset(constant(0)),
     ("user_id", "now", "current"),
 )
@@ -219,11 +219,11 @@ def rotate(
 def list_live(database: Database, user_id: int, now: datetime, current: str) -> list[Listed]:
     """Return the user's live sessions, the one seen last first.
 
-    Of very many only the MOST_LISTED newest, and among them the one whose live token has the digest
+    Of very many only the MAX_LISTED newest, and among them the one whose live token has the digest
     `current`.
     """
     found = database.lookup_all(_LIST, user_id)
-    if len(found) > MOST_LISTED:
+    if len(found) > MAX_LISTED:
         found = database.rows(_NEWEST, user_id, now, current)
     live = (listed for listed in map(Listed._make, found) if listed.expires_at > now)
     return sorted(sorted(live, key=attrgetter("id")), key=attrgetter("last_seen_at"), reverse=True)

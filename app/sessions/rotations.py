@@ -24,7 +24,7 @@ REMEMBERED_SECONDS = 120
 LATE_NEWS_SECONDS = 0.05
 # What is sent at once arrives with no longer gaps; nobody notices it once in a quarter of an hour.
 RIVALS_SECONDS = 0.025
-MOST_WAITS = 8
+MAX_WAITS = 8
 
 _in_progress: Counter[str] = Counter()
 
@@ -58,7 +58,7 @@ def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterat
 
 def _wait_for_rivals(rt: Runtime, token_digest: str) -> None:
     """Wait until no more of them come, but not for ever."""
-    for _ in range(MOST_WAITS):
+    for _ in range(MAX_WAITS):
         known = _in_progress[token_digest]
         rt.clock.sleep(RIVALS_SECONDS)
         if _in_progress[token_digest] <= known:

@@ -23,7 +23,7 @@ JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
 # Of chunks, so much as the worker reads without letting others run (`app/serving/body.py`).
 CHUNKED_PIECE_BYTES = 16 * 1024
-MOST_COMPLAINTS = 10
+MAX_COMPLAINTS = 10
 
 
 def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
@@ -135,9 +135,9 @@ def _complaints(messages: Any, *path: str) -> Iterator[str]:
 
 def _all_complaints(error: ValidationError) -> str:
     """Return what is wrong in one line; a list may have as many faults as a body has bytes."""
-    named = list(islice(_complaints(error.messages), MOST_COMPLAINTS + 1))
-    if len(named) > MOST_COMPLAINTS:
-        named[MOST_COMPLAINTS] = "and more"
+    named = list(islice(_complaints(error.messages), MAX_COMPLAINTS + 1))
+    if len(named) > MAX_COMPLAINTS:
+        named[MAX_COMPLAINTS] = "and more"
     return "; ".join(named)
 
 

@@ -16,7 +16,7 @@ from app.audit.models import Action, AuditEntry
 from app.core.runtime import Runtime
 from tests.support.api import Answer
 
-MOST_TOLD = 20
+MAX_TOLD = 20
 ALARM = Action.USER_REFRESH_TOKEN_REUSE_DETECTED
 # Recorded though it was refused.
 NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED,)
@@ -84,7 +84,7 @@ class Ledger:
         """Record that an invariant is broken; the same again says nothing new."""
         complaint = f"{self.phase}: {what}"
         with self._lock:
-            if complaint not in self.broken and len(self.broken) < MOST_TOLD:
+            if complaint not in self.broken and len(self.broken) < MAX_TOLD:
                 self.broken.append(complaint)
 
     def compare(self, rt: Runtime) -> int:

@@ -251,7 +251,7 @@ def test_a_commit_that_fails_after_the_files_were_put_in_place_takes_them_back(
 
 def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, monkeypatch):
     """Each may take half an hour, and holds what has arrived until then."""
-    monkeypatch.setattr(upload_limit, "MOST_UPLOADS", 2)
+    monkeypatch.setattr(upload_limit, "MAX_UPLOADS", 2)
     second, third, theirs = signed_in.twin(), signed_in.twin(), signed_in.stranger()
     theirs.login(admin).ok()
 

@@ -29,7 +29,7 @@ CURL = shutil.which("curl")
 UNAVAILABLE = 503, "internal_server_error"
 TOO_LARGE = 413, "file.too_large"
 UPLOAD = "/auth/profile/avatar/upload"
-MOST_REQUESTS = 100
+MAX_REQUESTS = 100
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_a_client_has_only_so_many_requests_under_way(bed, alone, addresses, sam
     more = "set_real_ip_from 127.0.0.1; real_ip_header X-Client;"
     proxy = alone(bed.instances[0].port, more=more)
     with ExitStack() as stack:
-        crowd(proxy, stack, [addresses.format(n) for n in range(MOST_REQUESTS)])
+        crowd(proxy, stack, [addresses.format(n) for n in range(MAX_REQUESTS)])
         for method, path in (("GET", "/auth/me"), ("PUT", "/auth/password"), ("POST", UPLOAD)):
             answer = asks(proxy, same, method, path).fails(429, "rate_limited")
             assert answer.retry_after == 2
@@ -381,7 +381,7 @@ def test_streams_are_not_counted_as_requests(bed, alone, user):
     with proxy.client() as client, ExitStack() as stack:
         client.login(user).ok()
         streams = [stack.enter_context(OpenStream(client)).opened() for _ in range(3)]
-        crowd(proxy, stack, ["nobody"] * MOST_REQUESTS)
+        crowd(proxy, stack, ["nobody"] * MAX_REQUESTS)
         streams.append(stack.enter_context(OpenStream(client)).opened())
         client.me().fails(429, "rate_limited")
 

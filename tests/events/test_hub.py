@@ -405,7 +405,7 @@ def test_who_does_not_read_gets_one_sync_required_for_what_is_lost(rt, hub, watc
     for first in range(0, 3000, 100):
         hub.deliver([about(n, to(user), rt) for n in range(first, first + 100)])
         got += queued(quick)
-        assert slow._queued_bytes <= streams.MOST_QUEUED_BYTES
+        assert slow._queued_bytes <= streams.MAX_QUEUED_BYTES
     assert got == list(range(3000))
     late = queued(slow)
     assert late[0] == "sync"
@@ -605,7 +605,7 @@ def test_a_database_that_hangs_stops_no_sign_of_life(
             hub.tick()
         assert next(stream) == KEEP_ALIVE
     # Each question that hangs keeps a connection.
-    assert len(hung) == database_breaker.MOST_HANGING
+    assert len(hung) == database_breaker.MAX_HANGING
     answers.set()
     wait_for(lambda: all(question.done() for question in hub._breaker._late))
     clock.advance(seconds=5)

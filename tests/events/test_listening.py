@@ -156,7 +156,7 @@ def test_questions_to_a_lost_connection_do_not_count_against_the_next(
     listener.start()
     try:
         wait_for(lambda: one.gaps == 1)
-        made[0].health_check_response_counter = pubsub.MOST_UNANSWERED - 1
+        made[0].health_check_response_counter = pubsub.MAX_UNANSWERED - 1
         redis.client_kill_filter(_type="pubsub")
         wait_for(lambda: one.gaps == 2)
         assert made[0].health_check_response_counter == 0

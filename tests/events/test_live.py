@@ -16,7 +16,7 @@ from app.core.redis import EVENTS_CHANNEL
 from app.events import service
 from app.events.hub import TICK_SECONDS
 from app.events.messages import EVERYBODY, Audience, Kind, Message, StorageEvent
-from app.events.streams import MOST_QUEUED_BYTES
+from app.events.streams import MAX_QUEUED_BYTES
 from app.teams.models import TeamRole
 from tests.support.factories import change_user, make_user
 from tests.support.live import LiveService, eventually
@@ -325,7 +325,7 @@ def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watc
                 quick._events.clear()
         assert got == list(range(8000))
         # 20 MB went by; each slow stream holds its queue at most.
-        assert memory(live) - before < 5 * 2 * MOST_QUEUED_BYTES / 2**20 + 12
+        assert memory(live) - before < 5 * 2 * MAX_QUEUED_BYTES / 2**20 + 12
         for stream in slow:
             late = stream.events_for(1)
             publish(rt, audience, 8000)

@@ -58,7 +58,7 @@ def test_a_server_that_hangs_up_after_each_mail_still_gets_all(rt):
 
 
 def test_a_connection_is_not_used_for_more_mails_than_servers_take(rt, smtp, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_MAILS_PER_CONNECTION", 2)
+    monkeypatch.setattr(connection, "MAX_MAILS_PER_CONNECTION", 2)
     for _ in range(5):
         queue(rt)
     dispatcher.drain(rt)

@@ -8,7 +8,7 @@ from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
-from app.passkeys.queries import MOST_LISTED
+from app.passkeys.queries import MAX_LISTED
 from app.sessions import revocation
 from app.sessions import service as sessions
 from tests.support.factories import add_passkeys, audit_rows, change_user, configure, count
@@ -67,7 +67,7 @@ def test_of_very_many_passkeys_those_used_last_are_listed_and_then_the_newest(
 ):
     """Whoever registers without end must not have a worker read and write them all."""
     clock.advance(seconds=1)
-    made = add_passkeys(rt, user, MOST_LISTED)
+    made = add_passkeys(rt, user, MAX_LISTED)
     log_in(signed_in.stranger(), device).ok()
     shown = [each["id"] for each in list_passkeys(signed_in)]
     assert shown == [passkey["id"], *made[:0:-1]]

@@ -11,7 +11,7 @@ from app.core.client import Client
 from app.passkeys import queries, registration
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
-from app.passkeys.queries import MOST_LISTED
+from app.passkeys.queries import MAX_LISTED
 from app.sessions import revocation
 from app.sessions import service as sessions
 from tests.support.api import ApiClient
@@ -121,7 +121,7 @@ def test_passkeys_there_are_excluded(signed_in, other, passkey, device):
 
 def test_of_very_many_passkeys_the_newest_are_excluded(rt, signed_in, user, passkey):
     """Whoever registers without end must not have a worker read and write them all."""
-    made = add_passkeys(rt, user, MOST_LISTED)
+    made = add_passkeys(rt, user, MAX_LISTED)
     started = start_registration(signed_in)
     with rt.transaction() as session:
         known = queries.list_credentials(session, user.id)
@@ -131,7 +131,7 @@ def test_of_very_many_passkeys_the_newest_are_excluded(rt, signed_in, user, pass
 
 
 def test_one_too_old_to_be_excluded_is_refused_all_the_same(rt, signed_in, user, passkey, device):
-    add_passkeys(rt, user, MOST_LISTED)
+    add_passkeys(rt, user, MAX_LISTED)
     again = register(signed_in, Authenticator(), credential_id=device.held[0].id)
     again.fails(*REFUSED)
 

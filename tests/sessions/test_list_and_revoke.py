@@ -8,7 +8,7 @@ import pytest
 
 from app.core.client import Client
 from app.sessions import access_token
-from app.sessions.queries import MOST_LISTED
+from app.sessions.queries import MAX_LISTED
 from app.sessions.service import open_session
 from tests.support.factories import audit_rows, make_user
 
@@ -82,12 +82,12 @@ def test_of_very_many_sessions_the_last_seen_are_listed_and_the_current_one(
 ):
     """Whoever signs in without end must not have a worker read and write them all."""
     own = session_id(laptop)
-    made = [add_session(rt, user, clock) for _ in range(MOST_LISTED + 1)]
+    made = [add_session(rt, user, clock) for _ in range(MAX_LISTED + 1)]
     listed = sessions(laptop)
     newest_first = [*reversed(made[2:]), own]
     assert [s["id"] for s in listed] == newest_first
     assert [s["id"] for s in listed if s["is_current"]] == [own]
-    assert laptop.delete("/auth/sessions/others").ok() == {"removed": MOST_LISTED + 1}
+    assert laptop.delete("/auth/sessions/others").ok() == {"removed": MAX_LISTED + 1}
 
 
 def add_session(rt, user, clock):

@@ -28,7 +28,7 @@ CLIENT_ID = "gatehouse"
 CLIENT_SECRET = "loopback only: +/%&= and more than thirty-two bytes"
 PUBLIC_CLIENT_ID = "gatehouse-public"
 CALLBACK = "/api/v1/auth/external-auth/callback"
-MOST_STEPS = 20
+MAX_STEPS = 20
 OLDEST_NODE = 22  # what oidc-provider supports; Debian 12 has 18
 
 
@@ -45,7 +45,7 @@ class OidcProvider:
         with requests.Session() as browser:
             browser.trust_env = False
             answer = browser.get(authorization_url, allow_redirects=False, timeout=10)
-            for _ in range(MOST_STEPS):
+            for _ in range(MAX_STEPS):
                 if not answer.is_redirect:
                     answer = self._submit(browser, answer, name)
                     continue

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # A commit changes some five pages: about as often as SQLite would.
 COMMITS_BETWEEN = 200
 # Of the log; from here on commits do it after all. 64 MB.
-MOST_PAGES = 16_000
+MAX_PAGES = 16_000
 STOP_SECONDS = 2.0
 
 

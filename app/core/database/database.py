@@ -21,7 +21,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database import engines, postgres_addresses, sqlite_writing
-from app.core.database.checkpoints import MOST_PAGES, Checkpoints
+from app.core.database.checkpoints import MAX_PAGES, Checkpoints
 from app.core.database.driver_pool import DriverPool
 from app.core.database.lookups import BatchedReads, Key, Lookup
 from app.core.database.prepared import Prepared, Row, Step
@@ -235,7 +235,7 @@ class Database:
         sqlite_writing.prepare(connection, sqlite_writing.BUSY_WAIT_MS)
 
     def _prepare_sqlite_writer(self, connection: Any, _record: Any) -> None:
-        beside = (f"wal_autocheckpoint={MOST_PAGES}",) if self._checkpoints else ()
+        beside = (f"wal_autocheckpoint={MAX_PAGES}",) if self._checkpoints else ()
         sqlite_writing.prepare(connection, 0, *beside)
 
     def _note_commit(self) -> None:

@@ -30,7 +30,7 @@ FAREWELL_SECONDS = 1.0
 GO_AHEAD = 354  # to DATA: the content may follow
 REFUSALS = range(400, 600)  # anything else is no whole answer
 # Some servers refuse what comes after the hundredth.
-MOST_MAILS_PER_CONNECTION = 100
+MAX_MAILS_PER_CONNECTION = 100
 WATCH_STEPS = 20  # how often a running attempt is looked at
 
 
@@ -270,7 +270,7 @@ class _OpenConnection(flask_mail.Connection):
 
     def is_fit_for(self, server: SmtpServer) -> bool:
         """Tell whether a further mail may go to this server over this connection."""
-        return self.server == server and self.num_emails < MOST_MAILS_PER_CONNECTION
+        return self.server == server and self.num_emails < MAX_MAILS_PER_CONNECTION
 
     def was_lost_before_the_content(self) -> bool:
         return self.host.sock is None and not self.host.is_content_sent
