@@ -12,75 +12,54 @@ route no design can save; what lies between the service's and these is the servi
 - `POST /second-step`: two scripts in Redis (an attempt is taken before the code is looked at, the
   login is used up before the session is written), a read of account and factor, a sealed secret,
   three time steps, three rows in one transaction (session, used step, audit entry), two tokens.
+- `POST /passkey-start`: a challenge, kept in Redis.
+- `POST /passkey-finish`: that challenge, a read of passkey and account, an ES256 signature checked,
+  three rows in one transaction (session, the passkey's count, audit entry), two tokens.
 """
 
+import base64
 import hmac
 import json
 import os
-import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import cached_property
+import uuid
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
-from typing import Any, Protocol
+from typing import Any
 
-import gevent
-import psycopg2
 import pyotp
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from flask import Flask, Response, jsonify, request
 
 from app.core.lua import Script
 from app.core.redis import connect
+from bench.least_database import (
+    FIND_ACCESS,
+    FIND_FACTOR,
+    FIND_PASSKEY,
+    LIST_SESSIONS,
+    OPEN_BY_PASSKEY,
+    OPEN_SESSION,
+    RECORD,
+    ROTATE,
+    USE_PASSKEY,
+    USE_STEP,
+    Database,
+    Postgres,
+    Sqlite,
+)
 
-ACCOUNTS = 64
-SESSIONS = 5
 WAITING = "waiting"
 STEP_SECONDS = 30
 SIGNED_BYTES = 200
 KEY = sha256(b"the benchmark's").digest()
 NONCE = b"\0" * 12
-
-TABLES = (
-    "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, version INTEGER, created_at TEXT)",
-    "CREATE TABLE factors (user_id INTEGER PRIMARY KEY, last_step BIGINT)",
-    "CREATE TABLE opened (id TEXT PRIMARY KEY, user_id INTEGER, selector TEXT UNIQUE, digest TEXT,"
-    " address TEXT, agent TEXT, created_at TEXT, expires_at TEXT)",
-    "CREATE INDEX opened_of ON opened (user_id)",
-    "CREATE TABLE entries (id INTEGER PRIMARY KEY {generated}, user_id INTEGER, action TEXT,"
-    " details TEXT, created_at TEXT)",
-    "CREATE INDEX entries_of ON entries (user_id)",
-)
-ACCOUNT = "INSERT INTO accounts VALUES ({0}, 'account{0}', 1, 'then')"
-FACTOR = "INSERT INTO factors VALUES ({0}, 0)"
-SESSION = (
-    "INSERT INTO opened VALUES"
-    " ('{0}-{1}', {0}, '{0}-{1}', 'digest', '127.0.0.1', 'bench', 'then', 'later')"
-)
-
-FIND_ACCESS = (
-    "SELECT o.id, o.expires_at, a.id, a.name, a.version, a.created_at"
-    " FROM opened o JOIN accounts a ON a.id = o.user_id WHERE o.id = $1"
-)
-LIST_SESSIONS = (
-    f"SELECT id, address, agent, created_at, expires_at FROM opened WHERE user_id = $1"
-    f" ORDER BY created_at LIMIT {SESSIONS}"
-)
-ROTATE = "UPDATE opened SET digest = $1, created_at = $2 WHERE selector = $3 AND expires_at = $4"
-FIND_FACTOR = (
-    "SELECT a.name, a.version, a.created_at, f.last_step"
-    " FROM accounts a JOIN factors f ON f.user_id = a.id WHERE a.id = $1"
-)
-# A step of an app is used once: no session without it.
-OPEN_SESSION = (
-    "INSERT INTO opened SELECT $1, a.id, $2, $3, $4, $5, $6, $7"
-    " FROM accounts a JOIN factors f ON f.user_id = a.id WHERE a.id = $8 AND f.last_step < $9"
-)
-USE_STEP = "UPDATE factors SET last_step = $1 WHERE user_id = $2"
-RECORD = "INSERT INTO entries (user_id, action, details, created_at) VALUES ($1, $2, $3, $4)"
-STATEMENTS = (FIND_ACCESS, LIST_SESSIONS, ROTATE, FIND_FACTOR, OPEN_SESSION, USE_STEP, RECORD)
+ORIGIN, RP_ID = "http://localhost", "localhost"
+CHALLENGE = base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
+PRESENT_AND_VERIFIED = 0x05
+CHALLENGE_SECONDS = 300
 
 FLOW = {"data": json.dumps({"user_id": 1, "agent": "bench"}), "state": "open", "attempts": 0}
 TAKE = """
@@ -95,108 +74,6 @@ redis.call('HSET', KEYS[1], 'state', 'open', 'used_by', ARGV[1])
 redis.call('DEL', KEYS[2])
 return 1
 """
-
-Step = tuple[str, Sequence[Any]]
-
-
-class Database(Protocol):
-    """What the routes ask."""
-
-    def read(self, statement: str, *values: Any) -> list[Any]:
-        """Return the rows."""
-
-    def write(self, *steps: Step) -> None:
-        """Change all or nothing."""
-
-
-class Sqlite:
-    """A file in the service's mode, to which one writes at a time and the others ask again."""
-
-    def __init__(self, url: str) -> None:
-        self._file = url.removeprefix("sqlite:///")
-        self._texts = {text: text.replace("$", "?") for text in STATEMENTS}
-
-    def create(self) -> None:
-        """Create tables and rows."""
-        for statement in _set_up(generated=""):
-            self._execute(statement)
-
-    def read(self, statement: str, *values: Any) -> list[Any]:
-        """Return the rows."""
-        return self._execute(self._texts[statement], values).fetchall()
-
-    def write(self, *steps: Step) -> None:
-        """Change all or nothing."""
-        while True:
-            try:
-                self._execute("BEGIN IMMEDIATE")
-                break
-            except sqlite3.OperationalError:
-                gevent.sleep(0)
-        for statement, values in steps:
-            self._execute(self._texts[statement], values)
-        self._execute("COMMIT")
-
-    @cached_property
-    def _execute(self) -> Callable[..., sqlite3.Cursor]:
-        # Made by each worker: none may be carried through a fork (sqlite.org/howtocorrupt.html).
-        execute = sqlite3.connect(self._file, isolation_level=None, timeout=0).execute
-        execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = NORMAL")
-        return execute
-
-
-class Postgres:
-    """Connections that know the statements, each used by one request at a time."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._free: list[Any] = []
-        self._texts = {
-            text: f"EXECUTE s{number} ({', '.join(['%s'] * text.count('$'))})"
-            for number, text in enumerate(STATEMENTS)
-        }
-
-    def create(self) -> None:
-        """Create tables and rows."""
-        with closing(self._connect()) as connection, closing(connection.cursor()) as cursor:
-            for statement in _set_up(generated="GENERATED ALWAYS AS IDENTITY"):
-                cursor.execute(statement)
-
-    def read(self, statement: str, *values: Any) -> list[Any]:
-        """Return the rows."""
-        connection = self._take()
-        cursor = connection.cursor()
-        cursor.execute(self._texts[statement], values)
-        rows: list[Any] = cursor.fetchall()
-        self._free.append(connection)
-        return rows
-
-    def write(self, *steps: Step) -> None:
-        """Change all or nothing: what is sent as one message is one transaction."""
-        connection = self._take()
-        text = ";".join(self._texts[statement] for statement, _ in steps)
-        connection.cursor().execute(text, [value for _, values in steps for value in values])
-        self._free.append(connection)
-
-    def _take(self) -> Any:
-        if self._free:
-            return self._free.pop()
-        connection = self._connect()
-        cursor = connection.cursor()
-        for number, text in enumerate(STATEMENTS):
-            cursor.execute(f"PREPARE s{number} AS {text}")
-        return connection
-
-    def _connect(self) -> Any:
-        connection = psycopg2.connect(self._url)
-        connection.autocommit = True
-        return connection
-
-
-def session_of(number: int) -> str:
-    """Return what the first session of an account is named and found by."""
-    return f"{number}-0"
 
 
 def signature(text: str) -> str:
@@ -253,7 +130,56 @@ def make_app() -> Flask:
         )
         return _with_cookies(_ok({"status": "authenticated"}), token)
 
+    @app.post("/passkey-start")
+    def passkey_start() -> Response:
+        flow_id, challenge = str(uuid.uuid4()), token_urlsafe(32)
+        waiting = json.dumps({"challenge": challenge, **request.get_json()})
+        redis.setex(_passkey_flow(flow_id), CHALLENGE_SECONDS, waiting)
+        options = {"challenge": challenge, "rpId": RP_ID, "timeout": CHALLENGE_SECONDS * 1000}
+        return _ok({"flow_id": flow_id, "public_key": {"publicKey": options}})
+
+    @app.post("/passkey-finish")
+    def passkey_finish() -> Response:
+        body = request.get_json()
+        # Not deleted by reading it, or the load would need a new one each time.
+        flow = json.loads(redis.get(_passkey_flow(body["flow_id"])))
+        credential = body["credential"]
+        ((user_id, _, _, created_at, passkey_id, key, count),) = database.read(
+            FIND_PASSKEY, credential["id"]
+        )
+        new_count = _verified(credential["response"], flow["challenge"], key)
+        session_id, token = token_hex(16), token_urlsafe(32)
+        stored, details = sha256(token.encode()).hexdigest(), json.dumps({"passkey_id": passkey_id})
+        known = ("127.0.0.1", "bench", created_at, "later")
+        database.write(
+            (OPEN_BY_PASSKEY, (session_id, session_id, stored, *known, passkey_id, count)),
+            (USE_PASSKEY, (new_count, str(time.time()), passkey_id)),
+            (RECORD, (user_id, "passkey", details, created_at)),
+        )
+        return _with_cookies(_ok({"status": "authenticated"}), token)
+
     return app
+
+
+def _passkey_flow(flow_id: str) -> str:
+    return f"passkey:{sha256(flow_id.encode()).hexdigest()}"
+
+
+def _verified(response: dict[str, str], challenge: str, key: str) -> int:
+    """Return the count of signatures, once everything else holds (WebAuthn Level 3 §7.2)."""
+    client_data, data, signature = (
+        base64.urlsafe_b64decode(response[name] + "==")
+        for name in ("clientDataJSON", "authenticatorData", "signature")
+    )
+    said = json.loads(client_data)
+    answered = said["type"], said["origin"], said["challenge"]
+    is_ours = (data[:32], data[32]) == (sha256(RP_ID.encode()).digest(), PRESENT_AND_VERIFIED)
+    if answered != ("webauthn.get", ORIGIN, challenge) or not is_ours:
+        raise ValueError("an answer to somebody else")
+    public_key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(key))
+    signed = data + sha256(client_data).digest()
+    public_key.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
+    return int.from_bytes(data[33:37], "big")
 
 
 def _database() -> Sqlite | Postgres:
@@ -285,19 +211,12 @@ def _with_cookies(answer: Response, token: str) -> Response:
     return answer
 
 
-def _set_up(*, generated: str) -> list[str]:
-    statements = [table.format(generated=generated) for table in TABLES]
-    for account in range(ACCOUNTS):
-        statements += [ACCOUNT.format(account), FACTOR.format(account)]
-        statements += [SESSION.format(account, number) for number in range(SESSIONS)]
-    return statements
-
-
 def main() -> None:
-    """Create the tables, and a login that waits."""
+    """Create the tables, and logins that wait."""
     _database().create()
     with connect(os.environ["LEAST_REDIS_URL"]) as redis:
         redis.hset(f"flow:{sha256(WAITING.encode()).hexdigest()}", mapping=FLOW)
+        redis.set(_passkey_flow(WAITING), json.dumps({"challenge": CHALLENGE}))
 
 
 if __name__ == "__main__":
