@@ -82,7 +82,7 @@ def create(
     The installation must be ready, except for the first administrator, who may so be made without
     a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
     """
-    chosen, generated = _chosen(password)
+    chosen, generated = _chosen(rt, password, username, email)
     password_hash = rt.passwords.hash(chosen)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
@@ -110,7 +110,9 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
 
     Links mailed before are void. Raises: UserNotFound, PasswordInvalid.
     """
-    chosen, generated = _chosen(password)
+    with rt.reading() as connection:
+        named = users.named(connection, who)
+    chosen, generated = _chosen(rt, password, named.username, named.email)
     password_hash = rt.passwords.hash(chosen)
     with rt.transaction() as session:
         account = users.hold_named(session, who)
@@ -258,12 +260,12 @@ def delete(rt: Runtime, who: str) -> Account:
     return account
 
 
-def _chosen(password: str | None) -> tuple[str, str | None]:
+def _chosen(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:
     """Return the password to set, and once more if it was generated."""
     if password is None:
         generated = generated_password()
         return generated, generated
-    users.require_acceptable(password)
+    users.require_acceptable(rt, password, *names)
     return password, None
 
 

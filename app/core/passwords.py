@@ -24,7 +24,7 @@ def is_acceptable(password: str) -> bool:
 
 def are_alike(password: str, other: str) -> bool:
     """Tell whether two typed passwords are one and the same to `Passwords`."""
-    return _normalized(password) == _normalized(other)
+    return normalized(password) == normalized(other)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Passwords:
 
     def hash(self, password: str) -> str:
         """Return the hash to store."""
-        hashed: str = self._pool.run(self._context.hash, _normalized(password))
+        hashed: str = self._pool.run(self._context.hash, normalized(password))
         return hashed
 
     def check(self, password: str, stored_hash: str | None) -> Verdict:
@@ -60,7 +60,7 @@ class Passwords:
         """
         if len(password) > LONGEST_PASSWORD:
             stored_hash = None  # no such password was ever accepted
-        return self._pool.run(self._check, _normalized(password[:LONGEST_PASSWORD]), stored_hash)
+        return self._pool.run(self._check, normalized(password[:LONGEST_PASSWORD]), stored_hash)
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
         if stored_hash is None:
@@ -76,6 +76,6 @@ class Passwords:
         return Verdict(matches=matches, new_hash=new_hash)
 
 
-def _normalized(password: str) -> str:
+def normalized(password: str) -> str:
     """Return one form for what looks the same (NIST SP 800-63B-4 §3.1.1.2 asks for NFKC)."""
     return unicodedata.normalize("NFKC", password)

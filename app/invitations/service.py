@@ -90,7 +90,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     invitation = look_up(rt, token)
     users.require_allowed_address(rt, invitation.email)
     _require_free_address(rt, token, invitation)
-    users.require_acceptable(password)
+    users.require_acceptable(rt, password, username, invitation.email)
     setup.require_ready_now(rt)
     identifiers.username(username)
     password_hash = rt.passwords.hash(password)

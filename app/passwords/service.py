@@ -16,13 +16,14 @@ from app.mail.templates import Template
 from app.passwords import queries
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
-from app.users import identifiers
+from app.users import identifiers, notices
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
 
 RESETTING = (Purpose.PASSWORD_RESET,)
+CHANGED = "The password was changed, and every other session was signed out."
 
 
 def change_password(
@@ -45,7 +46,8 @@ def change_password(
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     if are_alike(new_password, current_password):
         raise PasswordUnchanged
-    users.require_acceptable(new_password)
+    account = principal.account
+    users.require_acceptable(rt, new_password, account.username, account.email)
     new_hash = rt.passwords.hash(new_password)
     return _replace(rt, principal, old_hash, new_hash, client)
 
@@ -88,13 +90,14 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     Source: spec 01 §4; decisions E3, E20.
     """
     ways.require_password_login(rt)
-    users.require_acceptable(new_password)
+    users.require_acceptable(rt, new_password)
     with rt.reading() as connection:
         found = tokens.peek(rt, connection, token, RESETTING)
         account = users_queries.find_account(connection, found.user_id)
     if account is None:
         raise ContactVerificationInvalid  # it was deleted this moment
     _require_unchanged(account, found)
+    users.require_acceptable(rt, new_password, account.username, account.email)
     # Only a good token is worth a hash, which must not be computed inside the transaction.
     new_hash = rt.passwords.hash(new_password)
     with rt.transaction() as session:
@@ -141,6 +144,7 @@ def _replace(
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
+        notices.tell(rt, session, account, CHANGED)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
 

@@ -44,7 +44,7 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
     setup.require_ready_now(rt)
     _require_open(rt)
     address = _allowed_address(rt, email)
-    users.require_acceptable(password)
+    users.require_acceptable(rt, password, username, email)
     name = identifiers.username(username)
     if address is None:
         raise EmailInvalid

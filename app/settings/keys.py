@@ -22,6 +22,11 @@ def _seconds(name: str, meaning: str, default: int, *, least: int = 1, most: int
 PASSWORD_LOGIN_ENABLED = boolean(
     "auth_password_login_enabled", "Whether accounts sign in with a password", default=True
 )
+PASSWORD_BLOCKLIST_ENABLED = boolean(
+    "auth_password_blocklist_enabled",
+    "Whether new passwords that are common, or the account's own name, are refused",
+    default=False,
+)
 PASSKEY_LOGIN_ENABLED = boolean(
     "auth_passkey_login_enabled", "Whether accounts sign in with a passkey", default=True
 )

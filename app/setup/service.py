@@ -103,7 +103,7 @@ def create_first_admin(
     PasswordInvalid, UsernameInvalid, EmailInvalid. Source: spec 01 §4.
     """
     _require_untouched(queries.facts_now(rt.database))
-    users.require_acceptable(password)
+    users.require_acceptable(rt, password, username, email)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()

@@ -22,6 +22,12 @@ class PasswordInvalid(BadRequest):
     message = "A password has 8 to 128 characters."
 
 
+class PasswordGuessable(PasswordInvalid):
+    """The new password is a common one, or the account's own name or address."""
+
+    message = "This password is too easy to guess. Please choose another one."
+
+
 class UsernameExists(BadRequest):
     """Another account has this username, in whatever case."""
 

@@ -12,6 +12,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import AccountDisabled
 from app.core.client import Client
+from app.core.common_passwords import is_guessable
 from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.database.prepared import Step
@@ -26,6 +27,7 @@ from app.users.errors import (
     EmailExists,
     EmailNotAllowlisted,
     IdentifierExists,
+    PasswordGuessable,
     PasswordInvalid,
     PendingActivation,
     UsernameExists,
@@ -52,13 +54,16 @@ class NewUser:
     policy_group_id: int | None = None
 
 
-def require_acceptable(password: str) -> None:
-    """Check a password that is about to be set.
+def require_acceptable(rt: Runtime, password: str, *names: str) -> None:
+    """Check a password that is about to be set for the account with these names.
 
-    Raises: PasswordInvalid.
+    `names` are its username and e-mail address, as far as they are known.
+    Raises: PasswordInvalid; PasswordGuessable, while `auth_password_blocklist_enabled` is on.
     """
     if not is_acceptable(password):
         raise PasswordInvalid
+    if rt.settings.get(keys.PASSWORD_BLOCKLIST_ENABLED) and is_guessable(password, names):
+        raise PasswordGuessable
 
 
 def record(

@@ -7,6 +7,7 @@ import pytest
 from app.administration import accounts
 from app.core.access import TokenInvalid
 from app.login.errors import CredentialsFailed
+from app.passwords.service import CHANGED
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users import queries as users_queries
@@ -19,6 +20,7 @@ from tests.support.factories import (
     configure,
     make_user,
 )
+from tests.support.mailbox import text_of
 from tests.support.passwords import NEW, change, change_late
 from tests.support.races import at_once
 
@@ -41,6 +43,16 @@ def test_only_the_new_password_works_from_now_on(signed_in, user):
     stranger = signed_in.stranger()
     stranger.login(user).fails(401, "auth.credentials_failed")
     stranger.login(user, NEW).ok()
+
+
+def test_the_owner_is_told_by_mail(signed_in, user, mailbox):
+    change(signed_in, "not the password").fails(401, "auth.credentials_failed")
+    change(signed_in, user.password).ok()
+    message = mailbox.only()
+    [address] = message["To"].addresses
+    assert address.addr_spec == user.email
+    assert message["Subject"] == "Gatehouse: security notice"
+    assert CHANGED in " ".join(text_of(message).split())
 
 
 def test_every_older_session_ends_at_once(signed_in, user):
