@@ -1,1 +1,1 @@
-"""The `flask` command groups that cut across areas."""
+"""The `flask` command groups that span several areas."""

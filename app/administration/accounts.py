@@ -1,7 +1,7 @@
-"""What an operator does to accounts (spec 01 §8, 04 §5.6; decision E15).
+"""Account administration for operators (spec 01 §8, 04 §5.6; decision E15).
 
-Invariant: there is always an administrator who can sign in. Whatever may take one away, or makes
-the first, holds the lock SETUP from its check to its commit.
+Invariant: there is always an administrator who can sign in. Any operation that may remove one, or
+creates the first, holds the SETUP lock from its check to its commit.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ from app.users.models import Account, Role, Status
 
 @dataclass(frozen=True)
 class Provisioned:
-    """An account whose password was set; `generated_password` is told once and kept nowhere."""
+    """An account whose password was set; `generated_password` is shown once and never stored."""
 
     account: Account
     generated_password: str | None = field(repr=False)
@@ -49,7 +49,7 @@ class Provisioned:
 
 @dataclass(frozen=True)
 class WaysIn:
-    """What an account has to sign in with; the methods are those a login would ask for."""
+    """The credentials an account has; `second_factor` lists the methods a login would ask for."""
 
     password: bool
     second_factor: tuple[MfaMethod, ...]
@@ -58,7 +58,7 @@ class WaysIn:
 
 
 def ways_in(rt: Runtime, account: Account) -> WaysIn:
-    """Return what an account has to sign in with."""
+    """Return the credentials an account can sign in with."""
     database, user_id = rt.database, account.id
     return WaysIn(
         password=users_queries.find_password_hash(database, user_id) is not None,
@@ -77,10 +77,10 @@ def create(
     role: Role = Role.USER,
     must_change_password: bool = False,
 ) -> Provisioned:
-    """Make an activated, verified account; without a password one is generated.
+    """Create an activated, verified account; generate the password if none is given.
 
-    The installation must be ready, except for the first administrator, who may so be made without
-    a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
+    The installation must be ready, except for the first administrator, who can thus be created
+    without a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
     """
     chosen, generated = _chosen(rt, password, username, email)
     password_hash = rt.passwords.hash(chosen)
@@ -106,9 +106,9 @@ def create(
 
 
 def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
-    """Replace the password and end every session; a generated one must be changed at once.
+    """Replace the password and end every session; a generated one must be changed at next login.
 
-    Links mailed before are void. Raises: UserNotFound, PasswordInvalid.
+    Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid.
     """
     with rt.reading() as connection:
         named = users.named(connection, who)
@@ -132,7 +132,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
 
 
 def set_role(rt: Runtime, who: str, role: Role) -> Account:
-    """Change what an account may do; its sessions go on with the new rights.
+    """Change the role of an account; its sessions continue with the new rights.
 
     Raises: UserNotFound, LastAdministrator.
     """
@@ -158,7 +158,7 @@ def set_status(rt: Runtime, who: str, status: Status) -> Account:
 
 
 def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account:
-    """Have the owner change the password at the next login, or no longer.
+    """Require the owner to change the password at the next login, or lift that requirement.
 
     Raises: UserNotFound, PasswordAbsent.
     """
@@ -170,14 +170,14 @@ def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account
 
 
 def verify_email(rt: Runtime, who: str) -> Account:
-    """Vouch for the address; an account that waited for its activation is activated by it.
+    """Mark the address as verified; this also activates an account that is not activated yet.
 
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
         account, now = users.hold_named(session, who), rt.clock.now()
         if account.activated_at is None:
-            tokens.void(session, account.id)  # the mail with the activation link is of no more use
+            tokens.void(session, account.id)  # the mailed activation link has become pointless
         return _change(
             rt,
             session,
@@ -188,7 +188,7 @@ def verify_email(rt: Runtime, who: str) -> Account:
 
 
 def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
-    """Limit the storage of an account; 0 means no limit.
+    """Set the storage quota of an account; 0 means no limit.
 
     Raises: UserNotFound.
     """
@@ -211,7 +211,7 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
 
 
 def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
-    """Remove the second factors of an account and end every session: for a lost device.
+    """Remove the second factors of an account (after a lost device, say) and end every session.
 
     Return the account and how many factors it had. Raises: UserNotFound.
     """
@@ -228,7 +228,7 @@ def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
 
 
 def revoke_sessions(rt: Runtime, who: str) -> int:
-    """End every session of an account and void what was begun before; return how many ended.
+    """End every session of an account and void its pending flows; return how many sessions ended.
 
     Raises: UserNotFound.
     """
@@ -241,7 +241,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
 
 
 def delete(rt: Runtime, who: str) -> Account:
-    """Delete an account with everything it owns; return what it was.
+    """Delete an account with everything it owns; return its last state.
 
     Raises: UserNotFound, AdministratorKept, TeamCreatorKept, TeamOwnerKept.
     """
@@ -251,7 +251,7 @@ def delete(rt: Runtime, who: str) -> Account:
         if account.role == Role.ADMIN:
             raise AdministratorKept
         teams.require_dispensable(session, account.id)
-        sessions.revoke_all(rt, session, account.id)  # which tells those who watch a session
+        sessions.revoke_all(rt, session, account.id)  # also notifies open event streams
         users_queries.remove(session, account.id)
         users.record(
             rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
@@ -261,7 +261,7 @@ def delete(rt: Runtime, who: str) -> Account:
 
 
 def _chosen(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:
-    """Return the password to set, and once more if it was generated."""
+    """Return the password to set, and a second time if it was generated, else None."""
     if password is None:
         generated = generated_password()
         return generated, generated
@@ -270,7 +270,7 @@ def _chosen(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | 
 
 
 def _group_for(session: Session, role: Role) -> int | None:
-    """Return the policy group of a new account; the first administrator may come before any."""
+    """Return the policy group of a new account; None if the first admin precedes any group."""
     if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
         return storage_queries.find_default_group_id(session)
     try:
@@ -289,7 +289,7 @@ def _require_other_admin(session: Session, account: Account) -> None:
 def _change(
     rt: Runtime, session: Session, account: Account, *, ends_sessions: bool = True, **values: Any
 ) -> Account:
-    """Write the values that differ, with their audit entry; nothing happens when none does."""
+    """Write the values that differ and audit them; do nothing if none differs."""
     changed = {name: new for name, new in values.items() if getattr(account, name) != new}
     if not changed:
         return account

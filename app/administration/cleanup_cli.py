@@ -1,4 +1,4 @@
-"""`flask cleanup`: delete what has expired now, without waiting for the server's own round."""
+"""`flask cleanup`: delete what has expired now, without waiting for the scheduled cleanup."""
 
 from dataclasses import asdict
 

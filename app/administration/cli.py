@@ -1,4 +1,4 @@
-"""Hangs every command on the `flask` command."""
+"""Registers every command with the `flask` CLI."""
 
 import logging
 
@@ -68,9 +68,9 @@ COMMANDS = (
 
 
 def run(app: Flask, *arguments: str) -> int:
-    """Run a command in this process, as the `flask` command does; return its exit code.
+    """Run a command in this process, as the `flask` CLI would; return its exit code.
 
-    A bug of ours is logged instead of raised: gunicorn would show the text of some alone.
+    Unexpected exceptions are logged, not raised: of some, gunicorn would print only the message.
     """
     context = ScriptInfo(create_app=lambda: app, set_debug_flag=False)
     try:

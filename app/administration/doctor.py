@@ -19,7 +19,7 @@ from app.core.runtime import Runtime
 
 Check = Callable[[Runtime], Finding]
 
-# What is no database, or none any more. Everything else leaves the file as good as it was.
+# The file is not a database, or is corrupt. Every other error leaves it as good as it was.
 LOST = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MACHINE: dict[str, Check] = {
@@ -31,7 +31,7 @@ MACHINE: dict[str, Check] = {
     "redis": store.redis,
     "database": store.database,
 }
-# One answer about an unreachable or an empty database is enough.
+# Run in stages: one finding about an unreachable or an empty database is enough.
 DATABASE: dict[str, Check] = {
     "clock": store.clock,
     "migrations": store.migrations,
@@ -49,17 +49,17 @@ ROWS: dict[str, Check] = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The findings by the names of their checks."""
+    """The findings, keyed by check name."""
 
     findings: dict[str, Finding]
 
     def has(self, level: Level) -> bool:
-        """Tell whether some finding is of this level."""
+        """Return whether any finding has this level."""
         return any(finding.level is level for finding in self.findings.values())
 
 
 def examine(rt: Runtime) -> Diagnosis:
-    """Run every check that can tell something; a check that cannot run is a failure itself."""
+    """Run every check whose prerequisites hold; a check that cannot run counts as failed."""
     findings = _run(rt, MACHINE)
     if findings["database"].level is not Level.FAIL:
         findings |= _run(rt, DATABASE)
@@ -77,7 +77,7 @@ def _finding(rt: Runtime, check: Check) -> Finding:
         return check(rt)
     except AppError as error:
         return fail(error.public_message)
-    except ConfigError:  # the check of the keys themselves says more
+    except ConfigError:  # the "keys" check reports the details
         return fail("This cannot be checked without the keys.")
     except RedisError as error:
         return fail(f"Redis does not answer ({error}). Start it, or correct GATEHOUSE_REDIS_URL.")

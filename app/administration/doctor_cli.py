@@ -1,4 +1,4 @@
-"""`flask doctor`: is everything as it should be, and what to do if not."""
+"""`flask doctor`: check the whole installation, and say how to fix what is wrong."""
 
 import click
 from flask.cli import with_appcontext

@@ -1,4 +1,4 @@
-"""Refusals to an operator."""
+"""Errors reported to an operator."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Conflict, Misconfigured
@@ -17,13 +17,13 @@ class AdministratorKept(Conflict):
 
 
 class PasswordAbsent(Conflict):
-    """Nobody can change a password without knowing one; the account would be shut out."""
+    """Without a password there is none to change, so the account would be locked out."""
 
     message = "The account has no password to change; give it one with `flask users set-password`."
 
 
 class KeysFromEnvironment(Conflict):
-    """The key file, which alone gets a new key here, is not in use, and there is one key."""
+    """There is only one key and it comes from the environment; only a key file is rotated here."""
 
     message = (
         "The keys come from GATEHOUSE_SECRET_KEYS: add a new key at the end there and restart all "
@@ -32,7 +32,7 @@ class KeysFromEnvironment(Conflict):
 
 
 class KeysMissing(Misconfigured):
-    """There is no key file, and the database was used with one."""
+    """There is no key file, but the database has been used with one."""
 
     message = (
         "The key file is missing, and the database was used with other keys than new ones would "
@@ -43,7 +43,7 @@ class KeysMissing(Misconfigured):
 
 
 class NoAdministrator(BadRequest):
-    """There are accounts and no administrator, so the installation is not ready."""
+    """There are accounts but no administrator, so the installation is not ready."""
 
     code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
     message = "No account is an administrator: run `flask users set-role USER admin`."

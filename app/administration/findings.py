@@ -1,11 +1,11 @@
-"""What a check of `flask doctor` finds."""
+"""The result type of the `flask doctor` checks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is: a `fail` keeps the service from working, a `warn` should be looked at."""
+    """The severity: `fail` keeps the service from working, `warn` should be looked into."""
 
     OK = "ok"
     WARN = "warn"
@@ -14,22 +14,22 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One result in plain words, with what to do unless all is well."""
+    """One result in plain words, with the remedy unless the level is `ok`."""
 
     level: Level
     message: str
 
 
 def ok(message: str) -> Finding:
-    """Return that all is well."""
+    """Return the finding that all is well."""
     return Finding(Level.OK, message)
 
 
 def warn(message: str) -> Finding:
-    """Return that something should be looked at."""
+    """Return the finding that something should be looked into."""
     return Finding(Level.WARN, message)
 
 
 def fail(message: str) -> Finding:
-    """Return that something keeps the service from working."""
+    """Return the finding that something keeps the service from working."""
     return Finding(Level.FAIL, message)

@@ -1,4 +1,4 @@
-"""The server's own round of cleaning up, done by one process of all instances (spec 04 §8.5)."""
+"""The periodic background cleanup, run by one process across all instances (spec 04 §8.5)."""
 
 import logging
 import threading
@@ -25,16 +25,16 @@ STOP_SECONDS = 2.0  # a batch of deletions takes less
 
 
 def start(rt: Runtime) -> Callable[[], None]:
-    """Clean up in the background from now on; return how to stop."""
+    """Start the background cleanup; return a function that stops it."""
     stopped = threading.Event()
 
     def run() -> None:
-        # Polling is the jitter: a turn begins up to POLL_SECONDS after it may.
+        # Random polling doubles as jitter: a run starts up to POLL_SECONDS after it is due.
         while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
             try:
                 take_turn(rt)
             except Exception:
-                log.exception("cleaning up failed")  # this thread is never started again
+                log.exception("cleaning up failed")  # nothing restarts this thread
 
     thread = threading.Thread(target=run, name="housekeeping", daemon=True)
     thread.start()
@@ -47,10 +47,10 @@ def start(rt: Runtime) -> Callable[[], None]:
 
 
 def take_turn(rt: Runtime) -> bool:
-    """Clean up, unless some process did within `maintenance_cleanup_interval_secs`; tell whether.
+    """Clean up unless a process did so within `maintenance_cleanup_interval_secs`; return whether.
 
-    The turn is a key that nobody gives back: it expires when the next one may begin, soon when
-    this one fails. Without Redis nobody cleans up, which only keeps the waste a little longer.
+    The lock is a Redis key that is never released: it expires when the next run is due, sooner if
+    this one fails. Without Redis no process cleans up, which merely delays the deletions.
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)

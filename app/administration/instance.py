@@ -1,4 +1,4 @@
-"""Makes what an instance has besides its database: its folder and its key file."""
+"""Creates what an instance has besides its database: its folder and its key file."""
 
 import logging
 
@@ -17,8 +17,8 @@ from app.users.models import User
 log = logging.getLogger(__name__)
 
 SENSITIVE = [name for name, key in keys.ALL.items() if key.is_sensitive]
-# Which rows are of use with the keys alone with which they were made: somebody signs in by them, or
-# they hold what is encrypted.
+# Rows that are usable only with the keys they were created with: accounts that sign in, and
+# encrypted values.
 USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
     (User, sa.true()),
     (SystemConfig, SystemConfig.key.in_(SENSITIVE) & (SystemConfig.value != "")),
@@ -28,11 +28,11 @@ USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
 
 
 def begin(rt: Runtime, *, new_keys: bool = False) -> None:
-    """Make the folder and the key file of a new instance; one that has them is left as it is.
+    """Create the folder and the key file of a new instance; leave existing ones as they are.
 
     `new_keys`: the keys that the database was used with are lost for good.
-    Raises: ConfigError; KeysMissing, and no file is made: it would hide that the right one is
-    missing, and what is encrypted from then on would be lost to that.
+    Raises: ConfigError; KeysMissing, without creating a key file: a new one would hide that the
+    right one is missing, and whatever it encrypts would be unreadable once that is restored.
     """
     folders.make_instance(rt.config.instance)
     file = rt.database.file
@@ -49,7 +49,7 @@ def begin(rt: Runtime, *, new_keys: bool = False) -> None:
 
 
 def _is_used(rt: Runtime) -> bool:
-    """Tell whether keys were in use with the database, which may lack tables, or all of them."""
+    """Return whether the database has been used with keys; some or all tables may be missing."""
     with rt.reading() as connection:
         tables = sa.inspect(connection).get_table_names()
         return any(

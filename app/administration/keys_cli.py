@@ -1,4 +1,4 @@
-"""`flask keys`: the installation's secret keys, never a secret itself."""
+"""`flask keys`: the installation's secret keys; never prints the key material itself."""
 
 from typing import Any
 

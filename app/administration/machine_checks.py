@@ -1,4 +1,4 @@
-"""Checks of `flask doctor` on this machine: environment, folder, keys, processor."""
+"""Checks of `flask doctor` on this machine: environment, folders, keys, CPU."""
 
 import errno
 import math
@@ -14,15 +14,15 @@ from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
 LONGEST_HASH_SECONDS = 1.0
-# A page of SQLite's, which a disk with room for less cannot take.
+# One SQLite page: a disk without room for that is as good as full.
 TRIED_BYTES = 4096
-# A machine that is busy for a moment is not slow.
+# A machine that is busy for a moment must not be reported as slow.
 TRIES = 3
 ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 
 
 def configuration(rt: Runtime) -> Finding:
-    """Tell what the environment chose; a bad value would have ended the start."""
+    """Report what the environment configures; an invalid value would have aborted the start."""
     if unknown := rt.config.unknown_variables:
         return warn(f"{'. '.join(unknown)}. See the table of variables in README.md.")
     database = "SQLite" if rt.database.is_sqlite else "PostgreSQL"
@@ -31,7 +31,7 @@ def configuration(rt: Runtime) -> Finding:
 
 
 def instance_folder(rt: Runtime) -> Finding:
-    """Tell whether the folder is private to the service's own user, and takes a file."""
+    """Check that the folder is private to the service's own user, and writable."""
     folder = rt.config.instance
     try:
         _try_writing(folder)
@@ -44,7 +44,7 @@ def instance_folder(rt: Runtime) -> Finding:
 
 
 def keys(rt: Runtime) -> Finding:
-    """Tell whether the secret keys are there, and private to the service's own user."""
+    """Check that the secret keys are present, and private to the service's own user."""
     if rt.keyring.problem is not None:
         return fail(rt.keyring.problem)
     count = len(rt.keyring.keys)
@@ -58,7 +58,7 @@ def keys(rt: Runtime) -> Finding:
 
 
 def avatars(rt: Runtime) -> Finding:
-    """Tell whether avatars can be rendered, and their folder written and locked."""
+    """Check that avatars can be rendered, and their folder written and locked."""
     folder = rt.config.avatar_dir
     if missing := rendering.missing_formats():
         return fail(f"This Pillow lacks {', '.join(missing)}. Install it from its wheel.")
@@ -84,7 +84,7 @@ def _draw(folder: Path) -> None:
 
 
 def password_hash(rt: Runtime) -> Finding:
-    """Tell whether a hash costs an attacker enough, and a login not too much."""
+    """Check that a hash is expensive enough for an attacker, yet affordable at login."""
     seconds = _least_hash_seconds(rt)
     cost, recommended = rt.config.argon2, Argon2Cost()
     if seconds > LONGEST_HASH_SECONDS:
@@ -96,7 +96,7 @@ def password_hash(rt: Runtime) -> Finding:
 
 
 def _least_hash_seconds(rt: Runtime) -> float:
-    """Return what the fastest of a few hashes takes; one that is fast enough ends the search."""
+    """Return the time of the fastest of up to TRIES hashes; stop at one that is fast enough."""
     least = math.inf
     for _ in range(TRIES):
         began = rt.clock.monotonic()
@@ -108,7 +108,7 @@ def _least_hash_seconds(rt: Runtime) -> float:
 
 
 def _try_writing(folder: Path) -> None:
-    """Write a little and have the disk take it; nothing is left of it, however this ends."""
+    """Write a little and fsync it; the temporary file vanishes in any case."""
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"x" * TRIED_BYTES)
         file.flush()
@@ -120,6 +120,6 @@ def _mend(error: OSError, otherwise: str) -> str:
 
 
 def _open_to_others(path: os.PathLike[str]) -> str | None:
-    """Return the mode when group or others may do anything; None when they may not."""
+    """Return the mode if it grants group or others any access, else None."""
     mode = stat.S_IMODE(os.stat(path).st_mode)
     return f"{mode:04o}" if mode & 0o077 else None

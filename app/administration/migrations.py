@@ -1,4 +1,4 @@
-"""Which migrations the database has had, and giving it those it lacks."""
+"""Reads the database's migration revisions, and applies the missing migrations."""
 
 from alembic import command
 from alembic.config import Config
@@ -11,22 +11,22 @@ from app.core.runtime import Runtime
 
 
 def revisions(rt: Runtime) -> Revisions:
-    """Return where the database is."""
+    """Return the revisions of the database and of this version."""
     with rt.reading() as connection:
         return found.revisions(connection)
 
 
 def upgrade(rt: Runtime) -> bool:
-    """Bring the tables up to date; False, and nothing is changed, where they are newer than that.
+    """Migrate to this version; False, with nothing changed, if the database is newer than that.
 
-    An instance of the old version must start beside the new one, and after it to go back.
+    That is no error: the old version must start beside the new one, and again for a rollback.
     """
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     try:
         command.upgrade(config, "head")
     except CommandError:
-        # Asked only now: while this one waited for its turn another may have migrated.
+        # Checked only now: another process may have migrated while this one waited for the lock.
         if not revisions(rt).is_newer:
             raise
         return False

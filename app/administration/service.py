@@ -1,4 +1,4 @@
-"""What an operator does to the installation: its keys, its set-up, its waste."""
+"""Operator use cases for the installation: set-up state, cleanup, key rotation, audit log."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,15 +31,15 @@ from app.users import service as users
 from app.users.errors import UserNotFound
 from app.users.models import Account
 
-# The areas that keep something sealed.
+# The areas that store encrypted secrets or keyed hashes.
 SEALING = (settings_upkeep, mail_upkeep, mfa_upkeep, external_auth_upkeep)
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """The key that signs and encrypts from now on, and how many values were encrypted anew.
+    """The key that signs and encrypts from now on, and how many values were re-encrypted.
 
-    `unreadable` is how many are not, because no key opens them.
+    `unreadable` counts those that were not, because no key decrypts them.
     """
 
     key: SecretKey
@@ -49,7 +49,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """How many rows, and leftover avatar uploads, were deleted."""
+    """How many rows and leftover avatar uploads were deleted."""
 
     sessions: int
     audit_entries: int
@@ -60,7 +60,7 @@ class Cleaned:
     teams: int
 
     def __str__(self) -> str:
-        """Say it in words, for the log and the terminal."""
+        """Return the counts in words, for the log and the terminal."""
         told = (
             counted(self.sessions, "expired session", "expired sessions"),
             counted(self.mail_tokens, "expired mail link", "expired mail links"),
@@ -76,7 +76,7 @@ class Cleaned:
 
 
 def setup_state(rt: Runtime) -> SetupState:
-    """Return how far the installation is.
+    """Return how far the installation is set up.
 
     Raises: NoAdministrator.
     """
@@ -88,7 +88,7 @@ def setup_state(rt: Runtime) -> SetupState:
 
 
 def cleanup(rt: Runtime) -> Cleaned:
-    """Delete what has expired (spec 04 §8.5); repeatable, and safe beside other runs."""
+    """Delete what has expired (spec 04 §8.5); idempotent, and safe beside concurrent runs."""
     return Cleaned(
         sessions=sessions.delete_expired(rt),
         audit_entries=audit.delete_outdated(rt),
@@ -96,22 +96,22 @@ def cleanup(rt: Runtime) -> Cleaned:
         mail_tokens=contact_verification_upkeep.delete_expired(rt),
         pending_identities=external_auth_upkeep.delete_expired(rt),
         teams=teams_upkeep.delete_archived(rt),
-        # Last: their disk may fail where the database does not.
+        # Last: the file system may fail although the database works.
         avatar_leftovers=avatars_upkeep.cleanup(rt),
     )
 
 
 def rotate_keys(rt: Runtime) -> Rotation:
-    """Put a new key first and encrypt the stored secrets under it (decision A27).
+    """Put a new key first and re-encrypt the stored secrets under it (decision A27).
 
-    Keys of the environment are put in order there, so of those only the encryption is left to do.
-    The old key still opens and verifies, so that an interrupted run harms nothing.
+    Keys from the environment are ordered there by the operator, so for those this only re-encrypts.
+    The old key still decrypts and verifies, so an interrupted run does no harm.
     Raises: KeysFromEnvironment.
     """
     if not rt.keyring.is_file and len(rt.keyring.keys) == 1:
         raise KeysFromEnvironment
     with rt.transaction() as session:
-        # Of two rotations at once, each must see the other's key, or that key would be lost.
+        # Concurrent rotations must see each other's key, or one of the keys would be lost.
         locks.hold(session, locks.SETTINGS)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
         event = Event(
@@ -121,7 +121,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
             details={"action": "rotate", "key_id": key.key_id},
         )
         audit.record(rt, session, event)
-    # Every worker has read the key file anew before it meets the new key in a stored value.
+    # Let every worker reread the key file before it can meet a value encrypted under the new key.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
@@ -133,7 +133,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
 
 
 def key_use(rt: Runtime) -> KeyUse:
-    """Return which keys the stored secrets need, and which of those are not here."""
+    """Return which keys the stored secrets need, and which of those are missing or wrong."""
     use = KeyUse()
     with rt.reading_session() as session:
         for area in SEALING:
@@ -144,10 +144,10 @@ def key_use(rt: Runtime) -> KeyUse:
 def audit_page(
     rt: Runtime, user: str | None, wanted: audit_queries.Filter, most: int
 ) -> list[tuple[Any, Account | None]]:
-    """Return the newest entries that are wanted, each with the account whose deed it is, if any.
+    """Return the newest matching entries, each with the account that acted, if there is one.
 
-    `user` names whose deeds they are, None anybody's. It may be the id 0, or of an account that is
-    gone. Raises: UserNotFound.
+    `user` restricts them to one actor; None means anybody. It may also be the id 0, or the id of an
+    account that no longer exists. Raises: UserNotFound.
     """
     with rt.reading() as connection:
         if user is not None:
@@ -157,7 +157,7 @@ def audit_page(
 
     def doer(entry: Any) -> Account | None:
         account = named.get(entry.user_id)
-        # On SQLite the id may have been another account's before.
+        # SQLite reuses ids: an entry older than the account belongs to a previous one.
         is_another = account and rt.database.is_sqlite and entry.created_at < account.created_at
         return None if is_another else account
 
@@ -175,6 +175,6 @@ def _deeds_of(
             raise
         return replace(wanted, user_id=user_id)
     since = wanted.since
-    if rt.database.is_sqlite:  # which gives the next account the id of a deleted one
+    if rt.database.is_sqlite:  # SQLite reuses the id of a deleted account
         since = max(since or account.created_at, account.created_at)
     return replace(wanted, user_id=account.id, since=since)

@@ -1,4 +1,4 @@
-"""Checks of `flask doctor` on what is stored: settings and the storage route."""
+"""Checks of `flask doctor` on stored data: settings, secrets, providers, storage route."""
 
 import os
 
@@ -24,7 +24,7 @@ IF_LOST = (
 
 
 def values(rt: Runtime) -> Finding:
-    """Tell whether every stored setting is in force as it stands."""
+    """Check that every stored setting is valid, and so in force as stored."""
     problems = upkeep.problems(rt)
     if not problems:
         return ok("All valid.")
@@ -34,7 +34,7 @@ def values(rt: Runtime) -> Finding:
 
 
 def stored_secrets(rt: Runtime) -> Finding:
-    """Tell whether the keys are here that the stored secrets need: one of each key is opened."""
+    """Check that every key the stored secrets need is here, by decrypting a sample of each."""
     use = service.key_use(rt)
     place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
     told = [_lost_key(rt, use, key_id, place) for key_id in sorted(use.shut)]
@@ -63,7 +63,7 @@ def _lost_key(rt: Runtime, use: KeyUse, key_id: str, place: object) -> str:
 
 
 def site_address(rt: Runtime) -> Finding:
-    """Tell whether the site's address is known: links and passkeys depend on it."""
+    """Check that the site's address is set: links and passkeys depend on it."""
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     if not origins:
         return warn(
@@ -79,7 +79,7 @@ def site_address(rt: Runtime) -> Finding:
 
 
 def cookies(rt: Runtime) -> Finding:
-    """Tell whether cookies travel over plain http only where the site uses it."""
+    """Check that cookies are sent over plain http only if the site itself uses it."""
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     is_secure = rt.settings.get(site.COOKIE_SECURE)
     if not is_secure and any(origin.startswith("https://") for origin in origins):
@@ -96,7 +96,7 @@ def cookies(rt: Runtime) -> Finding:
 
 
 def mail(rt: Runtime) -> Finding:
-    """Tell whether the SMTP server takes mails, when one is set; half of a set-up is none."""
+    """Check that the SMTP server, if configured, accepts mail; warn of half a configuration."""
     host = rt.settings.get(keys.MAIL_SMTP_HOST)
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
     if host and sender:
@@ -118,7 +118,7 @@ def mail(rt: Runtime) -> Finding:
         missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
         return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
     folder = rt.config.mail_dir
-    # It is made with the first mail.
+    # The folder is created with the first mail, so check its closest existing ancestor.
     there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     if not os.access(there, os.W_OK | os.X_OK):
         return warn(
@@ -129,7 +129,7 @@ def mail(rt: Runtime) -> Finding:
 
 
 def external_sign_in(rt: Runtime) -> Finding:
-    """Tell whether the enabled providers can be used, as far as that shows here."""
+    """Check that the enabled providers are usable, as far as local data can show."""
     names = external_auth.enabled_names(rt)
     if unreadable := external_auth.unreadable_keys(rt):
         return fail(
@@ -150,7 +150,7 @@ def external_sign_in(rt: Runtime) -> Finding:
 
 
 def storage_route(rt: Runtime) -> Finding:
-    """Tell whether the installation is ready for ordinary accounts."""
+    """Check that the installation is ready for ordinary accounts."""
     state = service.setup_state(rt)
     if state is SetupState.NEEDS_ADMIN:
         return warn(

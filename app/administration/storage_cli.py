@@ -1,4 +1,4 @@
-"""`flask storage bootstrap`, which tells the set-up state and so stands above the storage area."""
+"""`flask storage bootstrap`: it reports the set-up state, so it sits above the storage area."""
 
 from app.administration import service
 from app.storage_policies import service as storage

@@ -1,4 +1,4 @@
-"""Checks of `flask doctor` on Redis and the database themselves."""
+"""Checks of `flask doctor` on Redis and the database servers."""
 
 import sqlite3
 from contextlib import suppress
@@ -22,7 +22,7 @@ NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
 def redis(rt: Runtime) -> Finding:
-    """Tell whether Redis answers, takes changes and is new enough."""
+    """Check that Redis responds, accepts writes and is recent enough."""
     try:
         server: Any = rt.redis.info("server")
         redis_client.require_writable(rt.redis)
@@ -31,7 +31,7 @@ def redis(rt: Runtime) -> Finding:
     except RedisError as error:
         if not rt.config.embedded_redis:
             raise
-        # The error itself tells the cause in words alone.
+        # The Redis error carries its cause only as text, so look at the chained exception.
         if isinstance(error.__context__, NOBODY_LISTENS):
             return warn("The embedded Valkey is not running; it runs while `bin/serve` does.")
         return fail(
@@ -54,7 +54,7 @@ def _mend(error: ResponseError) -> str:
 
 
 def database(rt: Runtime) -> Finding:
-    """Tell whether the database answers, takes changes and is set up as this service needs it."""
+    """Check that the database responds, accepts writes and is set up as this service needs it."""
     if rt.database.is_sqlite:
         return _sqlite(rt)
     with rt.reading() as connection:
@@ -86,18 +86,18 @@ def _sqlite(rt: Runtime) -> Finding:
 
 
 def _change_and_undo(rt: Runtime) -> None:
-    """Make a change and undo it: to begin one also succeeds where none is taken."""
+    """Make a change and roll it back: a read-only database lets a transaction begin, too."""
     with suppress(_Undone), rt.database.transaction() as session:
         session.connection().exec_driver_sql("CREATE TABLE examined (id INTEGER)")
         raise _Undone
 
 
 class _Undone(Exception):
-    """Ends a transaction that shall leave nothing behind."""
+    """Rolls back a transaction on purpose."""
 
 
 def migrations(rt: Runtime) -> Finding:
-    """Tell whether the tables are those of this version."""
+    """Check that the tables are those of this version."""
     found = revisions(rt)
     if found.is_older:
         return fail(TablesOutdated(found).public_message)
@@ -111,7 +111,7 @@ def migrations(rt: Runtime) -> Finding:
 
 
 def clock(rt: Runtime) -> Finding:
-    """Tell whether machine, database and Redis agree on the time everything expires by."""
+    """Check that machine, database and Redis agree on the time, which every expiry relies on."""
     offsets = {"This machine": 0.0, **_offsets(rt)}
     if len(offsets) == 1:
         return ok("No other clock is in use that could differ.")
@@ -123,7 +123,7 @@ def clock(rt: Runtime) -> Finding:
 
 
 def _offsets(rt: Runtime) -> dict[str, float]:
-    """Return by how many seconds each server is ahead; without those that share our clock."""
+    """Return by how many seconds each server's clock is ahead; SQLite has no clock of its own."""
     offsets = {}
     if not rt.database.is_sqlite:
         with rt.reading() as connection:
@@ -137,11 +137,11 @@ def _offsets(rt: Runtime) -> dict[str, float]:
         theirs = datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
         offsets["Redis"] = _ahead(rt, asked, theirs)
     except RedisError:
-        pass  # the check of Redis itself tells
+        pass  # the "redis" check reports this
     return offsets
 
 
 def _ahead(rt: Runtime, asked: datetime, theirs: datetime) -> float:
-    """Compare with the middle of the span in which the answer was made."""
+    """Compare with the midpoint between request and response, to cancel out the round trip."""
     answered = rt.clock.now()
     return (theirs - (asked + (answered - asked) / 2)).total_seconds()

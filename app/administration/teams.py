@@ -1,6 +1,6 @@
-"""What an operator does with teams (spec 04 §5.5; decisions, section C).
+"""Team administration for operators (spec 04 §5.5; decisions, section C).
 
-Locks are taken in the order: storage topology, account, team.
+Lock order: storage topology, account, team.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from app.users import service as users
 
 
 def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
-    """Make a team with its owner, in the default policy group if there is one.
+    """Create a team with its owner, in the default policy group if there is one.
 
     Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled.
     """
@@ -38,7 +38,7 @@ def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
 
 
 def list_teams(rt: Runtime, *, archived: bool) -> list[TeamInfo]:
-    """Return the teams; those that are archived only if asked for."""
+    """Return the teams, archived ones only if `archived` is true."""
     with rt.reading() as connection:
         return queries.list_teams(connection, archived=archived)
 
@@ -65,7 +65,7 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
 
 
 def list_members(rt: Runtime, which: str) -> list[Member]:
-    """Return the members of a team, of an archived one too.
+    """Return the members of a team, archived or not.
 
     Raises: TeamNotFound, TeamAmbiguous.
     """
@@ -74,7 +74,7 @@ def list_members(rt: Runtime, which: str) -> list[Member]:
 
 
 def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
-    """Change what a member may do in a team.
+    """Change the role of a team member.
 
     Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
@@ -89,7 +89,7 @@ def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
 
 
 def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
-    """Take an account out of a team.
+    """Remove an account from a team.
 
     Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
@@ -121,7 +121,7 @@ def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
 
 
 def archive(rt: Runtime, which: str) -> TeamInfo:
-    """Take a team out of use; repeatable. It is deleted `team_archive_retention_days` later.
+    """Archive a team; idempotent. It is deleted `team_archive_retention_days` later.
 
     Raises: TeamNotFound, TeamAmbiguous.
     """
