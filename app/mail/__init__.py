@@ -1,1 +1,1 @@
-"""The outbox: mails written in the business transaction and sent in the background."""
+"""The mail outbox: mails are queued in the business transaction and sent in the background."""

@@ -1,4 +1,4 @@
-"""`flask mail`: the outbox, and whether mail leaves at all."""
+"""`flask mail`: the outbox, a test of the SMTP server, and template previews."""
 
 from dataclasses import asdict
 from pathlib import Path

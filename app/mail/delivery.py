@@ -1,4 +1,4 @@
-"""Hands one mail to whatever takes it away: an SMTP server, or the folder of files."""
+"""Delivers one mail: to an SMTP server, or into a folder of files if none is configured."""
 
 import logging
 import os
@@ -28,14 +28,14 @@ UNCONFIGURED_SENDER = "no-reply@localhost"
 ID_LENGTH = 36
 
 MAILS = Counter("mails_total", "Mails that this instance sent, or gave up.", ["outcome"])
-# A series that appears with its first count has no rate then.
+# Create both series up front: the increment a series first appears with is lost to rate().
 for _outcome in (MailStatus.SENT, MailStatus.FAILED):
     MAILS.labels(_outcome)
 
 
 @dataclass(frozen=True)
 class ReadyMail:
-    """A complete mail: `kind` is its template's name, `username` empty when nobody's is known."""
+    """A mail ready to send; `kind` is the template name, `username` is empty if unknown."""
 
     mail_id: str
     kind: str
@@ -48,7 +48,7 @@ class ReadyMail:
 def ready_mail(
     rt: Runtime, mail_id: str, template: Template, recipient: str, stored: Mapping[str, str]
 ) -> ReadyMail:
-    """Make a mail of a template's stored values."""
+    """Render a mail from a template and its stored values."""
     return ReadyMail(
         mail_id=mail_id,
         kind=template,
@@ -60,14 +60,14 @@ def ready_mail(
 
 
 class Transport:
-    """Takes mails away, over one connection that stays open until `close`."""
+    """Sends mails over one connection, which stays open until `close`."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._connection = SmtpConnection(rt.mailer)
 
     def send(self, mail: ReadyMail) -> None:
-        """Send a mail; without an SMTP server write it to a file.
+        """Send a mail, or write it to a file if no SMTP server is configured.
 
         Raises: Undeliverable.
         """
@@ -79,12 +79,12 @@ class Transport:
             _keep(self._rt, mail, letter)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 def smtp_server(rt: Runtime) -> SmtpServer | None:
-    """Return where mail is handed in; None while that is not configured."""
+    """Return the SMTP server to send by; None if it is not configured."""
     if not settings.is_mail_complete(rt.settings.get):
         return None
     return SmtpServer(
@@ -97,9 +97,9 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
 
 
 def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) -> Event:
-    """Return what the audit log tells of a mail that was sent or given up (spec 02 §1.3).
+    """Return the audit event for a mail that was sent or given up (spec 02 §1.3).
 
-    `error` is why it was given up, None when it was sent. `mail` is None when it was never made.
+    `error` is why it was given up, None if it was sent. `mail` is None if rendering failed.
     """
     details: dict[str, object] = {
         "to_address": recipient,
@@ -135,7 +135,7 @@ def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
 
 
 def _sender_name(rt: Runtime) -> str:
-    """Return the name mails come from, which is the site's unless another one is set."""
+    """Return the sender's display name: the site's name unless `mail_from_name` is set."""
     name = rt.settings.get(keys.MAIL_FROM_NAME)
     is_set = name != keys.MAIL_FROM_NAME.default
     return name if is_set else rt.settings.get(keys.BRANDING_TITLE)
@@ -148,20 +148,20 @@ def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     except OSError as error:
         reason = f"{error.filename or rt.config.mail_dir}: {error.strerror}"
         raise Undeliverable(reason, is_servers_fault=True) from error
-    # The link, too, so that nothing is lost on a developer's machine (decisions B, Mail).
+    # With links and codes, so that none is lost on a developer's machine (decisions B, Mail).
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))
 
 
 def kept_ids(folder: Path) -> set[str]:
-    """Return the ids of the mails that were written to files which are still there."""
+    """Return the ids of the mails whose files still exist in the folder."""
     try:
         return {path.stem[-ID_LENGTH:] for path in folder.glob("[!.]*.eml")}
-    except OSError:  # somebody else's folder: then nothing is known of it
+    except OSError:  # not readable by this user: then nothing is known
         return set()
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:
-    """Write a private file that appears under its name once it is whole; return its path."""
+    """Write a private file that appears under its name only when complete; return its path."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path, draft = folder / name, folder / f".{name}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,8 +1,8 @@
-"""Sends what is in the outbox, in the background of every serving process.
+"""Sends the mails in the outbox, in the background of every serving process.
 
-Invariant: a mail is sent only under a lease that one sender holds, and only that lease marks it.
-So it leaves once; once more only when its sender died between sending and marking, or could not
-reach the database to mark it before the lease ran out.
+Invariant: a mail is sent only under a lease, and only the lease's holder records the outcome. So it
+is sent once; again only if its sender died between sending and recording, or could not reach the
+database to record the outcome before the lease expired.
 """
 
 import collections
@@ -33,12 +33,12 @@ from app.settings import keys
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any attempt lasts, see core.smtp.mailer.Timeouts
-TOLERANCE = timedelta(seconds=60)  # between the clocks of two instances
+LEASE = timedelta(seconds=60)  # longer than any attempt, see core.smtp.mailer.Timeouts
+TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
 PUNCTUAL = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
-# With a mail's content already out; gunicorn ends what takes longer than 10 s.
+# If a server already has a mail's content; gunicorn kills a worker that needs more than 10 s.
 STOP_AFTER_CONTENT_SECONDS = 6.0
 LONGEST_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
@@ -50,9 +50,9 @@ MARK_PAUSE_SECONDS = 1.0
 
 @dataclass
 class Drained:
-    """What became of the mails that were due.
+    """The outcomes of the mails that were due, counted by status.
 
-    `server_error` is why the server itself failed, which ended it early; None when it did not.
+    `server_error` is the failure of the server itself that ended the run early; None without one.
     """
 
     counts: collections.Counter[MailStatus] = field(default_factory=collections.Counter)
@@ -60,9 +60,9 @@ class Drained:
 
 
 def start(rt: Runtime) -> Callable[[], None]:
-    """Send mails in the background from now on; return how to stop.
+    """Start sending mails in the background; return a function that stops it.
 
-    The stop lets the mail in hand finish for a moment; another process takes over after its lease.
+    Stopping waits briefly for the mail in progress; another process retries it after the lease.
     """
     stopped = threading.Event()
     thread = threading.Thread(target=_run, args=(rt, stopped), name="mail dispatcher", daemon=True)
@@ -79,11 +79,11 @@ def start(rt: Runtime) -> Callable[[], None]:
 
 
 def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
-    """Send every mail that is due, or was at the moment `due`.
+    """Send every mail that is due, now or at the time `due`.
 
-    Ends early when the server itself fails, which is the same for all of them: at once when it
-    takes no connection or sender, else at the second recipient in a row. One alone at whom it
-    always fails, by hanging up say, would hold up all others.
+    Stops early when the server itself fails, as the other mails would fail alike: at once if it
+    refuses the connection or the sender, else at the second recipient in a row. A single recipient
+    it always fails at, by hanging up say, must not hold up all others.
     """
     with closing(Sender(rt)) as sender:
         return _drain(rt, sender, due, lambda: False)
@@ -94,7 +94,7 @@ def _drain(
 ) -> Drained:
     drained = Drained()
     if not _is_any_due(rt, due or rt.clock.now()):
-        return drained  # without having kept other writers waiting
+        return drained  # without taking a write lock
     failed_at = None
     while not is_stopped():
         tried = sender.send_next(due or rt.clock.now(), but_to=failed_at)
@@ -114,7 +114,7 @@ def _drain(
 
 
 def _let_requests_go_first(rt: Runtime) -> None:
-    """Let everything run that is waiting; the longer that takes, the longer mail stands back."""
+    """Yield to waiting requests; the longer they run, the longer the dispatcher pauses."""
     began = rt.clock.monotonic()
     rt.clock.sleep(0)
     taken = rt.clock.monotonic() - began
@@ -130,10 +130,10 @@ class Sender:
         self._transport = Transport(rt)
 
     def send_next(self, due: datetime, *, but_to: str | None) -> tuple[str, Outcome] | None:
-        """Send one mail that was due at a moment; return its recipient and how it ended.
+        """Send one mail that is due at the time `due`; return its recipient and the outcome.
 
-        `but_to`: whom it shall not be to, and then rather one that was never tried. None when there
-        is none.
+        `but_to` excludes a recipient, and then mails that have not failed yet come first. Returns
+        None if no such mail is due.
         """
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
         row = queries.lease_next(self._rt.database, lease, due=due, until=until, but_to=but_to)
@@ -144,13 +144,13 @@ class Sender:
         return row.recipient, outcome
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()
 
     def _attempt(self, row: Leased) -> tuple[ReadyMail | None, Outcome]:
         mail, waited = None, self._rt.clock.now() - row.created_at
         if row.attempts > MAX_ATTEMPTS:
-            # Whoever made the last one died at it.
+            # The last attempt has no outcome, so its sender died during it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
             stored = payload.opened(self._rt.secret_box, row.id, row.payload)
@@ -168,14 +168,14 @@ class Sender:
         except DATABASE_AWAY:
             raise
         except Exception as error:
-            # One mail that cannot be made must not stop all others.
+            # One mail that cannot be rendered must not stop all others.
             log.exception("mail %s could not be made", row.id)
             reason = f"the mail could not be made ({type(error).__name__})"
             return mail, Outcome(outcomes.status_after(row.attempts), reason)
         return mail, Outcome(MailStatus.SENT)
 
     def _mark(self, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
-        """Write down how it went, patiently: what was sent and not marked would be sent again."""
+        """Record the outcome, with retries: a mail sent but not recorded would be sent again."""
         for _ in range(MARK_TRIES - 1):
             try:
                 _settle(self._rt, row, lease, mail, outcome)
@@ -189,7 +189,7 @@ class Sender:
 def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
     values, now = stored.values, rt.clock.now()
     if stored.expires_at is not None and now - row.created_at > PUNCTUAL:
-        # It would promise what was left when it was queued.
+        # The stored text states the lifetime that was left when the mail was queued.
         left = max(0, int((stored.expires_at - now).total_seconds()))
         values = {**values, "expires_in": rounded_life(left)}
     return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
@@ -223,14 +223,14 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
     with closing(Sender(rt)) as sender:
         while True:
             rt.mail_due.clear()
-            if stopped.is_set():  # looked at after the clearing, which may have cleared its call
+            if stopped.is_set():  # after clear(), which may have swallowed stop's wake-up
                 return
             try:
                 _drain(rt, sender, None, stopped.is_set)
             except DATABASE_AWAY as error:
                 outage.note(reason_of(error))
             except Exception:
-                # This thread is never started again.
+                # Nothing restarts this thread.
                 log.exception("mails wait: sending them failed")
             else:
                 outage.end()
@@ -238,16 +238,16 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
 
 
 def _wait(rt: Runtime, sender: Sender) -> None:
-    """Wait for the next look, or for a mail of this process.
+    """Wait until the next poll is due or this process queues a mail.
 
-    In steps, since the distance may be changed meanwhile.
+    Waits in steps, because the poll interval may be changed meanwhile.
     """
     waited = 0.0
     while (left := _interval(rt) - waited) > 0:
         step = min(left, LONGEST_STEP_SECONDS)
         if rt.mail_due.wait(step):
             return
-        # Mails of busy times share a connection; a quiet one is not kept from other clients.
+        # Mails in a busy period share a connection; an idle one is given up to other clients.
         sender.close()
         waited += step
 
@@ -260,7 +260,7 @@ def _interval(rt: Runtime) -> float:
 
 
 def _is_any_due(rt: Runtime, due: datetime) -> bool:
-    """Tell whether there is a mail to send, once those are brought back that lie astray."""
+    """Return whether a mail is due, after rescheduling those that a clock change left stranded."""
     now = rt.clock.now()
     bounds = {
         "longest_lease": now + LEASE + TOLERANCE,

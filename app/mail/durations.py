@@ -1,12 +1,12 @@
-"""Spans of time in words."""
+"""Durations in words."""
 
 DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)
 
 
 def life_in_words(seconds: int) -> str:
-    """Return how long something is good: "3 days", "1 hour", "90 minutes", "45 seconds".
+    """Return a lifetime in words: "3 days", "1 hour", "90 minutes", "45 seconds".
 
-    Days or hours if they fit exactly, else minutes rounded up, below a minute seconds.
+    Whole days or hours if exact, else minutes rounded up; below a minute, seconds.
     Source: spec 01 §9.
     """
     if exact := _in_whole(seconds, DAY, HOUR):
@@ -16,7 +16,7 @@ def life_in_words(seconds: int) -> str:
 
 
 def exact_life(seconds: int) -> str:
-    """Return the same without rounding: "5 minutes", "1 minute", "299 seconds".
+    """Return a lifetime in words without rounding: "5 minutes", "1 minute", "299 seconds".
 
     Source: spec 02 §1.3, the sign-in code.
     """
@@ -24,9 +24,9 @@ def exact_life(seconds: int) -> str:
 
 
 def rounded_life(seconds: int) -> str:
-    """Return the same rounded down, never to more than there is: "4 minutes" for 299 seconds.
+    """Return a lifetime in words, rounded down: "4 minutes" for 299 seconds.
 
-    In the largest unit of which there are two, so that no more than a third is lost.
+    Uses the largest unit that fits at least twice, so that at most a third is lost.
     """
     if exact := _in_whole(seconds, DAY, HOUR, MINUTE):
         return exact
@@ -37,7 +37,7 @@ def rounded_life(seconds: int) -> str:
 
 
 def _in_whole(seconds: int, *units: tuple[str, int]) -> str | None:
-    """Return a span in the first unit that it is a whole number of; None when it is of none."""
+    """Return the span in the first unit that divides it; None if none does."""
     for unit, length in units:
         if seconds >= length and seconds % length == 0:
             return _counted(seconds // length, unit)

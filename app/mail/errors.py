@@ -1,18 +1,18 @@
-"""Why a mail that somebody waits for did not leave."""
+"""Why a mail that a caller waits for was not sent."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Unavailable
 
 
 class MailNotConfigured(Unavailable):
-    """No SMTP server, or no address to send from, is set."""
+    """No SMTP server or no sender address is set."""
 
     code = ErrorCode.MAIL_NOT_CONFIGURED
     message = "Mail is not configured: mail_smtp_host and mail_from_address must be set."
 
 
 class MailDeliveryFailed(Unavailable):
-    """The SMTP server did not take the mail."""
+    """The SMTP server did not accept the mail."""
 
     code = ErrorCode.MAIL_DELIVERY_FAILED
     message = "The mail could not be sent."

@@ -1,8 +1,8 @@
-"""Takes HTML apart in one pass, however malformed it is.
+"""Tokenises HTML in a single pass, however malformed it is.
 
-As browsers do (WHATWG HTML, 13.2.5), as far as mails need it. The standard library's parser looks
-at the rest of the text again for everything that is opened and never closed; here whatever has no
-end takes the rest of the text with it, so that nothing is looked at twice.
+It follows browsers (WHATWG HTML, 13.2.5) as far as mails need it. The standard library's parser
+rescans the rest of the text for every construct that is never closed; here an unclosed construct
+consumes the rest of the text, so that nothing is scanned twice.
 """
 
 import html
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-# Their content is no markup and nothing that is read; only their own end tag ends it.
+# Their content is neither markup nor readable text; only the matching end tag ends it.
 RAW = frozenset({"style", "script", "title", "textarea"})
 
 _NAME = re.compile(r"</?([A-Za-z][^\s/>]*)")
@@ -19,13 +19,13 @@ _ATTRIBUTE = re.compile(
 )
 _CLOSE = re.compile(r"[\s/]*>")
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in RAW}
-# No character has so many digits, and Python refuses to read some thousand of them.
+# No character needs this many digits, and int() refuses to parse several thousand of them.
 _LONG_REFERENCE = re.compile(r"&#(?:[0-9]|[xX][0-9a-fA-F])[0-9a-fA-F]{8,};?")
 
 
 @dataclass(frozen=True)
 class Start:
-    """A start tag; an attribute without a value has an empty one."""
+    """A start tag; an attribute without a value maps to an empty string."""
 
     tag: str
     attributes: Mapping[str, str]
@@ -39,7 +39,7 @@ class End:
 
 
 def pieces(markup: str) -> Iterator[Start | End | str]:
-    """Yield tags, and the text between them, in their order."""
+    """Yield tags and the text between them, in order."""
     at = 0
     while (opened := markup.find("<", at)) >= 0:
         if opened > at:
@@ -55,7 +55,7 @@ def pieces(markup: str) -> Iterator[Start | End | str]:
 
 
 def _piece_at(markup: str, opened: int) -> tuple[Start | End | str | None, int | None]:
-    """Return what a `<` begins, None for a comment, and where that ends; None: never."""
+    """Return what a `<` begins (None: a comment) and where that ends (None: never)."""
     name = _NAME.match(markup, opened)
     if name is None:
         if markup[opened + 1 : opened + 2] in {"!", "?", "/"}:
@@ -72,9 +72,9 @@ def _piece_at(markup: str, opened: int) -> tuple[Start | End | str | None, int |
 
 
 def _end_of_comment(markup: str, opened: int) -> int | None:
-    """Return where a comment ends, or what counts as one; None: never."""
+    """Return where a comment, or what counts as one, ends; None: never."""
     closing = "-->" if markup.startswith("<!--", opened) else ">"
-    # From the second character on, since `<!-->` is a whole one.
+    # The closing may overlap the opening: `<!-->` is a complete comment.
     found = markup.find(closing, opened + 2)
     return None if found < 0 else found + len(closing)
 

@@ -1,4 +1,4 @@
-"""The outbox's table (spec 01 §9)."""
+"""The outbox table (spec 01 §9)."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,12 +8,12 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, UTCDateTime
 
-# Only these are counted by recipient, see `queries.ADD_NOTICE`.
+# Only notices are counted per recipient, see `queries.ADD_NOTICE`.
 _IS_NOTICE = text("template = 'security_notice'")
 
 
 class MailStatus(StrEnum):
-    """How far a mail is; the last two are final."""
+    """The state of a mail; the last two are final."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -24,10 +24,10 @@ class MailStatus(StrEnum):
 class OutboxMail(Base):
     """One mail to one address.
 
-    `payload` is the sealed JSON of the template's stored values, which may hold a token; it is
-    None once the mail is sent or given up. `due_at` is when to try (again): while SENDING, when
-    the attempt counts as lost. `lease` names the attempt that is under way. `attempts` are those
-    that count: not what the server failed at before it had the mail.
+    `payload` is the encrypted JSON of the template's stored values, which may include a token; it
+    is None once the mail is sent or given up. `due_at` is when to (re)try; while SENDING, when the
+    lease expires. `lease` identifies the attempt in progress. `attempts` counts only attempts that
+    use up a try: not failures of the server before it had the mail, nor a missing key.
     """
 
     __tablename__ = "mail_outbox"

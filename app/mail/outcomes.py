@@ -1,8 +1,8 @@
-"""What becomes of a mail after an attempt at it.
+"""What becomes of a mail after an attempt to send it.
 
-A mail is given up after six attempts. What the server failed at before it had the mail is none, and
-neither is one without the key that opens the mail: however long that is away, up to three days, it
-costs no mail, as long as what the mail brings is of use.
+A mail is given up after six attempts. A failure of the server before it had the mail does not
+count, nor does a missing decryption key: an outage of either, up to three days, loses no mail
+except those whose content expires meanwhile.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from app.mail.models import MailStatus
 
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MAX_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
-# While server or key is away, a mail pauses as long as it has waited by then, within these bounds.
+# During an outage of server or key, a mail backs off for as long as it has waited, within bounds.
 SHORTEST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_FOR_SERVER_SECONDS = 60.0
-# Of all mails, where only one of those that wait for the server is tried at each look.
+# Longer, because each poll retries every mail without a key, but only one or two while the server
+# is down.
 LONGEST_PAUSE_FOR_KEY_SECONDS = 300.0
 LONGEST_OUTAGE = timedelta(days=3)  # a weekend
 NO_KEY = "no key opens it, see `flask doctor`"
@@ -27,8 +28,8 @@ LONGEST_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
 class Outcome:
     """How an attempt ended; `error` is None for a mail that was sent.
 
-    One that does not count is as good as never made. `is_perhaps_the_mails`: whether the server
-    fails at others as well, only another tells.
+    `counts` is False if the attempt uses up no try. `is_perhaps_the_mails`: the failure may be
+    specific to this mail; only trying another one can tell.
     """
 
     status: MailStatus
@@ -39,9 +40,9 @@ class Outcome:
 
 
 def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
-    """Return what a failure means for a mail that was queued so long ago.
+    """Return the outcome of a failed attempt at a mail that has `waited` since it was queued.
 
-    One that the server may have counts whoever is at fault: each try may deliver it once more.
+    If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
     """
     blame = error.is_servers_fault, error.is_servers_fault and error.is_perhaps_the_mails
     if error.is_servers_fault and not error.may_have_arrived:
@@ -51,7 +52,7 @@ def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcom
 
 
 def without_key(waited: timedelta) -> Outcome:
-    """Return what it means for a mail queued so long ago that no key opens it now."""
+    """Return the outcome for a mail, `waited` since it was queued, that no key decrypts now."""
     return Outcome(_status_in_outage(waited), NO_KEY, counts=False)
 
 
@@ -60,12 +61,12 @@ def _status_in_outage(waited: timedelta) -> MailStatus:
 
 
 def status_after(attempts: int) -> MailStatus:
-    """Return whether a mail that did not leave is tried again."""
+    """Return the status after a failed attempt: queued for a retry, or failed for good."""
     return MailStatus.QUEUED if attempts < MAX_ATTEMPTS else MailStatus.FAILED
 
 
 def pause(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:
-    """Return how long a mail rests that is to be tried again."""
+    """Return the back-off before a mail is retried."""
     if outcome.counts:
         return timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
     longest = LONGEST_PAUSE_FOR_KEY_SECONDS

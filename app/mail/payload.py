@@ -1,6 +1,6 @@
-"""What a waiting mail keeps to be made of: its template's stored values, sealed.
+"""The content of a waiting mail: its template's stored values, encrypted.
 
-They may hold a token, which nobody who reads the database shall have.
+They may include a token, which must not be readable from the database.
 """
 
 import json
@@ -10,12 +10,12 @@ from typing import NamedTuple, cast
 
 from app.core.secret_box import SecretBox
 
-# Beside the values, none of which is called so.
+# Stored among the values; no template variable has this name.
 EXPIRES_AT = "expires_at"
 
 
 class Content(NamedTuple):
-    """A mail's values, and when what it brings is worth nothing any more; None: never."""
+    """A mail's values, and when its content becomes useless; None: never."""
 
     values: dict[str, str]
     expires_at: datetime | None
@@ -27,13 +27,13 @@ def seal(
     values: Mapping[str, str],
     expires_at: datetime | None = None,
 ) -> str:
-    """Return what may be stored of a mail."""
+    """Return the encrypted payload to store for a mail."""
     end = {} if expires_at is None else {EXPIRES_AT: expires_at.isoformat()}
     return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
 
 
 def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
-    """Return what is stored of a mail.
+    """Return the decrypted content of a mail.
 
     Raises: SecretUnreadable.
     """
@@ -43,5 +43,5 @@ def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
 
 
 def name_of(mail_id: str) -> str:
-    """Return the name under which a mail's payload is sealed."""
+    """Return the row name that a mail's payload is bound to (see `SecretBox`)."""
     return f"mail_outbox:{mail_id}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from app.mail import markup
 from app.mail.markup import End, Start
 
-# What starts on a line of its own, and what is set apart by an empty line.
+# Elements that start on a new line, and those set apart by a blank line.
 LINES = frozenset({"br", "tr", "div", "li", "ul", "ol", "table", "hr"})
 PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"})
 UNSEEN = frozenset({"head", "style", "script", "title", "template"})
@@ -17,9 +17,9 @@ _GAPS = re.compile(r"\n{3,}")
 
 
 def plain_text(html: str) -> str:
-    """Return what an HTML mail says, in lines; a link is followed by its bare address.
+    """Return the readable text of an HTML mail; a link is followed by its bare address.
 
-    What has the attribute `data-only="html"` is left out.
+    Elements with the attribute `data-only="html"` are left out.
     """
     reader = _Reader()
     for piece in markup.pieces(html):
@@ -36,7 +36,7 @@ class _Reader:
         self._label_from = 0
 
     def read(self, piece: Start | End | str) -> None:
-        """Add what the next piece says."""
+        """Add the text of the next piece."""
         if isinstance(piece, Start):
             self._start(piece.tag, piece.attributes)
         elif isinstance(piece, End):
@@ -46,8 +46,8 @@ class _Reader:
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if self._unseen or tag in UNSEEN or attributes.get("data-only") == "html":
-            # Only elements of the same name are counted, so that a forgotten end tag of another
-            # one does not hide the rest of the mail.
+            # Only nested elements of the same name are tracked, so that a missing end tag of
+            # another one does not hide the rest of the mail.
             if tag not in VOID and (not self._unseen or tag == self._unseen[-1]):
                 self._unseen.append(tag)
             return

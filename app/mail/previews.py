@@ -1,4 +1,4 @@
-"""What a template looks like as it is in force now, with sample values."""
+"""Previews of the templates in force, filled with sample values."""
 
 from dataclasses import dataclass
 
@@ -26,20 +26,20 @@ SAMPLES = {
     "provider_name": "Example Login",
     "event": "A second factor was added.",
 }
-# Who asks first whether a mailbox is theirs has as long as the sign-in waits (decision E27).
+# The link that proves a mailbox lives as long as the sign-in that waits for it (decision E27).
 EXTERNAL_SIGN_IN_SECONDS = 1800
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A template with sample values; `unknown` are placeholders it does not know."""
+    """A template filled with sample values; `unknown` lists placeholders without a value."""
 
     rendered: Rendered
     unknown: list[str]
 
 
 def preview(rt: Runtime, template: Template) -> Preview:
-    """Fill a template in as it is in force now."""
+    """Render the template in force with sample values."""
     known = DESCRIPTIONS[template]
     samples = {
         **SAMPLES,
@@ -53,7 +53,7 @@ def preview(rt: Runtime, template: Template) -> Preview:
 
 
 def _lives(rt: Runtime, template: Template) -> dict[str, str]:
-    """Return how long what a mail brings would be good if it were sent now, in words."""
+    """Return the lifetimes, in words, that the mail would state if it were sent now."""
     seconds = {
         Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
         Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
@@ -62,7 +62,7 @@ def _lives(rt: Runtime, template: Template) -> dict[str, str]:
         Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
     }
     if template is Template.LOGIN_EMAIL_CODE:
-        # No longer than the login that waits for it.
+        # A code lives no longer than the login flow that waits for it.
         own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
         life = min(rt.settings.get(own), rt.settings.get(login))
         return {"expires_in": exact_life(life), "good_for": rounded_life(life)}

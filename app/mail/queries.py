@@ -27,7 +27,7 @@ from app.core.db import columns_of
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 
-# Statements that run once per mail spare themselves the way through the ORM.
+# Statements that run once per mail bypass the ORM.
 MAILS = cast("Table", OutboxMail.__table__)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
@@ -36,7 +36,7 @@ MAX_NOTICES = 10
 
 
 class Leased(NamedTuple):
-    """A mail that is being sent; `attempts` includes the one that begins."""
+    """A mail leased for sending; `attempts` includes the attempt that begins."""
 
     id: str
     template: str
@@ -47,7 +47,7 @@ class Leased(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What tells one attempt at a mail from all others; `made` is how many count by now."""
+    """Identifies one attempt at a mail; `made` is how many attempts count so far."""
 
     mail_id: str
     old_lease: str
@@ -55,10 +55,10 @@ class Attempt(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What there is to do.
+    """What the dispatcher has to do.
 
-    `is_any_astray`: a mail lies further in the future than any is put off to, so that the clock
-    must have been set back since.
+    `is_any_astray`: a mail is due later than any lease or back-off allows, so the clock must have
+    been set back.
     """
 
     is_any_due: bool
@@ -66,7 +66,7 @@ class Look(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """How many mails have one status, when the first was or is due, when the oldest was queued."""
+    """How many mails have one status, the earliest due time, and when the oldest was queued."""
 
     status: str
     mails: int
@@ -75,7 +75,7 @@ class Waiting(NamedTuple):
 
 
 class ListedMail(NamedTuple):
-    """A mail without what may hold a token."""
+    """A mail without its payload, which may hold a token."""
 
     id: str
     template: str
@@ -89,14 +89,14 @@ class ListedMail(NamedTuple):
 
 
 class Sealed(NamedTuple):
-    """What a mail that has yet to leave is made of."""
+    """The encrypted payload of a mail yet to be sent."""
 
     id: str
     payload: str
 
 
 def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
-    """Return the statement that writes a mail, due at once, where a condition holds.
+    """Return the statement that inserts a mail, due at once, if a condition holds.
 
     It takes the values of NEW_COLUMNS, then those of the condition's parameters.
     """
@@ -112,9 +112,9 @@ def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
 
 
 def _first(status: MailStatus, *conditions: ColumnElement[bool]) -> Select[tuple[str]]:
-    """Return the select of one mail; it reads one end of the index and no more."""
+    """Return a select of the mail with this status due first; it reads one end of the index."""
     of_status = select(MAILS.c.id).where(MAILS.c.status == constant(status), *conditions)
-    # SQLite's dialect would add an offset by itself, as a parameter.
+    # Without an explicit offset, SQLite's dialect would add one as a bind parameter.
     return of_status.order_by(MAILS.c.due_at).limit(constant(1)).offset(constant(0))
 
 
@@ -123,7 +123,7 @@ def _first_of(*selects: Select[tuple[str]]) -> ColumnElement[str]:
 
 
 def _has_few_notices() -> ColumnElement[bool]:
-    """Tell whether an address may get another notice; it reads as many as it may get, no more."""
+    """Return the condition that an address may get another notice; it reads at most MAX_NOTICES."""
     recent = select(MAILS.c.id).where(
         MAILS.c.template == constant(Template.SECURITY_NOTICE),
         MAILS.c.recipient == bindparam("recipient"),
@@ -167,7 +167,7 @@ def _lease_first_of(*selects: Select[tuple[str]], parameters: tuple[str, ...] = 
 LEASE_NEXT = _lease_first_of(*(_first(status, _IS_DUE) for status in UNFINISHED))
 _IS_TO_ANOTHER = MAILS.c.recipient != bindparam("but_to")
 LEASE_ANOTHER = _lease_first_of(
-    # Past those that failed before, which are few: each pauses.
+    # This scans past mails that failed before, which are few among those due: each backs off.
     _first(MailStatus.QUEUED, _IS_DUE, _IS_TO_ANOTHER, MAILS.c.last_error.is_(None)),
     *(_first(status, _IS_DUE, _IS_TO_ANOTHER) for status in UNFINISHED),
     parameters=("but_to",),
@@ -186,7 +186,7 @@ _SETTLE = (
 _OUTCOME = ("mail_id", "old_lease", "new_status", "made", "error")
 _RETRY = Prepared(_SETTLE.values(due_at=bindparam("due")), (*_OUTCOME, "due"))
 _FINISH = Prepared(
-    # `due_at` becomes the end, too, by which `delete_finished` finds it in the index.
+    # `due_at` is set as well, so that `delete_finished` can use the index.
     _SETTLE.values(payload=null(), finished_at=bindparam("now"), due_at=bindparam("now")),
     (*_OUTCOME, "now"),
 )
@@ -196,9 +196,9 @@ _RECORD = audit_queries.add_if(_IS_THIS_ATTEMPT, "mail_id", "old_lease", locks=O
 def look(
     database: Database, due: datetime, *, longest_lease: datetime, longest_pause: datetime
 ) -> Look:
-    """Tell what there is to do.
+    """Return what there is to do.
 
-    `longest_lease` and `longest_pause` are the latest moments that a lease and a pause may last.
+    `longest_lease` and `longest_pause` are the latest times a lease and a back-off may end.
     """
     row = database.row(LOOK, due, longest_lease, longest_pause)
     return Look(*(found is not None for found in row or ()))
@@ -212,9 +212,9 @@ def bring_back(
     longest_pause: datetime,
     now: datetime,
 ) -> int:
-    """Bring back what lies further in the future than anything is put off to; return how many.
+    """Reschedule mails that are due later than any lease or back-off allows; return how many.
 
-    A lease keeps its holder, who may be alive, and ends at `lease_until`; a pause ends now.
+    A lease keeps its holder, who may be alive, and expires at `lease_until`; a back-off ends now.
     """
     leases = update(OutboxMail).where(
         OutboxMail.status == MailStatus.SENDING, OutboxMail.due_at > longest_lease
@@ -230,11 +230,11 @@ def bring_back(
 def lease_next(
     database: Database, lease: str, *, due: datetime, until: datetime, but_to: str | None
 ) -> Leased | None:
-    """Lease the mail that has been due longest until a moment; None when none is due.
+    """Lease, until `until`, the mail that has been due longest at `due`; None if none is due.
 
-    One statement, so of several senders one gets it. A mail whose sender has not been heard of
-    since its lease ran out comes first; with `but_to`, an address that none is wanted to, one that
-    never failed.
+    It is one statement, so only one of several concurrent senders gets a mail. Mails whose lease
+    has expired come first. With `but_to`, mails to that address are excluded, and those that never
+    failed come first.
     """
     values = {"due": due, "new_lease": lease, "until": until}
     if but_to is None:
@@ -254,38 +254,38 @@ def settle_finished(
     error: str | None,
     now: datetime,
 ) -> bool:
-    """Write down, with its audit entry, that a mail was sent or given up.
+    """Record, with its audit entry, that a mail was sent or given up.
 
-    `entry` is None where nothing is recorded. False when the mail is no longer this attempt's.
+    `entry` is None if nothing is to be audited. Returns False if the attempt has lost its lease.
     """
     finish = _FINISH.step(new_status=status, error=error, now=now, **attempt._asdict())
-    # First, since only as long as the lease is there it tells whose mail this is.
+    # The audit entry comes first: its condition needs the lease, which `finish` clears.
     mine = {"mail_id": attempt.mail_id, "old_lease": attempt.old_lease}
     recorded = audit_queries.entry_steps(_RECORD, entry, **mine)
     return database.change_together(*recorded, finish) == 1
 
 
 def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due: datetime) -> bool:
-    """Write down that a mail is to be tried again; False when it is no longer this attempt's."""
+    """Record that a mail is to be retried; False if the attempt has lost its lease."""
     status = MailStatus.QUEUED
     step = _RETRY.step(new_status=status, error=error, due=due, **attempt._asdict())
     return database.change_together(step) == 1
 
 
 def make_all_due(session: Session, now: datetime) -> None:
-    """Make every waiting mail due."""
+    """Make every queued mail due now."""
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.due_at > now
     bulk.change(session, update(OutboxMail).where(*waiting).values(due_at=now))
 
 
 def count_unfinished(reader: Reader) -> int:
-    """Return how many mails have yet to leave."""
+    """Return how many mails have yet to be sent."""
     waiting = OutboxMail.status.in_(UNFINISHED)
     return int(reader.execute(select(func.count()).where(waiting)).scalar_one())
 
 
 def list_unsent(reader: Reader) -> list[Waiting]:
-    """Return what has yet to leave or was given up, by status."""
+    """Return the mails yet to be sent or given up, summarised by status."""
     of_interest = OutboxMail.status.in_((*UNFINISHED, MailStatus.FAILED))
     first = func.min(OutboxMail.due_at), func.min(OutboxMail.created_at)
     columns = OutboxMail.status, func.count(), *first
@@ -294,7 +294,7 @@ def list_unsent(reader: Reader) -> list[Waiting]:
 
 
 def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMail]:
-    """Return up to `most` mails, the newest first; a status of None means every one."""
+    """Return up to `most` mails, newest first; a status of None means any."""
     newest_first = OutboxMail.created_at.desc(), OutboxMail.id
     statement = select(*columns_of(ListedMail, MAILS.c)).order_by(*newest_first).limit(most)
     if status is not None:
@@ -303,20 +303,20 @@ def list_newest(reader: Reader, status: str | None, most: int) -> list[ListedMai
 
 
 def list_sealed(session: Session, after_id: str, most: int) -> list[Sealed]:
-    """Return up to `most` mails that still have a payload, of those with ids above `after_id`."""
+    """Return up to `most` mails that still have a payload, with ids above `after_id`."""
     statement = select(*columns_of(Sealed, MAILS.c)).where(OutboxMail.payload.is_not(None))
     page = statement.where(OutboxMail.id > after_id).order_by(OutboxMail.id).limit(most)
     return [Sealed(*row) for row in session.execute(page)]
 
 
 def replace_payload(session: Session, mail_id: str, old: str, new: str) -> int:
-    """Change a payload that is still the old one; return how many were."""
+    """Replace a payload if it is still the old one; return the number of rows changed."""
     statement = update(OutboxMail).where(OutboxMail.id == mail_id, OutboxMail.payload == old)
     return bulk.change(session, statement.values(payload=new))
 
 
 def delete_finished(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` mails that were finished before a moment; return how many."""
+    """Delete up to `most` mails that were finished before `before`; return how many."""
     old = OutboxMail.status.in_(FINISHED), OutboxMail.due_at < before
     outdated = select(OutboxMail.id).where(*old).limit(most)
     return bulk.change(session, delete(OutboxMail).where(OutboxMail.id.in_(outdated)))

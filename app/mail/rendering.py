@@ -1,6 +1,6 @@
-"""Makes a mail of its template and values (spec 01 §9).
+"""Renders a mail from its template and values (spec 01 §9).
 
-Invariant: a value can become neither markup nor a header nor a placeholder.
+Invariant: a value can inject neither markup nor a header nor a placeholder.
 """
 
 import html
@@ -19,7 +19,7 @@ from app.web import site
 
 FOLDER = Path(__file__).parent / "html"
 HIDDEN = "***"
-SHORT = "a short time"  # a version that did not know better queued the mail
+SHORT = "a short time"  # for a mail queued by a version that stored no lifetime
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
@@ -38,7 +38,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Rendered:
-    """A mail's parts.
+    """The parts of a rendered mail.
 
     `secrets` are the links and codes in it. `open_subject` is the subject without them, for logs.
     """
@@ -52,19 +52,19 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Wording:
-    """A template as it is in force, before its placeholders are filled."""
+    """A template in force, with its placeholders still unfilled."""
 
     subject: str
     html: str
 
 
 def site_name(rt: Runtime) -> str:
-    """Return what the site calls itself in a mail."""
+    """Return the site's name for use in mails."""
     return rt.settings.get(keys.BRANDING_TITLE)
 
 
 def wording(rt: Runtime, template: Template) -> Wording:
-    """Return what the settings say of a template, where they say nothing what is built in."""
+    """Return a template's subject and HTML from the settings, else the built-in ones."""
     return Wording(
         rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template]) or DESCRIPTIONS[template].subject,
         rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip() or built_in(template),
@@ -72,7 +72,7 @@ def wording(rt: Runtime, template: Template) -> Wording:
 
 
 def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Rendered:
-    """Make a mail of what was stored with it.
+    """Render a mail from its stored values.
 
     A placeholder without a value stays visible as it was typed.
     """
@@ -81,7 +81,7 @@ def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Render
 
 
 def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of a template's variables: what was stored, a token as its link."""
+    """Return the values of a template's variables; a stored token becomes its link."""
     values, link = dict(stored), DESCRIPTIONS[template].link
     if "expires_in" in DESCRIPTIONS[template].variables:
         values.setdefault("expires_in", SHORT)
@@ -91,7 +91,7 @@ def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dic
 
 
 def fill(wording: Wording, values: Mapping[str, str], secrets: Iterable[str] = ()) -> Rendered:
-    """Put values in place of a wording's placeholders; `secrets` names those not to be logged."""
+    """Fill a wording's placeholders; `secrets` names the variables that must not be logged."""
     values = {name: one_line(value) for name, value in values.items()}
     hidden = dict.fromkeys(secrets, HIDDEN)
     return Rendered(
@@ -104,17 +104,17 @@ def fill(wording: Wording, values: Mapping[str, str], secrets: Iterable[str] = (
 
 
 def unknown_placeholders(rendered: Rendered) -> list[str]:
-    """Return the placeholders that nothing was put in place of, as they were typed."""
+    """Return the placeholders left unfilled, as they were typed."""
     left = _PLACEHOLDER.finditer(rendered.subject + rendered.html)
     return list(dict.fromkeys(mark[0] for mark in left))
 
 
 @cache
 def built_in(name: str) -> str:
-    """Return a template of ours: its body inside the layout they share.
+    """Return a built-in template: its body inside the shared layout.
 
-    The preheader is what a list of mails shows beside the subject. Below everything else stands the
-    address that a button leads to, for who cannot click it.
+    The preheader is what a list of mails shows beside the subject. The address behind each button
+    is repeated at the end, for readers who cannot click it.
     """
     body = _read(name)
     [preheader] = _PREHEADER.findall(body)
@@ -128,7 +128,7 @@ def built_in(name: str) -> str:
 
 
 def _leading(name: str, variable: str) -> str:
-    """Return a piece of HTML whose link leads to a variable's address."""
+    """Return an HTML fragment that links to the address in a variable."""
     return _read(name).replace("{{address}}", "{{" + variable + "}}")
 
 
@@ -136,10 +136,10 @@ def _read(name: str) -> str:
     return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
 
 
-# The wording is converted, not every mail: reading HTML takes a millisecond.
+# Converted once per wording instead of once per mail: parsing HTML takes a millisecond.
 _plain_text = lru_cache(maxsize=64)(plain_text)
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Fill every placeholder in, once: one inside a value is nothing but text."""
+    """Fill all placeholders in a single pass: one inside a value stays plain text."""
     return _PLACEHOLDER.sub(lambda mark: values.get(mark[1], mark[0]), text)

@@ -1,4 +1,4 @@
-"""Use cases of the outbox, and what other areas need to fill it."""
+"""Use cases of the outbox, and the functions other areas queue mails with."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -45,7 +45,7 @@ __all__ = [
     "wake_after_commit",
 ]
 
-# Whoever chooses whom this service writes to may not do so without end.
+# Limits how many mails a caller can have sent to addresses of their choice.
 CHOSEN_MAILS = Bucket(per_second=10 / 3600, burst=10)
 NOTICES_WITHIN = timedelta(hours=1)
 TEST_MAIL = "test_mail"
@@ -53,10 +53,9 @@ TEST_MAIL = "test_mail"
 
 @dataclass(frozen=True)
 class Flushed:
-    """How many mails left, how many were given up, and how many are still to be sent.
+    """How many mails were sent, given up, and are still waiting.
 
-    `error` is why the server itself failed, so that the others were not tried; None when it did
-    not.
+    `error` is why the server itself failed, so that the rest was not tried; None if it did not.
     """
 
     sent: int
@@ -66,10 +65,10 @@ class Flushed:
 
 
 def count_chosen(rt: Runtime, tier: str, whose: str) -> None:
-    """Count a mail whose recipient somebody chooses; of parallel requests each is counted.
+    """Rate-limit a mail whose recipient the caller chooses; concurrent requests all count.
 
-    Called before the transaction, which keeps others waiting and so may not wait for Redis.
-    Raises: RateLimited when there were too many of this tier and name.
+    Call it before the transaction, which blocks other writers and so must not wait for Redis.
+    Raises: RateLimited, if `whose` has used up this tier.
     """
     if rt.config.rate_limits:
         rt.rate_limits.take(tier, CHOSEN_MAILS, whose)
@@ -84,19 +83,19 @@ def queue(
     expires_at: datetime | None = None,
     **values: str,
 ) -> None:
-    """Write a mail into the running transaction; it leaves soon after the commit.
+    """Queue a mail within the running transaction; it is sent soon after the commit.
 
-    `values` are the template's stored values but for `site_name`, which is added. From `expires_at`
-    on, when what it brings is worth nothing any more, it does not leave.
+    `values` are the template's stored values except `site_name`, which is added. From `expires_at`
+    on, its content is useless and it is no longer sent.
     """
     run_within(session, queue_step(rt, queries.ADD, template, recipient, values, expires_at))
     wake_after_commit(rt, session)
 
 
 def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -> bool:
-    """Do `queue` for a security notice; False, and nothing, if an hour has brought ten already.
+    """Queue a security notice; False, queueing none, if the address got ten within the hour.
 
-    Whoever has a session causes as many as they like.
+    Anybody with a session could otherwise trigger any number of them.
     """
     since = rt.clock.now() - NOTICES_WITHIN
     template, statement = Template.SECURITY_NOTICE, queries.ADD_NOTICE
@@ -116,9 +115,9 @@ def queue_step(
     expires_at: datetime | None = None,
     **parameters: Any,
 ) -> Step:
-    """Return `queue` as a step; whoever runs it calls `wake` after the commit.
+    """Return `queue` as a step; the caller that runs it calls `wake` after the commit.
 
-    `statement` is made by `queries.add_if`; `parameters` are those of its conditions.
+    `statement` comes from `queries.add_if`; `parameters` are those of its condition.
     """
     mail_id, complete = random_uuid(), _complete(rt, template, values)
     return statement.step(
@@ -132,24 +131,24 @@ def queue_step(
 
 
 def wake(rt: Runtime) -> None:
-    """Have mails that were just committed leave without waiting for the sender's next look."""
+    """Wake the dispatcher, so that mails just committed need not wait for its next poll."""
     rt.mail_due.set()
 
 
 def wake_after_commit(rt: Runtime, session: Session) -> None:
-    """Do `wake` once the running transaction is committed."""
+    """Call `wake` once the running transaction is committed."""
     after_commit(session, lambda: wake(rt))
 
 
 def is_smtp_configured(rt: Runtime) -> bool:
-    """Tell whether mail leaves by SMTP."""
+    """Return whether mail is sent by SMTP."""
     return settings.is_mail_complete(rt.settings.get)
 
 
 def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> None:
-    """Send a mail while the caller waits; `values` as for `queue` (decision E17).
+    """Send a mail synchronously; `values` as for `queue` (decision E17).
 
-    Not within a transaction: it may take as long as an SMTP server does.
+    Never call it within a transaction: it may take as long as the SMTP server does.
     Raises: MailNotConfigured, MailDeliveryFailed.
     """
     stored = _complete(rt, template, values)
@@ -161,7 +160,7 @@ def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> 
 
 
 def send_test(rt: Runtime, recipient: str) -> None:
-    """Send a mail that only shows that mail arrives.
+    """Send a test mail.
 
     Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
     """
@@ -174,7 +173,7 @@ def send_test(rt: Runtime, recipient: str) -> None:
 
 
 def reach_server(rt: Runtime) -> None:
-    """Connect to the SMTP server as for a mail, and hand none in.
+    """Connect to the SMTP server as for a mail, without sending one.
 
     Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
     """
@@ -189,18 +188,18 @@ def reach_server(rt: Runtime) -> None:
 
 
 def list_newest(rt: Runtime, status: str | None, most: int) -> list[ListedMail]:
-    """Return the newest mails of the outbox, without what they say; None: of every status."""
+    """Return the newest mails of the outbox, without their content; None: of any status."""
     with rt.reading() as connection:
         return queries.list_newest(connection, status, most)
 
 
 def kept_ids(rt: Runtime) -> set[str]:
-    """Return the ids of mails that count as sent and are files, for want of an SMTP server."""
+    """Return the ids of mails that count as sent but are files, for lack of an SMTP server."""
     return delivery.kept_ids(rt.config.mail_dir)
 
 
 def flush(rt: Runtime) -> Flushed:
-    """Try every waiting mail once, now, until the server itself fails."""
+    """Try every waiting mail once, now; stop early if the server itself fails."""
     now = rt.clock.now()
     with rt.transaction() as session:
         queries.make_all_due(session, now)
@@ -213,7 +212,7 @@ def flush(rt: Runtime) -> Flushed:
 
 
 def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the stored values with `site_name`; a forgotten one would show as `{{name}}`."""
+    """Add `site_name` and check for completeness: a missing value would show as `{{name}}`."""
     complete = {**values, "site_name": site_name(rt)}
     if complete.keys() != DESCRIPTIONS[template].stored:
         raise ValueError(f"{template} is queued with {sorted(values)}")
@@ -221,7 +220,7 @@ def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dic
 
 
 def _send(rt: Runtime, mail: ReadyMail) -> None:
-    """Send a mail and note it in the audit log.
+    """Send a mail and record it in the audit log.
 
     Raises: MailNotConfigured, Undeliverable.
     """

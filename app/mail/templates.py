@@ -1,11 +1,11 @@
-"""Which mails there are, and what each is told (spec 01 §9)."""
+"""The mail templates and the variables of each (spec 01 §9)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Template(StrEnum):
-    """A mail's kind; its value is part of the names of the settings that override it."""
+    """The kind of a mail; the value is part of the names of the settings that override it."""
 
     REGISTER_ACTIVATION = "register_activation"
     CONTACT_CHANGE_CONFIRMATION = "contact_change_confirmation"
@@ -20,7 +20,7 @@ class Template(StrEnum):
 
 @dataclass(frozen=True)
 class Link:
-    """What a stored `token` becomes: the variable's name, and the path the token is added to."""
+    """How a stored `token` becomes a link: the variable to fill, and the path to append it to."""
 
     variable: str
     path: str
@@ -30,8 +30,8 @@ class Link:
 class Description:
     """A template's default subject and the variables it knows.
 
-    `secrets` are those variables that let their reader in, so that no log may hold them.
-    `names_recipient`: the recipient is addressed by the username (spec 02 §1.3).
+    `secrets` are the variables that grant access to whoever reads them, so they must not be logged.
+    `names_recipient`: the To header carries the username (spec 02 §1.3).
     """
 
     subject: str
@@ -42,7 +42,7 @@ class Description:
 
     @property
     def stored(self) -> frozenset[str]:
-        """Return what a mail is queued with, `site_name` included."""
+        """Return the names of the values a mail is queued with, including `site_name`."""
         if self.link is None:
             return frozenset(self.variables)
         return frozenset(self.variables) - {self.link.variable} | {"token"}
@@ -87,7 +87,7 @@ DESCRIPTIONS: dict[Template, Description] = {
     ),
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
-        # `expires_in` is exact (spec 02 §1.3), `good_for` what one reads off a clock.
+        # `expires_in` is exact (spec 02 §1.3), `good_for` is rounded for human readers.
         ("username", "code", "site_name", "expires_in", "good_for"),
         secrets=("code",),
         names_recipient=True,

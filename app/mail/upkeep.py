@@ -1,4 +1,4 @@
-"""The outbox as a whole: how full it is; finished mails forgotten, waiting ones re-encrypted."""
+"""Outbox maintenance: fill level, deletion of finished mails, re-encryption of waiting ones."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,10 +18,10 @@ KEPT = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Outbox:
-    """How many mails there are by status, and how long mails have waited by now, in seconds.
+    """The number of mails by status, and how long mails have been waiting, in seconds.
 
-    `longest_due_seconds` begins anew with each attempt: it grows while nobody sends.
-    `oldest_seconds` is the age of the oldest mail that has yet to leave, whatever was tried.
+    `longest_due_seconds` restarts with each attempt, so it grows only while no sender is running.
+    `oldest_seconds` is the age of the oldest mail yet to be sent, regardless of attempts.
     """
 
     counts: dict[MailStatus, int]
@@ -30,7 +30,7 @@ class Outbox:
 
 
 def outbox(rt: Runtime, connection: Connection) -> Outbox:
-    """Return how full the outbox is of mails that have yet to leave or were given up."""
+    """Return the fill level of the outbox: mails yet to be sent, and mails given up."""
     found = {MailStatus(row.status): row for row in queries.list_unsent(connection)}
     counts = {
         status: found[status].mails if status in found else 0
@@ -45,13 +45,13 @@ def outbox(rt: Runtime, connection: Connection) -> Outbox:
 
 
 def delete_finished(rt: Runtime) -> int:
-    """Delete mails that were sent or given up a week ago; return how many."""
+    """Delete mails that were sent or given up over a week ago; return how many."""
     before = rt.clock.now() - KEPT
     return bulk.delete_in_batches(rt, queries.delete_finished, before)
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
-    """Encrypt what waiting mails hold under the newest key."""
+    """Re-encrypt the payloads of waiting mails under the newest key."""
     resealer, changed, last_id = Resealer(rt.secret_box), 0, ""
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
         for mail_id, sealed in batch:
@@ -63,5 +63,5 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
 
 
 def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
-    """Count the mails that have yet to leave by the key their payload is encrypted with."""
+    """Count the mails yet to be sent by the key their payload is encrypted with."""
     use.add_column(rt.secret_box, session, OutboxMail.payload, OutboxMail.id, payload.name_of)
