@@ -24,7 +24,7 @@ IF_LOST = (
 
 
 def values(rt: Runtime) -> Finding:
-    """Check that every stored setting is valid, and so in force as stored."""
+    """Check that every stored setting is valid, by itself and together with the others."""
     problems = upkeep.problems(rt)
     if not problems:
         return ok("All valid.")

@@ -1,1 +1,1 @@
-"""Health, metrics, what a frontend needs first, and this description."""
+"""Health checks, metrics, the frontend's bootstrap configuration, and the API description."""

@@ -1,6 +1,6 @@
-"""Metrics that are looked up when somebody asks: database, Redis, outbox.
+"""Metrics collected on each scrape: database, Redis, outbox.
 
-What is asked answers or gives up within seconds, and the answer is complete without it.
+Each dependency answers or times out within seconds; the exposition is complete without it.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 
 class Dependencies(Collector):
-    """What the service stands on, as this worker finds it."""
+    """The service's dependencies, as this worker sees them."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
 
     def collect(self) -> Iterable[Metric]:
-        """Ask database and Redis; what does not answer has no response time."""
+        """Probe database and Redis; one that does not answer has no response time."""
         up = GaugeMetricFamily(
             "dependency_up", "1 when it answered and takes changes, else 0.", labels=["dependency"]
         )

@@ -1,4 +1,4 @@
-"""Refusals of the readiness check (spec 04 §8.1) and of the reference page."""
+"""Errors of the readiness check (spec 04 §8.1) and of the reference page."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Unavailable
@@ -6,14 +6,14 @@ from app.web.errors import EndpointNotFound
 
 
 class CacheUnavailable(Unavailable):
-    """Redis does not answer, or takes no changes."""
+    """Redis does not answer, or accepts no writes."""
 
     code = ErrorCode.CONFIG_ERROR
     message = "Cache unavailable"
 
 
 class DatabaseUnreachable(Unavailable):
-    """The database does not answer, takes no changes, or lacks migrations."""
+    """The database does not answer, accepts no writes, or lacks migrations."""
 
     code = ErrorCode.DATABASE_ERROR
     message = "Database unavailable"

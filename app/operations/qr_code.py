@@ -1,7 +1,7 @@
-"""Draws the link that feeds an authenticator app, for the reference page.
+"""Draws an authenticator app's otpauth:// link as a QR code, for the reference page.
 
-Invariant: the link carries a secret, so it is neither kept nor logged, and nothing of it gets into
-the drawing as text.
+Invariant: the link contains a secret, so it is neither stored nor logged, and no part of it appears
+as text in the drawing.
 """
 
 import io
@@ -10,22 +10,23 @@ import segno
 
 from app.core.native_pool import NativePool
 
-# One code costs 10 ms, one of the longest links 40, which is too long for the event loop. A thread
-# that computes in Python holds the interpreter's lock; with a lower priority it would be kept
-# waiting with the lock in its hands, and the loop with it.
+# A code takes 10 ms, one of the longest links 40 ms: too long for the event loop. Niceness 0,
+# because Python code holds the GIL: at a lower priority the thread would be preempted while holding
+# it, and the event loop would have to wait (priority inversion).
 _drawing = NativePool(1, most_waiting=16, niceness=0)
 
 
 def draw(otpauth_uri: str) -> bytes:
     """Return the QR code as SVG, with the quiet zone that scanners need (ISO/IEC 18004, 5.3.8).
 
-    Black on white also on a dark page: many scanners do not know the reverse. Raises: Overloaded.
+    Black on white even on a dark page: many scanners cannot read inverted codes.
+    Raises: Overloaded.
     """
     return _drawing.run(_svg, otpauth_uri)
 
 
 def _svg(text: str) -> bytes:
-    # A screen is neither torn nor dirty, and with little redundancy the squares are larger.
+    # Low error correction: a screen is neither torn nor dirty, and the modules become larger.
     code = segno.make_qr(text, error="l")
     file = io.BytesIO()
     code.save(file, kind="svg", scale=4, unit="px", light="#fff", svgclass=None, lineclass=None)

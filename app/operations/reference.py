@@ -1,7 +1,7 @@
-"""The files of the API reference page, and what a browser may do with them.
+"""The files of the API reference page, and their Content Security Policy.
 
-Invariant: the page runs no script that this service did not serve as a file of its own, and speaks
-to no other host.
+Invariant: the page runs no script except files served by this service, and connects to no other
+host.
 """
 
 from importlib import metadata, resources
@@ -23,7 +23,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data: blob:",  # an answer that is a picture is shown as one
+        "img-src 'self' data: blob:",  # a response that is an image is displayed
         "connect-src 'self'",
         "frame-ancestors 'self'",
         "base-uri 'none'",
@@ -33,13 +33,13 @@ CONTENT_SECURITY_POLICY = "; ".join(
 
 
 def secured(response: Response) -> Response:
-    """Add the policy that keeps foreign script out of the page."""
+    """Add the policy that keeps foreign scripts out of the page."""
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     return response
 
 
 def own_file(name: str) -> Response:
-    """Return a file of ours; the browser asks each time whether it changed.
+    """Return a file of this service; the browser revalidates it each time.
 
     Raises: PageFileMissing.
     """
@@ -47,7 +47,7 @@ def own_file(name: str) -> Response:
 
 
 def swagger_ui_file(version: str, name: str) -> Response:
-    """Return a file of Swagger UI; its version is in its address, so it is kept for a year.
+    """Return a file of Swagger UI; cacheable for a year, since its URL contains its version.
 
     Raises: PageFileMissing.
     """
@@ -65,5 +65,5 @@ def _file(folder: Path, name: str, seconds: int | None = None) -> Response:
     except NoSuchFile:
         raise PageFileMissing from None
     except OverflowError:
-        # A conditional header with a year or an offset that no date has.
+        # A conditional header with a year or a UTC offset out of range.
         raise BadRequest from None

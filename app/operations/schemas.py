@@ -1,13 +1,13 @@
-"""Payloads of the operators' and the frontends' endpoints."""
+"""Request and response schemas of the operator and frontend endpoints."""
 
 from marshmallow import Schema, fields, validate
 
 from app.setup.state import SetupState
 from app.web.schema import RequestSchema, Text, like
 
-# Far more than most; a code for a longer one has squares too small for many cameras.
+# Far longer than most; the QR code of a longer one has modules too small for many cameras.
 LONGEST_OTPAUTH_URI = 512
-# Printable ASCII, as a URI is. `$` alone would let a line break through at the end.
+# Printable ASCII, as in any URI. `$` alone would also match before a trailing newline.
 OTPAUTH_URI = r"^otpauth://[!-~]+$(?!\n)"
 
 

@@ -24,9 +24,9 @@ FRONTEND_CONFIG_VERSION = 3
 
 
 def readiness(rt: Runtime) -> SetupState:
-    """Return the set-up state of a service whose database and Redis answer and take changes.
+    """Return the set-up state if database and Redis answer and accept writes.
 
-    Its tables are those this version needs, or those of a newer one, beside which it goes on.
+    The tables must be those of this version or a newer one, beside which this version still works.
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
     try:
@@ -46,29 +46,26 @@ def readiness(rt: Runtime) -> SetupState:
 
 
 def begin(rt: Runtime) -> None:
-    """Record that a server starts, and tell the log what keeps it from being ready.
+    """Record a server start in the audit log, and log what keeps the service from being ready.
 
-    A database that does not answer is waited for once.
+    If the database does not answer, nothing is recorded: the start waits for it only once.
     """
     if look_at_tables(rt):
         audit.record_server_event(rt, Action.SERVER_START)
 
 
 def end(rt: Runtime) -> None:
-    """Record that a server stops."""
+    """Record a server stop in the audit log."""
     audit.record_server_event(rt, Action.SERVER_SHUTDOWN)
 
 
 def look_at_tables(rt: Runtime) -> bool:
-    """Tell the log what keeps a service that starts from being ready with its database.
-
-    False when that does not answer.
-    """
+    """Log what keeps the database from being ready at start; False if it does not answer."""
     try:
         with rt.reading() as connection:
             rt.tables.require(connection)
     except TablesOutdated as error:
-        log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason is all of it
+        log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason says it all
     except DATABASE_AWAY as error:
         reason = reason_of(error)
         log.error("not ready, and the start is not recorded: %s", reason)  # noqa: TRY400
@@ -77,7 +74,7 @@ def look_at_tables(rt: Runtime) -> bool:
 
 
 def frontend_config(rt: Runtime) -> dict[str, Any]:
-    """Return branding, the ways in, and the defaults of the file side."""
+    """Return the branding, the enabled sign-in methods, and the defaults of the file side."""
     get = rt.settings.get
     site_urls: tuple[str, ...] = rt.settings.get(site.PUBLIC_SITE_URL)
     passwords = get(keys.PASSWORD_LOGIN_ENABLED)

@@ -87,7 +87,7 @@ def openapi() -> ResponseReturnValue:
 def reference_page() -> ResponseReturnValue:
     """Return the reference page, on which every call can be tried."""
     if request.path.endswith("/"):
-        # The page's addresses are relative, so that it works below any prefix of a proxy.
+        # The page's links are relative, so that it works below any path prefix of a proxy.
         return redirect("../docs", 308)
     page = render_template("reference.html", swagger_ui_version=reference.SWAGGER_UI_VERSION)
     response = reference.secured(make_response(page))

@@ -1,1 +1,1 @@
-"""Runtime settings kept in the database: their keys, their table, changing them."""
+"""Runtime settings stored in the database: their keys, their table, and changing them."""

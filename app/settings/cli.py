@@ -115,9 +115,9 @@ def import_file(file: str) -> Shown:
 
 
 def _list_meant(key: Key[Any], typed: str) -> str:
-    """Return the JSON that somebody may mean who typed a list without it, or whose shell took it.
+    """Return a hint with the JSON probably meant by a list typed without quotes or brackets.
 
-    Empty where that is none, or not what is wrong.
+    The shell may have removed them. Empty if there is none, or if something else is wrong.
     """
     if key.value_type != "string_array" or _is_json(typed) or not typed.strip("[] "):
         return ""
@@ -149,7 +149,7 @@ def _settings_in(text: str) -> dict[str, Any]:
 
 
 def _shown(name: str, *others: str) -> Shown:
-    """Return the value in force; `others` are settings that changed with it."""
+    """Show the value in force; `others` are settings that changed along with it."""
     value = upkeep.find(runtime(), name).value
     return Shown({"key": name, "value": value}, "\n".join(map(_line, [name, *others])))
 

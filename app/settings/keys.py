@@ -1,4 +1,4 @@
-"""The documented runtime settings (spec 01 §10, 02 §0, 04 §6.2), and the list of all of them."""
+"""The documented runtime settings (spec 01 §10, 02 §0, 04 §6.2), and the registry of all keys."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ from app.core.db import Base, Id, UTCDateTime
 
 
 class SystemConfig(Base):
-    """One setting that was ever set; a key without a row has its default."""
+    """One setting that is set; a key without a row has its default."""
 
     __tablename__ = "system_config"
 

@@ -12,7 +12,7 @@ from app.settings.models import SystemConfig
 
 
 class Stored(NamedTuple):
-    """What is stored for a setting that was ever set."""
+    """The stored text of a setting, and when it was last written."""
 
     text: str
     updated_at: datetime
@@ -25,20 +25,20 @@ def list_texts(reader: Reader) -> Mapping[str, str]:
 
 
 def list_stored(reader: Reader) -> dict[str, Stored]:
-    """Return everything that is stored, by key."""
+    """Return every stored setting by key."""
     rows = reader.execute(select(SystemConfig.key, SystemConfig.value, SystemConfig.updated_at))
     return {row.key: Stored(row.value, row.updated_at) for row in rows}
 
 
 def find(reader: Reader, name: str) -> Stored | None:
-    """Return what is stored for one setting; None if it is not set."""
+    """Return the stored value of one setting; None if it is not set."""
     statement = select(SystemConfig.value, SystemConfig.updated_at).where(SystemConfig.key == name)
     row = reader.execute(statement).one_or_none()
     return Stored(*row) if row else None
 
 
 def store(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert or replace one stored text; call `service.announce` after the commit."""
+    """Insert or replace one stored text; the caller calls `service.announce` after the commit."""
     values = {"value": text, "updated_at": now}
     changed = session.execute(
         update(SystemConfig)
@@ -51,12 +51,12 @@ def store(session: Session, name: str, text: str, now: datetime) -> None:
 
 
 def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert one stored text unless the setting has one; the caller holds SETTINGS."""
+    """Insert one stored text unless the setting has one; the caller holds the SETTINGS lock."""
     if find(session, name) is None:
         session.add(SystemConfig(key=name, value=text, updated_at=now))
 
 
 def remove(session: Session, name: str) -> bool:
-    """Delete a stored text; False if there was none."""
+    """Delete a stored text; return False if there was none."""
     statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)
     return session.execute(statement).one_or_none() is not None

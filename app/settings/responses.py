@@ -9,7 +9,7 @@ from app.settings import keys
 from app.settings.upkeep import Setting
 from app.web.schema import timestamp
 
-# Each setting is in the first section that has a beginning of its name.
+# Each section lists the settings whose names start with one of its prefixes.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Signing in, accounts and sessions", ("auth_",)),
     ("Addresses of the site", ("public_", "cors_")),
@@ -41,7 +41,7 @@ def setting(shown: Setting) -> dict[str, Any]:
 
 
 def described(key: Key[Any]) -> dict[str, Any]:
-    """Return what a setting is for, whatever its value."""
+    """Return the static description of a setting, without its value."""
     return {
         "key": key.name,
         "description": key.description,
@@ -63,7 +63,7 @@ def default_of(key: Key[Any]) -> str:
 
 
 def page() -> str:
-    """Return docs/settings.md."""
+    """Return the content of docs/settings.md."""
     return "\n".join([HEAD, *(_section(*section) for section in SECTIONS)])
 
 

@@ -1,4 +1,4 @@
-"""Checks of new setting values; each returns the normal form or raises ValueError."""
+"""Validators of new setting values; each returns the normalised form or raises ValueError."""
 
 import re
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ LONGEST_DOMAIN = 253
 
 
 def email_policy_entry(entry: str) -> str:
-    """Return an exact address or exact ASCII domain in lower case; `@domain` means the domain.
+    """Return an exact address or an ASCII domain, in lower case; `@domain` means `domain`.
 
     Source: spec 01 §2.1.
     """
@@ -23,7 +23,7 @@ def email_policy_entry(entry: str) -> str:
 
 
 def http_url(text: str) -> str:
-    """Return an absolute http(s) address; empty stands for the default."""
+    """Return an absolute http(s) URL; empty means the default."""
     parts = urlsplit(text)
     if text and (parts.scheme not in {"http", "https"} or not parts.netloc):
         raise ValueError("must be an absolute http or https address")
@@ -31,13 +31,13 @@ def http_url(text: str) -> str:
 
 
 def link(text: str) -> str:
-    """Return an http(s) address or an absolute path, which no page can mistake for a script."""
+    """Return an http(s) URL or an absolute path, so that no `javascript:` URL gets into a page."""
     is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
     return text if is_path else http_url(text)
 
 
 def mail_address(text: str) -> str:
-    """Return an address mail can be sent from; empty stands for none."""
+    """Return an address that mail can be sent from; empty means none."""
     try:
         return email_address.normalized(text) if text else text
     except ValueError as error:
@@ -45,7 +45,7 @@ def mail_address(text: str) -> str:
 
 
 def _is_address(entry: str) -> bool:
-    """Tell whether an entry is an address as accounts have it, so that it can match one."""
+    """Return whether an entry is a normalised address, as stored for accounts, so it can match."""
     try:
         return email_address.normalized(entry) == entry
     except ValueError:

@@ -29,7 +29,7 @@ CORS_CONTRADICTION = "cors_allowed_origins: * stands alone and never with creden
 
 
 def announce(rt: Runtime) -> None:
-    """Make every process read the settings anew; one that misses it does so within a second."""
+    """Make every process reload the settings; one that misses this reloads within a second."""
     rt.settings.expire()
     try:
         rt.redis.publish(SETTINGS_CHANNEL, "changed")
@@ -38,7 +38,7 @@ def announce(rt: Runtime) -> None:
 
 
 def listen(rt: Runtime) -> Callable[[], None]:
-    """Follow announcements in the background; return how to stop."""
+    """Follow announcements in the background; return a function that stops it."""
     channel = Channel(
         SETTINGS_CHANNEL,
         on_messages=lambda _texts: rt.settings.expire(),
@@ -50,7 +50,7 @@ def listen(rt: Runtime) -> Callable[[], None]:
 
 
 def find_key(name: str) -> Key[Any]:
-    """Return the setting of this name.
+    """Return the setting with this name.
 
     Raises: SettingUnknown.
     """
@@ -62,9 +62,9 @@ def find_key(name: str) -> Key[Any]:
 
 
 def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
-    """Set several settings at once, all or none; return which others that changed.
+    """Set several settings atomically; return the names of other settings this changed.
 
-    Raises: SettingUnknown, SettingInvalid. Source: spec 04 §6.2, cross rules included.
+    Raises: SettingUnknown, SettingInvalid. Source: spec 04 §6.2, including the cross rules.
     """
     texts = {name: _rendered(rt, name, value) for name, value in changes.items()}
     now = rt.clock.now()
@@ -80,7 +80,7 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
 
 
 def unset(rt: Runtime, name: str) -> list[str]:
-    """Return a setting to its default; repeatable. Return which others that changed.
+    """Reset a setting to its default; idempotent. Return the names of other settings this changed.
 
     Raises: SettingUnknown, SettingInvalid.
     """
@@ -97,41 +97,41 @@ def unset(rt: Runtime, name: str) -> list[str]:
 
 
 def secret(rt: Runtime, key: Key[str]) -> str:
-    """Return a sensitive setting in clear; empty when it is not set or cannot be decrypted."""
+    """Return a sensitive setting decrypted; empty if it is not set or cannot be decrypted."""
     sealed = rt.settings.get(key)
     if not sealed:
         return ""
     try:
         return rt.secret_box.open(sealed, key.name)
     except SecretUnreadable:
-        log.error(  # noqa: TRY400 - the traceback tells nothing more
+        log.error(  # noqa: TRY400 - the traceback adds nothing
             "the setting %s cannot be decrypted and counts as not set; is a key missing?", key.name
         )
         return ""
 
 
 def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
-    """Tell whether mail can be sent by SMTP: host and from address are set (decision E18).
+    """Return whether mail can be sent by SMTP: host and from address are set (decision E18).
 
-    `value_of` is what returns a setting.
+    `value_of` returns the value of a setting.
     """
     return bool(value_of(keys.MAIL_SMTP_HOST) and value_of(keys.MAIL_FROM_ADDRESS))
 
 
 def lacks_mail(texts: Mapping[str, str]) -> bool:
-    """Tell whether e-mail codes are switched on without a way to send them (spec 04 §6.2)."""
+    """Return whether e-mail codes are enabled without a way to send them (spec 04 §6.2)."""
     is_complete = is_mail_complete(lambda key: _in_force(key, texts))
     return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_complete
 
 
 def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
-    """Tell whether `*` is mixed with origins or allowed with credentials (spec 02 §4.6)."""
+    """Return whether `*` is mixed with origins or allowed with credentials (spec 02 §4.6)."""
     origins = _in_force(cors.ALLOWED_ORIGINS, texts)
     return not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts))
 
 
 def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
-    """Tell whether these settings leave nobody a way to sign in (spec 04 §6.2)."""
+    """Return whether these settings leave no way to sign in (spec 04 §6.2)."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
         return False
@@ -158,9 +158,9 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
 def _enforce_cross_rules(
     rt: Runtime, session: Session, changed: set[str], now: datetime
 ) -> list[str]:
-    """Refuse, or repair, what single values cannot tell; return which settings were repaired.
+    """Enforce the rules that span several settings; return the names of repaired settings.
 
-    It sees the changed rows.
+    It reads the rows already changed in this transaction. Raises: SettingInvalid.
     """
     texts, repaired = queries.list_texts(session), []
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name

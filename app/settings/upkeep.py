@@ -1,4 +1,4 @@
-"""What an operator does with the settings as a whole: list, check, carry away, re-encrypt."""
+"""Operations on all settings at once: list, validate, export, re-encrypt."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,37 +19,37 @@ Wire = str | list[str]
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting and what is stored for it; None while it was never set."""
+    """One setting and its stored value; None if it is not set."""
 
     key: Key[Any]
     stored: Stored | None
 
     @property
     def text(self) -> str | None:
-        """Return the stored text."""
+        """Return the stored text; None if the setting is not set."""
         return self.stored.text if self.stored else None
 
     @property
     def updated_at(self) -> datetime | None:
-        """Return when it was set."""
+        """Return when the stored text was last written; None if the setting is not set."""
         return self.stored.updated_at if self.stored else None
 
     @property
     def value(self) -> Wire:
-        """Return the value in force as it travels (spec 04 §6.1), a secret one redacted."""
+        """Return the value in force in wire format (spec 04 §6.1); secrets are redacted."""
         if self.key.is_sensitive:
             return REDACTED if self.text else ""
         return _wire(self.key, self.key.value_of(self.text))
 
     @property
     def default(self) -> Wire:
-        """Return the value in force while nothing is set."""
+        """Return the default in wire format."""
         return _wire(self.key, self.key.default)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a stored value is not in force as it stands."""
+    """What is wrong with a stored value, by itself or in combination with others."""
 
     key: str
     problem: str
@@ -66,14 +66,14 @@ def find(rt: Runtime, name: str) -> Setting:
 
 
 def list_all(rt: Runtime) -> list[Setting]:
-    """Return every setting there is, by name."""
+    """Return every known setting, sorted by name."""
     with rt.reading() as connection:
         stored = queries.list_stored(connection)
     return [Setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
 
 
 def export(rt: Runtime) -> dict[str, Wire]:
-    """Return what was set, ready for `service.change`, without secrets and what cannot be read."""
+    """Return the set values, as `service.change` takes them, without secrets and invalid ones."""
     return {
         setting.key.name: setting.value
         for setting in list_all(rt)
@@ -91,9 +91,9 @@ def problems(rt: Runtime) -> list[Problem]:
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
-    """Encrypt the secret settings under the newest key.
+    """Re-encrypt the sensitive settings under the newest key.
 
-    What cannot be decrypted is left alone: a key that comes back may still open it.
+    Values that cannot be decrypted are left alone: a restored key may still decrypt them.
     """
     resealer, changed, texts = Resealer(rt.secret_box), 0, queries.list_texts(session)
     for name in sorted(name for name, key in keys.ALL.items() if key.is_sensitive):
@@ -106,7 +106,7 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
 
 
 def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
-    """Count the secret settings by the key they are encrypted with."""
+    """Count the sensitive settings by the key they are encrypted with."""
     texts = queries.list_texts(session)
     names = [name for name, key in keys.ALL.items() if key.is_sensitive and texts.get(name)]
     use.add_secrets(rt.secret_box, {name: texts[name] for name in names})
@@ -145,7 +145,7 @@ def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> 
 
 
 def _wire(key: Key[Any], value: Any) -> Wire:
-    """Return a text, or a list of texts; numbers and booleans are texts, too."""
+    """Return a string or a list of strings; numbers and booleans become strings, too."""
     if isinstance(value, tuple):
         return list(value)
     text: str = key.render(value) if isinstance(value, bool) else str(value)
