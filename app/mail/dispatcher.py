@@ -38,7 +38,7 @@ TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
 PUNCTUAL = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
-# If a server already has a mail's content; gunicorn kills a worker that needs more than 10 s.
+# Additional wait if a server already has a mail's content; gunicorn kills a worker after 10 s.
 STOP_AFTER_CONTENT_SECONDS = 6.0
 LONGEST_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
@@ -82,8 +82,8 @@ def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
     """Send every mail that is due, now or at the time `due`.
 
     Stops early when the server itself fails, as the other mails would fail alike: at once if it
-    refuses the connection or the sender, else at the second recipient in a row. A single recipient
-    it always fails at, by hanging up say, must not hold up all others.
+    refuses the connection or the sender, else at the second recipient in a row. One recipient at
+    whom it always fails, by hanging up say, must not hold up all the others.
     """
     with closing(Sender(rt)) as sender:
         return _drain(rt, sender, due, lambda: False)
