@@ -1,13 +1,13 @@
-"""Sign-ins under way at a provider: kept in Redis from `start` until the browser is back.
+"""External sign-ins in progress, stored in Redis from `start` until the browser returns.
 
-A sign-in belongs to the browser that began it. It is stored under the digests of `state` and of the
-secret in that browser's cookie together, so one GETDEL consumes it for whoever has both, once, and
-for nobody else not even the key can be named (spec 03 §5, step 4; RFC 9700 §4.7). The nonce and the
-PKCE verifier are sealed for that key.
+A sign-in is bound to the browser that began it. Its Redis key combines the digests of `state` and
+of the secret in that browser's cookie, so a single GETDEL consumes it, once, for whoever presents
+both, and nobody else can even name the key (spec 03 §5, step 4; RFC 9700 §4.7). The stored value,
+with the nonce and the PKCE verifier in it, is encrypted and bound to that key.
 
-A code is good for one provider. A provider can send its visitors on to another one, and so be sent
-their codes by us (mix-up, RFC 9700 §4.4); where the other one does not name itself in the callback,
-this keeps such a code from signing anybody in here.
+An authorization code is accepted for one provider only. A malicious provider can redirect its users
+to an honest one and so obtain the honest one's codes from this service (mix-up attack, RFC 9700
+§4.4). If the honest one's callback does not name its issuer, this keeps the codes unusable here.
 """
 
 import re
@@ -20,10 +20,10 @@ from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.tokens import digest, random_token
 
-# Longer than any code is good for: ten minutes at most, says RFC 6749 §4.1.2.
+# Longer than any code is valid; RFC 6749 §4.1.2 recommends ten minutes at most.
 CODE_REMEMBERED = timedelta(hours=1)
 
-# What is shorter can come from two providers by chance; nobody's secret is so short.
+# Shorter codes may collide between providers by chance; none so short is meant to be secret.
 SHORTEST_REMEMBERED = 16
 
 # RFC 6749, appendix A.11.
@@ -32,9 +32,9 @@ _CODE = re.compile(r"[\x20-\x7e]+")
 
 @dataclass(frozen=True)
 class SignIn:
-    """What is remembered while the browser is away.
+    """The state of a sign-in while the browser is at the provider.
 
-    `provider_created_at` tells a provider from a later one that was given its id.
+    `provider_created_at` distinguishes the provider from a later one that reuses its id.
     """
 
     provider_id: int
@@ -46,7 +46,7 @@ class SignIn:
 
 
 def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> str:
-    """Remember a sign-in; return the secret for the browser's cookie.
+    """Store a sign-in; return the secret for the browser's cookie.
 
     Raises: RedisError.
     """
@@ -57,28 +57,28 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
 
 
 def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
-    """Return the sign-in of this state and browser, and forget it; None if there is none.
+    """Return and delete the sign-in with this state and browser secret; None if there is none.
 
-    Of simultaneous calls exactly one gets it. Raises: RedisError.
+    Of concurrent calls exactly one gets it. Raises: RedisError.
     """
     key = _key(state, binding)
     try:
         stored = one_shot.take(rt, key, unseal=partial(rt.secret_box.open, row=key))
     except SecretUnreadable:
-        return None  # its key was taken out of the keyring meanwhile
+        return None  # its encryption key was removed from the keyring meanwhile
     return None if stored is None else SignIn(**stored)
 
 
 def take_code(rt: Runtime, code: str, provider_id: int) -> bool:
-    """Tell whether this can be a code, and none that came back for another provider.
+    """Return whether the code is well-formed and was not presented for another provider before.
 
-    Of simultaneous calls those for one provider are told True. Raises: RedisError.
+    Of concurrent calls only those for one and the same provider get True. Raises: RedisError.
     """
     if not _CODE.fullmatch(code):
         return False
     if len(code) < SHORTEST_REMEMBERED:
         return True
-    # A provider whose database ignores case and trailing space would take each spelling.
+    # A provider whose database ignores case and trailing space would accept every spelling.
     key = f"gatehouse:external-code:{digest(code.strip().lower())}"
     mine = str(provider_id)
     is_new = rt.breaker.call(lambda redis: redis.set(key, mine, nx=True, ex=CODE_REMEMBERED))

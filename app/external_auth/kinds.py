@@ -1,4 +1,4 @@
-"""The kinds of provider, and what each can be given (spec 03 §1, §7.3, §9.2)."""
+"""The kinds of provider, and what can be configured for each (spec 03 §1, §7.3, §9.2)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
 
 
 class Protocol(StrEnum):
-    """What a provider speaks."""
+    """The protocol a provider speaks."""
 
     OIDC = "oidc"
     OAUTH2 = "oauth2"
@@ -18,12 +18,12 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True)
 class Traits:
-    """What is true of every provider of a kind.
+    """The properties shared by all providers of a kind.
 
-    `default_name` is the display name to suggest, "" where only the operator knows one.
-    `requires_verified` is the default of `require_email_verified`. With `tells_only_verified` an
-    address that is not told is one that nobody verified. A dedicated kind has fixed addresses, so
-    it takes neither an issuer nor endpoints.
+    `default_name` is the display name to suggest, "" if only the operator can know one.
+    `requires_verified` is the default of `require_email_verified`. `tells_only_verified` means that
+    only verified email addresses are reported, so a missing one counts as unverified. A dedicated
+    kind has fixed URLs, so it takes neither an issuer nor endpoints.
     """
 
     protocol: Protocol
@@ -40,7 +40,7 @@ class Traits:
 
     @property
     def is_dedicated(self) -> bool:
-        """Tell whether the kind stands for one service with fixed addresses."""
+        """Return whether the kind is for one particular service with fixed URLs."""
         return not self.takes_issuer
 
 
@@ -91,7 +91,7 @@ TRAITS: dict[ProviderKind, Traits] = {
 
 
 def named(text: str) -> ProviderKind:
-    """Return the kind of this name on the wire.
+    """Return the kind with this wire name or alias.
 
     Raises: KindUnknown.
     """

@@ -1,7 +1,7 @@
-"""Steps of tying an identity to an account.
+"""Steps of linking an identity to an account.
 
-Invariant: one identity has one account. Whoever looks for the account of an identity holds the
-identity first, so that of two first sign-ins at once the second finds what the first made.
+Invariant: an identity belongs to one account. The identity is locked before its account is looked
+up, so that of two concurrent first sign-ins the second finds what the first created.
 Lock order: the identity, its provider, the account's row.
 """
 
@@ -35,7 +35,7 @@ from app.users.models import Account, Status
 
 @dataclass(frozen=True)
 class Proven:
-    """An identity and the account it signs in to, with what was made for that."""
+    """A verified identity, the account it signs in to, and which of account and link are new."""
 
     account: Account
     provider: Provider
@@ -51,9 +51,9 @@ def hold(
     *,
     gone: type[AppError] = SignInFailed,
 ) -> Provider:
-    """Keep everybody else from deciding on this identity; return its provider as it is now.
+    """Lock an identity, and its provider against deletion; return the provider as it is now.
 
-    Raises: `gone` when the provider was deleted meanwhile, ProviderDisabled.
+    Raises: `gone` if the provider was deleted meanwhile, ProviderDisabled.
     """
     locks.hold_text(session, f"external-identity:{profile.namespace}\0{profile.subject}")
     provider = provider_queries.hold(session, provider_id)
@@ -65,7 +65,7 @@ def hold(
 
 
 def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
-    """Return the account an identity is linked to, noting what the provider said; None if none is.
+    """Return the account an identity is linked to, and record the sign-in; None if not linked.
 
     Raises: AccountDisabled.
     """
@@ -80,19 +80,19 @@ def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Ac
         "display_name_snapshot": profile.display_name,
     }
     known = {name: value for name, value in said.items() if value is not None}
-    # It may have been unlinked while its account's row was waited for.
+    # It may have been unlinked while this waited for the lock on the account's row.
     return account if queries.touch_identity(session, identity, rt.clock.now(), **known) else None
 
 
 def owner_of(reader: Reader, address: str) -> Account | None:
-    """Return the account with this address; it is not held."""
+    """Return the account with this email address, without locking it."""
     return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
 
 
 def held_owner_of(session: Session, address: str) -> Account | None:
-    """Return the account with this address, which nobody changes until the transaction ends.
+    """Return the account with this email address, locked until the transaction ends.
 
-    Looked at again once it is held: the address may have been changed while it was waited for.
+    The address is compared again under the lock: it may have changed during the wait.
     """
     found = owner_of(session, address)
     account = users_queries.hold(session, found.id) if found else None
@@ -100,7 +100,7 @@ def held_owner_of(session: Session, address: str) -> Account | None:
 
 
 def require_own_address(account: Account) -> None:
-    """Insist that an account may be linked for its address's sake: it has proven it itself.
+    """Refuse to link an account that has not verified its own email address.
 
     Otherwise whoever registered with somebody else's address would get that person's identity.
     Raises: AccountDisabled; PendingActivation, also for an activated account whose address is
@@ -114,9 +114,9 @@ def require_own_address(account: Account) -> None:
 def link(
     rt: Runtime, session: Session, proven: Proven, client: Client, *, email_snapshot: str | None
 ) -> None:
-    """Insert the link of an identity that has none to an account that is held; tell its owner.
+    """Link an unlinked identity to a locked account; notify the owner unless the account is new.
 
-    Raises: LinkConflict when the account has another identity of this provider.
+    Raises: LinkConflict if the account, or the subject, already has a link at this provider.
     """
     account, provider, profile = proven.account, proven.provider, proven.profile
     if not queries.is_linkable(session, account.id, provider.id, profile.subject):
@@ -136,7 +136,7 @@ def link(
             last_login_at=now,
         )
     except IntegrityError:
-        # The same subject of this provider in another namespace was linked this moment.
+        # The same subject of this provider was linked concurrently, in another namespace.
         raise LinkConflict from None
     event = Event(
         Action.USER_EXTERNAL_AUTH_LINK,
@@ -157,11 +157,11 @@ def complete(
     client: Client,
     password: RightPassword | None = None,
 ) -> LoginOutcome | MfaRequired:
-    """Turn a proven identity into a session, or have the login wait for a second factor.
+    """Turn a verified identity into a session, or into a login that awaits a second factor.
 
-    `password` is that of somebody who also typed one, which then is the first factor: its login
-    does not outlast the switch of password logins (spec, Authentication 7).
-    Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account has just changed.
+    If the user also typed a `password`, that is the first factor: the MFA step then fails if
+    password logins are switched off meanwhile (spec, Authentication 7).
+    Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has just changed.
     """
     factor = FirstFactor(
         kind=FirstFactorKind.PASSWORD if password else FirstFactorKind.EXTERNAL_AUTH,
@@ -175,7 +175,7 @@ def complete(
 
 
 def _details(proven: Proven) -> dict[str, object]:
-    """Return what the audit log tells of an identity (spec 03 §11)."""
+    """Return what the audit log records about an identity (spec 03 §11)."""
     return {
         "provider_key": proven.provider.key,
         "issuer": proven.profile.namespace,

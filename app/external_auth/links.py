@@ -1,4 +1,4 @@
-"""Use cases of a signed-in account's links (spec 03 §8.4, §8.5; decisions A26, E26)."""
+"""Use cases on the links of a signed-in account (spec 03 §8.4, §8.5; decisions A26, E26)."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -21,7 +21,7 @@ from app.users import notices as owner_notices
 
 
 def list_links(rt: Runtime, user_id: int) -> list[Link]:
-    """Return the links of an account, the one used last first; those of disabled providers too."""
+    """Return an account's links, most recently used first, with those at disabled providers."""
 
     def used_last(link: Link) -> tuple[datetime, datetime, int]:
         return link.last_login_at or link.created_at, link.created_at, link.id
@@ -30,9 +30,9 @@ def list_links(rt: Runtime, user_id: int) -> list[Link]:
 
 
 def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -> None:
-    """Remove a link, unless nobody could sign in to the account any more; sessions go on.
+    """Remove a link, unless it is the account's last way to sign in; sessions stay open.
 
-    Raises: LinkNotFound, LastWayIn; AccountDisabled, TokenInvalid when that happened meanwhile.
+    Raises: LinkNotFound, LastWayIn; AccountDisabled, TokenInvalid if access ended meanwhile.
     """
     can_sign_in = ways.any_of(rt)
     wanted = parsed_id(link_id)
@@ -62,9 +62,9 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
-    """Return what tells whether an account can sign in with some enabled provider.
+    """Return a predicate: whether an account can sign in with some enabled provider.
 
-    A link that no enabled provider may assert, since issuers were changed, signs nobody in.
+    Links that no enabled provider may assert any more, since an issuer changed, do not count.
     """
     enabled = providers.list_enabled(rt)
 

@@ -15,12 +15,12 @@ from app.external_auth.drivers.interface import ProviderKind
 
 
 class ExternalAuthProvider(Base):
-    """One provider as an operator set it up (spec 03 §9.1).
+    """One provider as an operator configured it (spec 03 §9.1).
 
-    `client_secret` is sealed for the row `external_auth_provider:<kind>:<key>`; None for a public
-    client. `options` and `allowed_domains` are JSON; no domains means that every one is allowed.
-    Kinds with fixed endpoints have none stored: where a row has them all the same, which no
-    interface allows, they replace the fixed ones (spec 03 §7.3, test hook).
+    `client_secret` is encrypted and bound to `external_auth_provider:<kind>:<key>`; None for a
+    public client. `options` and `allowed_domains` are JSON; no domains means that all are allowed.
+    Kinds with fixed endpoints store none; if a row has some anyway, which no interface allows, they
+    override the fixed ones (spec 03 §7.3, test hook).
     """
 
     __tablename__ = "external_auth_providers"
@@ -56,10 +56,10 @@ class ExternalAuthProvider(Base):
 
 
 class ExternalAuthIdentity(Base):
-    """A link: an identity of a provider, and the account it signs in to.
+    """A link between an external identity and the account it signs in to.
 
-    An identity is `identity_namespace` and `subject`, whichever provider asserts it. The snapshots
-    are what the provider said last.
+    An identity is the pair (`identity_namespace`, `subject`), whichever provider asserts it. The
+    snapshots are the last values that the provider reported.
     """
 
     __tablename__ = "external_auth_identities"
@@ -84,12 +84,12 @@ class ExternalAuthIdentity(Base):
 
 
 class PendingIdentity(Base):
-    """A proven identity without an account, until a mailbox or a password tells whose it is.
+    """A verified identity without an account, until a mailbox or a password shows whose it is.
 
-    What the provider said of the address is deliberately not kept. `verification_token_digest` is
-    None until a mail was asked for, which happens once; `owner_session_version` is that of the
-    address's account at that moment, or what a new account would have. It is None as well where a
-    version before 0007 asked, which may still run during an upgrade.
+    The email address that the provider reported is deliberately not stored.
+    `verification_token_digest` is None until a mail is requested, which is possible once;
+    `owner_session_version` is that of the address's account at that moment, or a new account's. It
+    stays None if a release older than migration 0007, still running in an upgrade, sent the mail.
     """
 
     __tablename__ = "external_auth_pending"
@@ -114,7 +114,7 @@ class PendingIdentity(Base):
 
 
 class Provider(NamedTuple):
-    """A read copy of a provider; PROVIDER_COLUMNS has the order of its fields."""
+    """A read-only copy of a provider; PROVIDER_COLUMNS lists its columns in field order."""
 
     id: int
     key: str
@@ -146,14 +146,14 @@ class Provider(NamedTuple):
 
     @property
     def tenant(self) -> str | None:
-        """Return Microsoft's tenant; None where none is stored."""
+        """Return the stored Microsoft tenant, or None."""
         microsoft = self.stored_options.get("microsoft")
         tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
         return tenant if isinstance(tenant, str) else None
 
     @property
     def stored_options(self) -> dict[str, Any]:
-        """Return the options; what is no JSON object counts as none."""
+        """Return the options; anything but a JSON object counts as empty."""
         try:
             options = json.loads(self.options)
         except ValueError:
@@ -162,11 +162,11 @@ class Provider(NamedTuple):
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Return the domains addresses must have; empty when any will do."""
+        """Return the allowed email domains; empty if every domain is allowed."""
         return tuple(json.loads(self.allowed_domains)) if self.allowed_domains else ()
 
     def allows(self, address: str) -> bool:
-        """Tell whether an address has one of the allowed domains, exactly."""
+        """Return whether an email address is in an allowed domain; subdomains do not match."""
         return not self.domains or address.rpartition("@")[2].lower() in self.domains
 
 
@@ -174,7 +174,7 @@ PROVIDER_COLUMNS = columns_of(Provider, ExternalAuthProvider)
 
 
 class Identity(NamedTuple):
-    """A link as a sign-in needs it."""
+    """The part of a link that a sign-in needs."""
 
     id: int
     user_id: int
@@ -199,7 +199,7 @@ class Link(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A read copy of an identity that waits for an account."""
+    """A read-only copy of a pending identity."""
 
     id: int
     provider_id: int

@@ -1,12 +1,12 @@
-"""What the owner of an account is told by mail about its links to identity providers.
+"""Sentences for the mails that tell an account's owner about links to identity providers.
 
-Of an identity only its provider is named: whoever took over a session must not choose words that a
-mail of this service says.
+They name the provider but nothing of the identity: whoever took over a session must not be able to
+choose words that appear in a mail from this service.
 """
 
 
 def linked(provider: str) -> str:
-    """Return the sentence for a new link; `provider` is the name people know it by."""
+    """Return the sentence for a new link; `provider` is the provider's display name."""
     return f"A sign-in with {provider} was added. It can be used to sign in without a password."
 
 

@@ -1,4 +1,4 @@
-"""The use case of an identity whose owner is told by a password (spec 03 §8.3; decision E32)."""
+"""The use case of claiming a pending identity by a password (spec 03 §8.3; decision E32)."""
 
 from datetime import datetime
 
@@ -19,12 +19,12 @@ from app.users.models import Account
 def link_by_password(
     rt: Runtime, *, flow_token: str, identifier: str, password: str, client: Client
 ) -> LoginOutcome | MfaRequired:
-    """Link an identity to the account of a password, and sign in.
+    """Link a pending identity to the account whose password was given, and sign in.
 
-    The link is there before a second factor is asked for. Guesses count like failed logins.
+    The link is created before a second factor is asked for. Guesses count like failed logins.
     Raises: PasswordLoginDisabled, FlowTokenInvalid, PasswordMissing, ContactVerificationInvalid,
     ProviderDisabled, RateLimited, CredentialsFailed, AccountDisabled, PendingActivation,
-    PolicyDenied for an identity of somebody else, LinkConflict.
+    PolicyDenied for an identity linked to another account, LinkConflict.
     """
     ways.require_password_login(rt)
     token = pending.flow_token(flow_token)
@@ -40,7 +40,7 @@ def link_by_password(
 
 
 def _waiting(rt: Runtime, token: str) -> Pending:
-    """Return the identity that waits, if its provider may be used."""
+    """Return the pending identity, if its provider is enabled."""
     with rt.reading() as connection:
         waiting = pending.find_open(rt, connection, token)
         pending.provider_of(connection, waiting)
@@ -48,11 +48,11 @@ def _waiting(rt: Runtime, token: str) -> Pending:
 
 
 def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client: Client) -> Proven:
-    """Use the waiting identity up for an account that is as it was when its password was checked.
+    """Consume the pending identity for an account unchanged since its password was checked.
 
-    An identity that this account has already is only marked as used.
-    Raises: CredentialsFailed when the account has changed, AccountDisabled, PendingActivation,
-    ContactVerificationInvalid when it waits no more, ProviderDisabled, PolicyDenied, LinkConflict.
+    If the identity is already linked to this account, only the sign-in is recorded.
+    Raises: CredentialsFailed if the account has changed, AccountDisabled, PendingActivation,
+    ContactVerificationInvalid if no longer pending, ProviderDisabled, PolicyDenied, LinkConflict.
     """
     profile = pending.profile_of(waiting)
     with rt.transaction() as session:
@@ -62,7 +62,7 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client:
         account = users_queries.hold(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
-        if account.created_at != seen.created_at:  # SQLite gives the id to the next account
+        if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts
             raise CredentialsFailed
         linking.require_own_address(account)
         if not queries.consume(session, waiting, now):

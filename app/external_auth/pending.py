@@ -1,4 +1,4 @@
-"""Steps of an identity that waits for an account (spec 03 §1, §8; decision E27)."""
+"""Steps on pending identities: verified, but without an account (spec 03 §1, §8; decision E27)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +23,7 @@ LONGEST_TOKEN_BYTES = 128
 def open_pending(
     rt: Runtime, session: Session, provider: Provider, profile: ExternalProfile, return_path: str
 ) -> str:
-    """Have an identity wait; return its token."""
+    """Store a pending identity; return its flow token."""
     token, now = PREFIX + random_hex(), rt.clock.now()
     queries.add_pending(
         session,
@@ -41,9 +41,9 @@ def open_pending(
 
 
 def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
-    """Return the identity that waits under a well-formed token.
+    """Return the pending identity with a well-formed flow token.
 
-    Raises: ContactVerificationInvalid when there is none, or it waits no more.
+    Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
     """
     pending = queries.find_pending(reader, digest(token))
     if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
@@ -53,9 +53,9 @@ def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
 
 @contextmanager
 def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) -> Iterator[None]:
-    """Let an identity wait again if what it was used up for does not happen in the block.
+    """Undo the consumption of a pending identity if the block fails.
 
-    It stays used up if that cannot be written down.
+    Best effort: while the database is unavailable the identity stays consumed.
     """
     try:
         yield
@@ -66,9 +66,9 @@ def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) ->
 
 
 def provider_of(reader: Reader, pending: Pending) -> Provider:
-    """Return whose identity waits; it is not held.
+    """Return the provider of a pending identity, without locking it.
 
-    Raises: ProviderDisabled; ContactVerificationInvalid when it was deleted this moment.
+    Raises: ProviderDisabled; ContactVerificationInvalid if it was deleted meanwhile.
     """
     provider = provider_queries.find(reader, pending.provider_id)
     if provider is None:
@@ -79,9 +79,9 @@ def provider_of(reader: Reader, pending: Pending) -> Provider:
 
 
 def flow_token(typed: str) -> str:
-    """Return a flow token without surrounding space.
+    """Return a flow token without surrounding whitespace.
 
-    Raises: FlowTokenInvalid for what cannot be one.
+    Raises: FlowTokenInvalid if the text cannot be one.
     """
     token = typed.strip()
     if not token or len(token.encode()) > LONGEST_TOKEN_BYTES or any(map(str.isspace, token)):
@@ -90,7 +90,7 @@ def flow_token(typed: str) -> str:
 
 
 def profile_of(pending: Pending) -> ExternalProfile:
-    """Return what is still known of the identity; of its address nothing is."""
+    """Return the stored part of the identity's profile, which excludes its email address."""
     return ExternalProfile(
         namespace=pending.identity_namespace,
         subject=pending.subject,

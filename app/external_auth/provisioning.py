@@ -1,4 +1,4 @@
-"""The step that makes an account for an external identity (spec 03 §6.1; decisions E26, E29)."""
+"""The step that creates an account for an external identity (spec 03 §6.1; decisions E26, E29)."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ from app.users.models import Account
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings an account is made under, read before the transaction."""
+    """The settings that govern account creation, read before the transaction."""
 
     may_register: bool
     storage_quota: int
 
     @classmethod
     def of(cls, rt: Runtime) -> "Terms":
-        """Return those in force now."""
+        """Return the current settings."""
         return cls(
             rt.settings.get(keys.ALLOW_USER_REGISTRATION),
             rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
@@ -40,7 +40,7 @@ def create_account(
     *,
     is_verified: bool,
 ) -> Account:
-    """Insert an activated account without usable password.
+    """Insert an activated account without a usable password.
 
     Raises: SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
@@ -57,7 +57,7 @@ def create_account(
             policy_group_id=group_id,
         )
         try:
-            # A savepoint, since PostgreSQL goes on with nothing after a refused insert.
+            # A savepoint, since a failed insert aborts the whole transaction in PostgreSQL.
             with session.begin_nested():
                 return users.create(session, new, now)
         except UsernameExists:

@@ -1,7 +1,7 @@
-"""The step that decides which account a proven identity signs in to (spec 03 §6, A1 to B7).
+"""The step that decides which account a verified identity signs in to (spec 03 §6, A1 to B7).
 
-Invariant: an identity gets an existing account only by a link, or by an address that both the
-provider and the account itself have proven; whatever falls short of that ends in no account.
+Invariant: an identity reaches an existing account only through a link, or through an email address
+that both the provider and the account itself have verified; nothing less is enough.
 """
 
 from sqlalchemy.orm import Session
@@ -28,9 +28,9 @@ def resolve(
     terms: Terms,
     client: Client,
 ) -> Proven | None:
-    """Return who signs in; None when a mailbox or a password has to tell whose identity it is.
+    """Return who signs in; None if a mailbox or a password has to show whose identity it is.
 
-    The identity is held. Raises: AccountDisabled, PolicyDenied, LinkConflict,
+    The caller holds the identity's lock. Raises: AccountDisabled, PolicyDenied, LinkConflict,
     SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
     if account := linking.sign_in_again(rt, session, profile):
@@ -53,7 +53,7 @@ def resolve(
 
 
 def _local(email: str) -> str | None:
-    """Return an address as accounts have it; None for one that none can have."""
+    """Return an email address as accounts store it; None if no account can have it."""
     try:
         return identifiers.email(email)
     except EmailInvalid:
@@ -68,7 +68,7 @@ def _linked_by_address(
     address: str,
     client: Client,
 ) -> Proven | None:
-    """Link the account of a verified address, where that is wanted; None where nothing is (B4)."""
+    """Link the account with the same verified address if the provider allows it, else None (B4)."""
     if not provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
     account = linking.held_owner_of(session, address)
@@ -92,13 +92,13 @@ def _provisioned(
     terms: Terms,
     client: Client,
 ) -> Proven | None:
-    """Make an account, where that is wanted; None where it is not, or may not be (B5 to B7)."""
+    """Create and link an account if that is enabled and permitted, else return None (B5 to B7)."""
     must_be_verified = provider.require_email_verified or provider.auto_link_verified_email_enabled
     if not provider.auto_provision_enabled or not terms.may_register:
         return None
     if must_be_verified and not profile.email_verified:
         return None
-    # Of two identities that race for an address the second finds it taken (decision E31).
+    # Locked, so that of two identities racing for it the second finds it taken (decision E31).
     users.hold_address(session, address)
     if linking.owner_of(session, address):
         return None

@@ -1,7 +1,7 @@
-r"""Where a browser goes after an external sign-in: a path of this site and nothing else.
+r"""Validation of the path a browser goes to after an external sign-in: no open redirect.
 
-Invariant: no accepted path leads a browser to another host, whether it stands behind the site's
-origin or alone (spec 03 §4). A browser drops tabs and line ends, and takes `\` for `/`.
+Invariant: no accepted path leads a browser to another host, whether it follows the site's origin
+or stands alone (spec 03 §4). Browsers drop tabs and line breaks, and treat `\` as `/`.
 """
 
 import unicodedata
@@ -13,7 +13,7 @@ HOME = "/"
 
 
 def checked(typed: str | None) -> str:
-    """Return the path; None and blank lead home.
+    """Return the path; HOME if it is None or blank.
 
     Raises: ReturnPathInvalid.
     """
@@ -25,5 +25,5 @@ def checked(typed: str | None) -> str:
 
 
 def _is_control(character: str) -> bool:
-    """Tell whether a character is a control, or ends a line."""
+    """Return whether it is a control character, or a line or paragraph separator."""
     return unicodedata.category(character) in {"Cc", "Zl", "Zp"}

@@ -1,6 +1,6 @@
 """Use cases of a sign-in by a provider: sending the browser there, and its return (spec 03 §4-6).
 
-No transaction is open while a provider is asked.
+No transaction is open during a request to a provider.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ UNIFIED_CALLBACK = f"{PREFIX}/callback"
 
 @dataclass(frozen=True)
 class Started:
-    """Where to send the browser, and the cookie that ties the sign-in to it."""
+    """Where to send the browser, and the cookie that binds the sign-in to it."""
 
     authorization_url: str = field(repr=False)
     state: str = field(repr=False)
@@ -50,9 +50,9 @@ class Started:
 
 @dataclass(frozen=True)
 class Returned:
-    """What a browser came back with; None for what it did not bring.
+    """What a browser returned with; None for each value that is missing.
 
-    `binding` is the cookie of this `state`. `issuer` is the parameter `iss` (RFC 9207).
+    `binding` is the cookie that belongs to `state`. `issuer` is the parameter `iss` (RFC 9207).
     """
 
     state: str | None = field(repr=False)
@@ -64,14 +64,14 @@ class Returned:
 
 @dataclass(frozen=True)
 class EmailRequired:
-    """No account yet: a mailbox or a password has to tell whose identity it is."""
+    """There is no account yet: a mailbox or a password has to show whose identity it is."""
 
     flow_token: str = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a sign-in led to, and where the browser wanted to go."""
+    """The outcome of a sign-in, and the path that was requested at its start."""
 
     outcome: LoginOutcome | MfaRequired | EmailRequired
     return_path: str
@@ -82,10 +82,10 @@ def start(
 ) -> Started:
     """Begin a sign-in.
 
-    `own_origin` is where the caller reached the service, None when that cannot be told.
-    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderDisabled, ReturnPathInvalid,
-    CallbackAddressMissing, DiscoveryFailed, ProviderMisconfigured; the first in this order.
-    Source: spec 03 §4.
+    `own_origin` is the origin under which the caller reached the service, None if unknown.
+    Raises: the first that applies of KindUnknown, ProviderKeyInvalid, ProviderNotFound,
+    ProviderDisabled, ReturnPathInvalid, CallbackAddressMissing, DiscoveryFailed,
+    ProviderMisconfigured. Source: spec 03 §4.
     """
     provider_kind, key = kinds.named(kind), provider_rules.provider_key(provider)
     found = providers.recently_stored(rt, provider_kind, key)
@@ -112,10 +112,10 @@ def start(
 def finish(
     rt: Runtime, returned: Returned, client: Client, *, route: tuple[str, str] | None = None
 ) -> Finished:
-    """Take up the sign-in that a browser comes back with.
+    """Complete the sign-in that a browser returns from.
 
-    `route` is kind and provider of the legacy route's path; None on the unified one.
-    Raises: KindUnknown, which leaves the sign-in as it is; SignInFailed, ProviderKeyInvalid,
+    `route` is kind and provider from the legacy route's path; None on the unified route.
+    Raises: KindUnknown, which does not consume the sign-in; SignInFailed, ProviderKeyInvalid,
     ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
     `complete_login` raise. Source: spec 03 §5, §6.
     """
@@ -146,7 +146,7 @@ def finish(
 
 
 def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> str:
-    """Return where the provider sends the browser back to: always an address of the site.
+    """Return where the provider sends the browser back to: always a URL of the site.
 
     Raises: CallbackAddressMissing.
     """
@@ -157,7 +157,7 @@ def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> st
 
 
 def callback_addresses(rt: Runtime, provider: Provider) -> list[str]:
-    """Return what is to be registered at a provider, the first address of the site first."""
+    """Return the callback URLs to register at a provider, in the order of the site's origins."""
     path = _callback_path(rt, provider)
     return [origin + path for origin in rt.settings.get(site.PUBLIC_SITE_URL)]
 
@@ -185,7 +185,7 @@ def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
 
 
 def _is_at(provider: Provider, kind: ProviderKind, typed_key: str) -> bool:
-    """Tell whether a legacy route belongs to the provider of the sign-in.
+    """Return whether a legacy route names the provider of the sign-in.
 
     Raises: ProviderKeyInvalid.
     """

@@ -1,4 +1,4 @@
-"""A username for an account that an external identity brings along (spec 03 §6.1)."""
+"""Usernames for accounts that are created for an external identity (spec 03 §6.1)."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _DROPPED = re.compile(r"[^a-z0-9_-]")
 
 
 def candidates(subject: str, preferred: str | None, address: str) -> Iterator[str]:
-    """Yield names to try: the one that is meant, then some with random ends."""
+    """Yield usernames to try: the one derived from the profile, then some with random suffixes."""
     name = _name(subject, preferred, address)
     yield name
     stem = name[:LONGEST_STEM].strip("-")
@@ -34,6 +34,6 @@ def _name(subject: str, preferred: str | None, address: str) -> str:
 
 
 def _cleaned(source: str) -> str:
-    # First, since lower() makes an ASCII letter of some others, such as the Kelvin sign.
+    # Before lower(), which turns some other characters, such as the Kelvin sign, into ASCII.
     ascii_only = "".join(c for c in source if c.isascii())
     return _DROPPED.sub("", _TO_HYPHEN.sub("-", ascii_only.lower())).strip("-")
