@@ -1,4 +1,4 @@
-"""`flask external-auth`: what people may sign in with. KEY is a provider's key, or KIND/KEY."""
+"""`flask external-auth`: administer providers. KEY is a provider's key, or KIND/KEY."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from app.web.runtime import runtime
 F = TypeVar("F", bound=Callable[..., Any])
 
 NOTHING_GIVEN = "is as it was: give what is to change, such as --name"
-# Whose name is another than the field's.
+# The options that are not named after their field.
 OPTIONS = {
     "display_name": "--name",
     "allowed_domains": "--allowed-domain",
@@ -39,7 +39,7 @@ KINDS = sorted(ProviderKind)
 
 
 def _fields(*, is_new: bool) -> Callable[[F], F]:
-    """Add the options of a provider's fields; left out they keep what is there, or the default."""
+    """Add the options of a provider's fields; one left out keeps the stored or default value."""
     options = [
         click.option("--name", "display_name", required=False, help="The name that people see."),
         click.option(
@@ -173,7 +173,7 @@ def remove(key: str) -> Shown:
 
 
 def _callback_note(provider: Provider) -> str:
-    """Return what is left to do at the provider, each address on a line of its own."""
+    """Return what remains to be done at the provider, with each URL on a line of its own."""
     addresses = service.callback_addresses(runtime(), provider)
     if not addresses:
         return "Nobody can sign in with it before public_site_url is set: see `flask config set -h`"
@@ -188,7 +188,7 @@ def _callback_note(provider: Provider) -> str:
 
 @contextmanager
 def _in_options() -> Iterator[None]:
-    """Name the option, too, in a complaint about a field that is called otherwise."""
+    """Add the option's name to an error about a field, if the option is named differently."""
     try:
         yield
     except ProviderInvalid as error:
@@ -199,7 +199,7 @@ def _in_options() -> Iterator[None]:
 
 
 def _given(typed: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given."""
+    """Return only the options that were given."""
     return {name: value for name, value in typed.items() if value is not None and value != ()}
 
 

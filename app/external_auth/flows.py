@@ -7,7 +7,7 @@ with the nonce and the PKCE verifier in it, is encrypted and bound to that key.
 
 An authorization code is accepted for one provider only. A malicious provider can redirect its users
 to an honest one and so obtain the honest one's codes from this service (mix-up attack, RFC 9700
-§4.4). If the honest one's callback does not name its issuer, this keeps the codes unusable here.
+§4.4). Where the honest one's callback names no issuer, this check makes such codes unusable here.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Use cases of an identity whose owner is told by a mailbox (spec 03 §8.1, §8.2).
+"""Use cases of claiming a pending identity by a mailbox (spec 03 §8.1, §8.2).
 
-The link works in any browser: whoever reads the mailbox signs in.
+The mailed link works in any browser: whoever reads the mailbox signs in.
 """
 
 from datetime import datetime
@@ -31,7 +31,7 @@ from app.users.models import FIRST_SESSION_VERSION, Account
 
 
 class MailLink(StrEnum):
-    """Why the link of a mail signs nobody in, as the frontend's page knows it."""
+    """Why a mailed link signs nobody in, in the codes that the frontend's page knows."""
 
     MISSING = "email_verification_missing"
     INVALID = "email_verification_invalid"
@@ -39,7 +39,7 @@ class MailLink(StrEnum):
 
 
 def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
-    """Ask a mailbox whether the identity is its owner's; each identity that waits may do so once.
+    """Mail a sign-in link to an address, once for each pending identity.
 
     Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
     PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
@@ -49,18 +49,18 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     terms = Terms.of(rt)
     with rt.reading() as connection:
         waiting = _find_unmailed(rt, connection, token)
-    # Whatever comes of it, since a refusal tells of an address whether it has an account.
+    # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.count_chosen(rt, "external-mails", digest(identity))
     with rt.reading() as connection:
         provider = pending.provider_of(connection, waiting)
         _require_signing_in(connection, provider, address, terms)
-    # One person may have many identities. Only where a mail would be sent, or refusals could use
-    # up what the address may get.
+    # Per address as well, since one person may have many identities. Only if a mail would be sent:
+    # otherwise refused requests could exhaust the address's quota.
     mail.count_chosen(rt, "external-mails-to", digest(address))
     mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
-        # All of it once more: it may have changed meanwhile.
+        # Check everything again in the transaction: it may have changed meanwhile.
         waiting = _find_unmailed(rt, session, token)
         provider = _held(session, waiting)
         owner = _require_signing_in(session, provider, address, terms)
@@ -84,11 +84,11 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
 
 
 def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
-    """Sign in whoever follows the link of a mail, to an account that is made where there is none.
+    """Sign in whoever follows a mailed link; create the account if there is none.
 
-    Raises, and keeps the link: ProviderDisabled, PolicyDenied, AccountDisabled, PendingActivation,
-    RegistrationDisabled, SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists,
-    LinkConflict, CredentialsFailed. Source: spec 03 §8.2.
+    Raises, without consuming the link: ProviderDisabled, PolicyDenied, AccountDisabled,
+    PendingActivation, RegistrationDisabled, SystemNotInitialized, EmailExists, UsernamesTaken,
+    IdentifierExists, LinkConflict, CredentialsFailed. Source: spec 03 §8.2.
     """
     token = token.strip()
     if not token:
@@ -114,7 +114,7 @@ def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
 def _require_signing_in(
     reader: Reader, provider: Provider, address: str, terms: Terms
 ) -> Account | None:
-    """Refuse an address whose mail would sign nobody in; return its account, if there is one.
+    """Refuse an address whose mail could sign nobody in; return its account, or None.
 
     Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
     """
@@ -131,9 +131,9 @@ def _require_signing_in(
 def _redeemed(
     rt: Runtime, token: str, terms: Terms, now: datetime, client: Client
 ) -> tuple[Proven, Pending]:
-    """Use the link of a mail up; return who signs in by it."""
+    """Consume a mailed link; return who signs in, and the identity that was pending."""
     with rt.reading() as connection:
-        _find_mailed(connection, token, now)  # nonsense must not take turns at writing
+        _find_mailed(connection, token, now)  # keeps bad tokens from taking the write lock
     with rt.transaction() as session:
         waiting = _find_mailed(session, token, now)
         provider = _held(session, waiting)
@@ -173,8 +173,8 @@ def _resolved(
     owner = linking.held_owner_of(session, address)
     if owner is not None:
         linking.require_own_address(owner)
-        # Whatever ends all sessions, as a new password does, voids the links of mails as well. Of a
-        # mail that an older version sent, half an hour ago at the most, that is not known.
+        # Whatever ends all sessions, such as a new password, also invalidates mailed links. The
+        # version is None for a mail from an older release, sent at most half an hour ago.
         if waiting.owner_session_version not in (None, owner.session_version):
             raise ContactVerificationInvalid
     elif not terms.may_register:

@@ -1,7 +1,7 @@
 """Statements on providers.
 
-`look_up...` use prepared statements and need no connection of the caller's; the others are part of
-its transaction or reading.
+`look_up...` run prepared statements and need no connection of the caller's; the others run on the
+caller's session or read connection.
 """
 
 from datetime import datetime
@@ -30,33 +30,33 @@ _BY_ID = Prepared(
 
 
 def look_up_key(database: Database, kind: ProviderKind, key: str) -> Provider | None:
-    """Return the provider; None if there is none of this kind and key."""
+    """Return the provider of this kind and key, or None."""
     row = database.row(_BY_KEY, kind.value, key)
     return _provider(row) if row else None
 
 
 def look_up(database: Database, provider_id: int) -> Provider | None:
-    """Return the provider like `find`; None if there is none."""
+    """Return the provider with this id, or None; see `find` for use in a transaction."""
     row = database.row(_BY_ID, provider_id)
     return _provider(row) if row else None
 
 
 def find(reader: Reader, provider_id: int) -> Provider | None:
-    """Return the provider; None if there is none."""
+    """Return the provider with this id, or None."""
     row = reader.execute(_PROVIDER.where(ExternalAuthProvider.id == provider_id)).one_or_none()
     return _provider(row) if row else None
 
 
 def hold(session: Session, provider_id: int) -> Provider | None:
-    """Return the provider, which nobody deletes until the transaction ends; None without."""
+    """Return the provider, locked against deletion until the transaction ends, or None."""
     statement = _PROVIDER.where(ExternalAuthProvider.id == provider_id)
-    # FOR KEY SHARE: sign-ins of one provider do not wait for each other.
+    # FOR KEY SHARE: concurrent sign-ins with one provider do not block each other.
     row = session.execute(statement.with_for_update(read=True, key_share=True)).one_or_none()
     return _provider(row) if row else None
 
 
 def list_named(reader: Reader, key: str, kind: ProviderKind | None = None) -> list[Provider]:
-    """Return the providers with this key, of one kind or of any."""
+    """Return the providers with this key, of one kind or of any kind."""
     statement = _PROVIDER.where(ExternalAuthProvider.key == key)
     if kind is not None:
         statement = statement.where(ExternalAuthProvider.provider_kind == kind)
@@ -74,7 +74,7 @@ def list_enabled(reader: Reader) -> list[Provider]:
 
 
 def is_any_enabled(session: Session) -> bool:
-    """Tell whether somebody may sign in with some provider."""
+    """Return whether any provider is enabled."""
     enabled = select(ExternalAuthProvider.id).where(ExternalAuthProvider.enabled)
     return bool(session.execute(select(exists(enabled))).scalar())
 
@@ -93,20 +93,20 @@ def set_columns(session: Session, provider_id: int, now: datetime, **values: Any
 
 
 def remove(session: Session, provider_id: int) -> None:
-    """Delete a provider with its links and what waits for it; accounts stay."""
+    """Delete a provider with its links and pending identities; accounts stay."""
     statement = delete(ExternalAuthProvider).where(ExternalAuthProvider.id == provider_id)
     bulk.change(session, statement)
 
 
 def replace_secret(session: Session, provider_id: int, old: str, new: str) -> bool:
-    """Store the same secret sealed anew; False if another was set meanwhile."""
+    """Replace a secret's ciphertext with a new one; False if the secret was changed meanwhile."""
     same = ExternalAuthProvider.id == provider_id, ExternalAuthProvider.client_secret == old
     statement = update(ExternalAuthProvider).where(*same).values(client_secret=new)
     return bulk.change(session, statement) == 1
 
 
 def _in_order(rows: Any) -> list[Provider]:
-    # Sorted here: each database has its own idea of the order of texts.
+    # Sorted here, since collations differ between databases.
     return sorted(map(_provider, rows), key=lambda provider: (provider.display_name, provider.id))
 
 

@@ -1,7 +1,7 @@
-"""What a provider may be made of (spec 03 §9.1; §7.3, tenants; §7.4, write-time).
+"""Validation of a provider's fields (spec 03 §9.1; §7.3, tenants; §7.4, write-time).
 
-Every rule takes what somebody typed and returns what is stored, or raises ProviderInvalid naming
-the field. Lengths are in bytes, as they are in the specification.
+Every rule takes what was typed and returns what is stored, or raises ProviderInvalid naming the
+field. Lengths are in bytes, as in the specification.
 """
 
 import json
@@ -50,7 +50,7 @@ _DOMAIN = re.compile(r"[a-z0-9.-]+")
 
 
 def provider_key(typed: str) -> str:
-    """Return a provider's key in its one spelling.
+    """Return a provider's key, stripped and in lower case.
 
     Raises: ProviderKeyInvalid.
     """
@@ -61,7 +61,7 @@ def provider_key(typed: str) -> str:
 
 
 def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a new provider; a field that is not in `typed` gets its default.
+    """Return the columns of a new provider; fields missing from `typed` get their defaults.
 
     Raises: ProviderInvalid.
     """
@@ -85,10 +85,10 @@ def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that the fields in `typed` become.
+    """Return the columns to store for the fields in `typed`.
 
-    Fields are those of the wire, `tenant` for what is in `options`, and `allowed_domains` as a
-    list; a blank text clears what need not be there. Raises: ProviderInvalid.
+    Fields are named as on the wire, but `tenant` stands for `options`, and `allowed_domains` is a
+    list; a blank text clears an optional field. Raises: ProviderInvalid.
     """
     rules: dict[str, Callable[[Any], Any]] = {
         "display_name": lambda text: _required("display_name", text, LONGEST_NAME),
@@ -108,7 +108,7 @@ def changed_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, A
 
 
 def client_secret(typed: str | None) -> str | None:
-    """Return a secret to store; None for a blank one.
+    """Return the secret to store; None for a blank one.
 
     Raises: ProviderInvalid.
     """
@@ -167,7 +167,7 @@ def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
 
 
 def _url(name: str, typed: str | None, longest: int) -> str | None:
-    """Return an https address, or an http one of this very machine; None for a blank one."""
+    """Return an https URL, or an http one of a loopback host; None for a blank text."""
     text = _optional(name, typed, longest)
     if text is None:
         return None
@@ -196,7 +196,7 @@ def _icon_url(typed: str | None) -> str | None:
 
 
 def _scopes(kind: ProviderKind, typed: str) -> str:
-    """Return the scopes, each once, `openid` first where it is missing from OpenID Connect."""
+    """Return the scopes without duplicates; for OpenID Connect, prepend a missing `openid`."""
     scopes = list(dict.fromkeys(typed.split()))
     if TRAITS[kind].protocol is Protocol.OIDC and OPENID not in scopes:
         scopes.insert(0, OPENID)
@@ -219,7 +219,7 @@ def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
 
 
 def _allowed_domains(typed: Iterable[str] | None) -> str | None:
-    """Return the domains as JSON, each once; None when every domain is allowed."""
+    """Return the domains as JSON without duplicates; None if every domain is allowed."""
     bare = (domain.strip().removeprefix("@").lower() for domain in typed or ())
     domains = list(dict.fromkeys(domain for domain in bare if domain))
     for domain in domains:

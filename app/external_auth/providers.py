@@ -1,7 +1,7 @@
-"""Use cases of providers: what an operator does with them, and handing one to its driver.
+"""Use cases of providers: administration, and the configuration their drivers get.
 
-Invariant: while passwords and passkeys are switched off, some provider stays enabled. Whoever
-could break that holds SETTINGS, as does whoever switches those off (spec 03 §9.1).
+Invariant: while passwords and passkeys are switched off, at least one provider stays enabled. Any
+change that could break this holds the lock SETTINGS, as does switching those off (spec 03 §9.1).
 """
 
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ SECRET_UNREADABLE = (
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:
-    """Return what somebody may sign in with, by display name."""
+    """Return the enabled providers by display name."""
     with rt.reading() as connection:
         return provider_queries.list_enabled(connection)
 
@@ -59,10 +59,10 @@ def list_all(rt: Runtime) -> list[Provider]:
 
 
 def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -> Provider:
-    """Set up a provider.
+    """Create a provider.
 
-    `typed` has the fields of `provider_rules.new_columns`; None and blank for `secret` make a
-    public client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    `typed` has the fields of `provider_rules.new_columns`; without a `secret` (None or blank) it is
+    a public client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
     Source: spec 03 §9.1.
     """
     provider_kind, provider_key = kinds.named(kind), provider_rules.provider_key(key)
@@ -82,16 +82,16 @@ def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -
                 **columns,
             )
         except IntegrityError:
-            raise ProviderExists from None  # another command was faster
+            raise ProviderExists from None  # another command inserted it first
         provider = _get(session, provider_id)
         _record(rt, session, Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER, provider)
     return provider
 
 
 def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -> Provider:
-    """Change the given fields of a provider; a blank text clears what need not be there.
+    """Change the given fields of a provider; a blank text clears an optional field.
 
-    `secret` None keeps the client secret, and so does the placeholder it is shown as.
+    A `secret` of None keeps the client secret, as does the placeholder that is shown instead of it.
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderInvalid,
     LastProvider. Source: spec 03 §9.1.
     """
@@ -100,7 +100,7 @@ def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -
         kind = provider.provider_kind
         columns = provider_rules.changed_columns(kind, typed)
         if "options" in columns and TRAITS[kind].is_dedicated:
-            columns["issuer_url"] = None  # a tenant takes the place of a stored issuer
+            columns["issuer_url"] = None  # a tenant replaces a stored issuer
         if secret is not None and secret.strip() != REDACTED:
             columns["client_secret"] = _sealed(rt, kind, provider.key, secret)
         provider_queries.set_columns(session, provider.id, rt.clock.now(), **columns)
@@ -109,7 +109,7 @@ def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -
 
 
 def set_enabled(rt: Runtime, name: str, *, enabled: bool) -> Provider:
-    """Let people sign in with a provider, or not; links stay.
+    """Enable or disable sign-ins with a provider; links stay.
 
     Raises: what `update` raises.
     """
@@ -129,9 +129,9 @@ def remove(rt: Runtime, name: str) -> Provider:
 
 
 def test(rt: Runtime, name: str) -> TestResult:
-    """Ask a provider, enabled or not, what can be asked without anybody signing in.
+    """Test a provider, enabled or not, as far as possible without a sign-in.
 
-    Its administrator is told what is wrong with it, which browsers are not.
+    Unlike a browser, the administrator is told what is wrong with it.
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
     ProviderMisconfigured. Source: spec 03 §9.3.
     """
@@ -150,11 +150,10 @@ def test(rt: Runtime, name: str) -> TestResult:
 
 
 def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
-    """Return a provider as it was stored when the last reading began, at most a second ago.
+    """Return a provider as last read from the database, by a read begun at most a second ago.
 
-    A reading under way is waited for, however long it takes. That is for the beginning of sign-ins,
-    which is cheap that way; their end reads the database.
-    Raises: ProviderNotFound.
+    If a read is in progress, wait for it without a timeout. Only the start of a sign-in uses this
+    cache, to be cheap; its end reads the database. Raises: ProviderNotFound.
     """
 
     def stored() -> Provider:
@@ -167,9 +166,9 @@ def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
 
 
 def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
-    """Return a provider as its driver takes it.
+    """Return a provider's configuration for its driver, cached per stored state.
 
-    Raises: ProviderMisconfigured when the client secret cannot be decrypted.
+    Raises: ProviderMisconfigured if the client secret cannot be decrypted.
     """
     return rt.fetch_cache.get(provider, lambda: _config_of(rt, provider)).value
 
@@ -198,7 +197,7 @@ def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
 
 
 def signs_for(rt: Runtime, provider: Provider, namespace: str) -> bool:
-    """Tell whether a provider may assert identities of this namespace, as it is set up now."""
+    """Return whether a provider, as configured now, may assert identities of this namespace."""
     try:
         return drivers.of(rt, provider.provider_kind).signs_for(config_of(rt, provider), namespace)
     except ProviderMisconfigured:
@@ -206,9 +205,9 @@ def signs_for(rt: Runtime, provider: Provider, namespace: str) -> bool:
 
 
 def namespace_of(rt: Runtime, provider: Provider) -> str | None:
-    """Return whose subjects a provider's people are; None where each has their own, or none can be.
+    """Return the namespace of a provider's subjects; None if it varies by user or is unusable.
 
-    A slash may follow it in links.
+    In stored links it may have a trailing slash.
     """
     try:
         return drivers.of(rt, provider.provider_kind).namespace(config_of(rt, provider))
@@ -217,7 +216,7 @@ def namespace_of(rt: Runtime, provider: Provider) -> str | None:
 
 
 def sealed_for(kind: ProviderKind, key: str) -> str:
-    """Return the name under which a provider's client secret is sealed."""
+    """Return the row name that a provider's encrypted client secret is bound to."""
     return f"external_auth_provider:{kind}:{key}"
 
 
@@ -242,9 +241,9 @@ def _opened(rt: Runtime, provider: Provider) -> str | None:
 def _change(
     rt: Runtime, name: str, change: Callable[[Session, Provider], None], action: Action
 ) -> Provider:
-    """Make a change, unless it takes the last way to sign in away; return what is there then.
+    """Apply a change, unless it removes the last way to sign in; return the changed provider.
 
-    A provider that is gone afterwards is returned as it was.
+    A deleted provider is returned as it was.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
@@ -258,13 +257,13 @@ def _change(
 
 
 def _require_way_in(rt: Runtime, session: Session) -> None:
-    # From the database: another command may have switched something off a moment ago.
+    # From the database, not the cache: another command may just have switched something off.
     if settings.is_closed(rt, session, settings_queries.list_texts(session)):
         raise LastProvider
 
 
 def _named(reader: Reader, name: str) -> Provider:
-    """Return the provider an operator means: by key, or by `kind/key`.
+    """Return the provider that an operator names by its key or by `kind/key`.
 
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.
     """

@@ -1,4 +1,4 @@
-"""Statements on links, and on identities that wait for an account."""
+"""Statements on links and on pending identities."""
 
 from datetime import datetime
 from typing import Any
@@ -41,7 +41,7 @@ _PENDING = select(*columns_of(Pending, PendingIdentity))
 
 
 def find_identity(session: Session, namespace: str, subject: str) -> Identity | None:
-    """Return the link of an identity; None if it has none."""
+    """Return the link of an identity, or None."""
     statement = select(ExternalAuthIdentity.id, ExternalAuthIdentity.user_id).where(
         ExternalAuthIdentity.identity_namespace == namespace,
         ExternalAuthIdentity.subject == subject,
@@ -51,7 +51,7 @@ def find_identity(session: Session, namespace: str, subject: str) -> Identity | 
 
 
 def is_linkable(session: Session, user_id: int, provider_id: int, subject: str) -> bool:
-    """Tell whether neither the account has a link at this provider, nor the subject one there."""
+    """Return whether neither the account nor the subject has a link at this provider yet."""
     theirs = (ExternalAuthIdentity.user_id == user_id) | (ExternalAuthIdentity.subject == subject)
     found = select(ExternalAuthIdentity.id).where(
         ExternalAuthIdentity.provider_id == provider_id, theirs
@@ -65,7 +65,7 @@ def add_identity(session: Session, **columns: Any) -> None:
 
 
 def touch_identity(session: Session, identity: Identity, now: datetime, **snapshots: Any) -> bool:
-    """Note a sign-in and what the provider said; False if the link was removed meanwhile."""
+    """Record a sign-in and new snapshots; return False if the link was removed meanwhile."""
     same = ExternalAuthIdentity.id == identity.id, ExternalAuthIdentity.user_id == identity.user_id
     statement = update(ExternalAuthIdentity).where(*same)
     noted = statement.values(last_login_at=now, updated_at=now, **snapshots)
@@ -73,19 +73,19 @@ def touch_identity(session: Session, identity: Identity, now: datetime, **snapsh
 
 
 def list_links(database: Database, user_id: int) -> list[Link]:
-    """Return the links of an account, in no order."""
+    """Return the links of an account, unordered."""
     return [Link(*row) for row in database.lookup_all(_LINKS, user_id)]
 
 
 def find_link(session: Session, user_id: int, link_id: int) -> Link | None:
-    """Return a link of this account; None if it has no such."""
+    """Return a link of this account by its id, or None."""
     mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
     row = session.execute(_LINKS.statement.where(*mine)).one_or_none()
     return Link(*row) if row else None
 
 
 def count_links(reader: Reader, provider_id: int) -> dict[str, int]:
-    """Return how many links a provider has, by namespace."""
+    """Return the number of a provider's links in each namespace."""
     namespace = ExternalAuthIdentity.identity_namespace
     statement = (
         select(namespace, func.count())
@@ -119,17 +119,17 @@ def list_open_namespaces(session: Session, user_id: int) -> list[str]:
 
 
 def add_pending(session: Session, **columns: Any) -> None:
-    """Insert an identity that waits for an account."""
+    """Insert a pending identity."""
     session.execute(insert(PendingIdentity).values(**columns))
 
 
 def find_pending(reader: Reader, flow_token_digest: str) -> Pending | None:
-    """Return what waits under a flow token, whatever became of it; None if there is none."""
+    """Return the pending identity with this flow token, even if consumed or expired, or None."""
     return _pending(reader, PendingIdentity.flow_token_digest == flow_token_digest)
 
 
 def find_mailed(reader: Reader, verification_token_digest: str) -> Pending | None:
-    """Return what waits for the link of a mail, whatever became of it; None if there is none."""
+    """Return the pending identity with this mailed token, even if consumed or expired, or None."""
     return _pending(reader, PendingIdentity.verification_token_digest == verification_token_digest)
 
 
@@ -142,7 +142,7 @@ def request_mail(
     *,
     owner_session_version: int,
 ) -> bool:
-    """Note the one mail of a pending identity; of simultaneous calls exactly one is told True."""
+    """Record the only mail of a pending identity; of concurrent calls exactly one gets True."""
     open_one = _open(pending, now), PendingIdentity.email_requested_at.is_(None)
     statement = update(PendingIdentity).where(*open_one)
     noted = statement.values(
@@ -155,19 +155,19 @@ def request_mail(
 
 
 def consume(session: Session, pending: Pending, now: datetime) -> bool:
-    """Use a pending identity up; of simultaneous calls exactly one is told True."""
+    """Consume a pending identity; of concurrent calls exactly one gets True."""
     statement = update(PendingIdentity).where(_open(pending, now)).values(consumed_at=now)
     return bulk.change(session, statement) == 1
 
 
 def reopen(session: Session, pending: Pending, consumed_at: datetime) -> None:
-    """Undo `consume`, when what it was used up for did not happen."""
+    """Undo the `consume` of this moment, after the step that it was for has failed."""
     mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
     bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` pending identities that expired before a moment; return how many."""
+    """Delete up to `most` pending identities that expired before `before`; return how many."""
     expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
     return bulk.change(session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired)))
 

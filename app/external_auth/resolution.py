@@ -68,7 +68,7 @@ def _linked_by_address(
     address: str,
     client: Client,
 ) -> Proven | None:
-    """Link the account with the same verified address if the provider allows it, else None (B4)."""
+    """Link the account that has this verified address if auto-linking applies, else None (B4)."""
     if not provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
     account = linking.held_owner_of(session, address)

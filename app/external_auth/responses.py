@@ -1,4 +1,4 @@
-"""Wire forms of providers and links, and where a sign-in sends a browser (spec 03 §3-5, §9)."""
+"""JSON forms of providers and links, and the redirects after a sign-in (spec 03 §3-5, §9)."""
 
 import logging
 from dataclasses import asdict
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def public_provider(provider: Provider) -> dict[str, Any]:
-    """Return what strangers are told."""
+    """Return the part of a provider that anonymous clients see."""
     return {
         "key": provider.key,
         "kind": provider.provider_kind,
@@ -42,11 +42,11 @@ def public_provider(provider: Provider) -> dict[str, Any]:
 
 
 def provider(found: Provider) -> dict[str, Any]:
-    """Return the whole provider but its secret (spec 03 §9.1)."""
+    """Return the whole provider except its secret (spec 03 §9.1)."""
     traits = TRAITS[found.provider_kind]
     has_secret = found.client_secret is not None
-    # Stored addresses of a dedicated kind are for tests, except an issuer of Microsoft's that names
-    # no tenant.
+    # Stored URLs of a dedicated kind are a test hook, except a Microsoft issuer that names no
+    # tenant.
     is_shown = not traits.is_dedicated
     tenant = _tenant(found) if traits.has_tenant else None
     is_issuer_shown = is_shown or (traits.has_tenant and tenant is None)
@@ -74,7 +74,7 @@ def provider(found: Provider) -> dict[str, Any]:
 
 
 def kind(found: ProviderKind) -> dict[str, Any]:
-    """Return what a kind can be given (spec 03 §9.2)."""
+    """Return what can be configured for a kind (spec 03 §9.2)."""
     traits = TRAITS[found]
     return {
         "kind": found,
@@ -104,7 +104,7 @@ def kind(found: ProviderKind) -> dict[str, Any]:
 
 
 def test_result(result: TestResult) -> dict[str, Any]:
-    """Return what a test found (spec 03 §9.3)."""
+    """Return the result of a provider test (spec 03 §9.3)."""
     return {**asdict(result), "checks": [asdict(check) for check in result.checks]}
 
 
@@ -119,24 +119,24 @@ def link(found: Link) -> dict[str, Any]:
 
 
 def bind(response: Response, started: Started) -> Response:
-    """Tie a sign-in to the browser that began it."""
+    """Set the cookie that binds a sign-in to the browser that began it."""
     cookies.put(response, cookie_name(started.state), started.binding, started.seconds, PREFIX)
     return response
 
 
 def unbind(response: Response, state: str) -> Response:
-    """Remove the cookie of one sign-in; those of others stay."""
+    """Delete the cookie of one sign-in; those of others stay."""
     cookies.put(response, cookie_name(state), "", 0, PREFIX)
     return response
 
 
 def cookie_name(state: str) -> str:
-    """Return the name of a sign-in's cookie; so any number can be under way in one browser."""
+    """Return the name of a sign-in's cookie: one each, so that one browser can have several."""
     return BINDING_COOKIE + digest(state)
 
 
 def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
-    """Redirect to where a sign-in leads, with the cookies of a session where there is one."""
+    """Redirect to where a sign-in leads, and set the session cookies if there is a session."""
     if isinstance(finished, MailLink):
         note_failure(finished.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": finished.value})
@@ -157,7 +157,7 @@ def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
 
 
 def to_failure(rt: Runtime, error: Exception) -> Response:
-    """Redirect to the page that tells of a refusal; of a fault only that there was one."""
+    """Redirect to the login page with the code of a refusal; internal errors get no code."""
     told = {"external_auth": "error"}
     refusal = as_refusal(error)
     code = refusal.code if refusal else ErrorCode.INTERNAL_SERVER_ERROR
@@ -169,5 +169,5 @@ def to_failure(rt: Runtime, error: Exception) -> Response:
 
 
 def _tenant(found: Provider) -> str | None:
-    """Return the tenant of a provider at Microsoft, as stored or as its stored issuer names it."""
+    """Return a Microsoft provider's tenant: the stored one, or the one its stored issuer names."""
     return found.tenant or tenant_of(found.issuer_url or "")

@@ -16,7 +16,7 @@ class StartExternalLoginSchema(RequestSchema):
 
 
 class CallbackQuery(RequestSchema):
-    """GET /auth/external-auth/callback; every text is taken, since a bad one is only refused."""
+    """GET /auth/external-auth/callback; accepts any text, since a bad one just fails to sign in."""
 
     code = fields.String(load_default=None)
     state = fields.String(load_default=None)

@@ -112,7 +112,7 @@ def start(
 def finish(
     rt: Runtime, returned: Returned, client: Client, *, route: tuple[str, str] | None = None
 ) -> Finished:
-    """Complete the sign-in that a browser returns from.
+    """Complete the sign-in of a browser that has returned from its provider.
 
     `route` is kind and provider from the legacy route's path; None on the unified route.
     Raises: KindUnknown, which does not consume the sign-in; SignInFailed, ProviderKeyInvalid,

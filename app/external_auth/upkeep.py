@@ -1,4 +1,4 @@
-"""What an operator does with external sign-in as a whole: keys, waste, what is wrong with it."""
+"""Maintenance of external sign-in as a whole: key rotation, cleanup and diagnosis."""
 
 from datetime import timedelta
 
@@ -14,20 +14,20 @@ from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.models import Provider
 from app.external_auth.providers import config_of, list_all, namespace_of, sealed_for, signs_for
 
-# So long a late click is told that the link has expired, instead of that it is unknown.
+# For this long a late click is told that the link has expired, rather than that it is unknown.
 KEPT = timedelta(days=7)
 
 
 def delete_expired(rt: Runtime) -> int:
-    """Delete identities that stopped waiting for an account a week ago; return how many."""
+    """Delete pending identities that expired more than a week ago; return how many."""
     before = rt.clock.now() - KEPT
     return bulk.delete_in_batches(rt, queries.delete_expired, before)
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
-    """Encrypt the client secrets under the newest key.
+    """Re-encrypt the client secrets under the newest key.
 
-    What cannot be decrypted is left alone: a key that comes back may still open it.
+    Those that cannot be decrypted are left alone: a key that is put back may still open them.
     """
     resealer, changed = Resealer(rt.secret_box), 0
     for provider in provider_queries.list_all(session):
@@ -51,15 +51,15 @@ def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
 
 
 def enabled_names(rt: Runtime) -> list[str]:
-    """Return what people may sign in with, as it is called."""
+    """Return the display names of the enabled providers."""
     return [provider.display_name for provider in list_all(rt) if provider.enabled]
 
 
 def remarks(rt: Runtime, provider: Provider) -> list[str]:
-    """Return what an operator should know who has just set a provider up (spec 03 §7.2).
+    """Return warnings for an operator who has just configured a provider (spec 03 §7.2).
 
-    A generic_oauth2 provider's people are whatever its record says: nothing that is signed tells
-    them from another's.
+    The namespace of a generic_oauth2 provider is whatever its record says: nothing signed
+    distinguishes its subjects from those of another provider.
     """
     namespace = namespace_of(rt, provider)
     if namespace is None:
@@ -80,7 +80,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
 
 
 def broken_links(rt: Runtime) -> list[str]:
-    """Return which enabled providers have links that sign nobody in, since their issuer changed."""
+    """Describe the links at enabled providers that sign nobody in, since their issuer changed."""
     return [
         f"{_name(provider)}: {remark}"
         for provider in list_all(rt)
@@ -90,7 +90,7 @@ def broken_links(rt: Runtime) -> list[str]:
 
 
 def unreadable_keys(rt: Runtime) -> list[str]:
-    """Return the keys of providers whose client secret no key of this installation opens."""
+    """Return the provider keys whose client secret no encryption key here can decrypt."""
     unreadable = []
     for provider in list_all(rt):
         try:

@@ -64,7 +64,7 @@ bp = Blueprint("external_auth", __name__, url_prefix=PREFIX)
 
 
 def _deprecated(view: View) -> View:
-    """Have every answer of a route say that it is about to go, and what takes its place (E34)."""
+    """Mark every response of a route as deprecated, and name its successor (E34)."""
 
     @wraps(view)
     def mark_and_call(**arguments: Any) -> ResponseReturnValue:
@@ -81,7 +81,7 @@ def _deprecated(view: View) -> View:
 
 
 def _while_passwords_are_in_use(view: View) -> View:
-    """Refuse before the body is looked at (spec 03 §8.3)."""
+    """Refuse, before the body is read, while password logins are disabled (spec 03 §8.3)."""
 
     @wraps(view)
     def check_and_call(**arguments: Any) -> ResponseReturnValue:
@@ -246,7 +246,7 @@ def remove_link(principal: Principal, link_id: str) -> ResponseReturnValue:
 
 
 def _own_origin() -> str | None:
-    """Return where the caller reached the service; None when that cannot be told."""
+    """Return the origin under which the caller reached the service; None if unknown."""
     try:
         return origin.own_origin()
     except BadRequest:
@@ -267,9 +267,9 @@ def _come_back(query: dict[str, Any], route: tuple[str, str] | None = None) -> R
 
 
 def _sent_on(finish: Callable[[], Finished | MailLink]) -> Response:
-    """Send a browser on to where a sign-in led, or to the page that tells why it failed.
+    """Redirect a browser to where a sign-in led, or to the page that explains why it failed.
 
-    There is a person in front of it, whom an envelope would tell nothing.
+    A person is looking at the browser, to whom a JSON envelope would mean nothing.
     """
     rt = runtime()
     if request.method == "HEAD":
