@@ -161,7 +161,7 @@ def consume(session: Session, pending: Pending, now: datetime) -> bool:
 
 
 def reopen(session: Session, pending: Pending, consumed_at: datetime) -> None:
-    """Undo the `consume` of this moment, after the step that it was for has failed."""
+    """Undo the `consume` made at `consumed_at`, after the step that it was for has failed."""
     mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
     bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
 

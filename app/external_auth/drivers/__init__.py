@@ -1,4 +1,4 @@
-"""One module per kind of provider: how to ask it who somebody is."""
+"""Drivers, one module per kind of provider: how to have it identify a user."""
 
 from app.core.runtime import Runtime
 from app.external_auth.drivers.generic_oauth2 import GenericOAuth2Driver
@@ -25,7 +25,7 @@ _PLAIN: dict[ProviderKind, type[PlainOAuthDriver]] = {
 
 
 def of(rt: Runtime, kind: ProviderKind) -> Driver:
-    """Return the driver of a kind, for one use: its time runs from now on."""
+    """Return a driver of this kind for a single use: its time budget starts now."""
     outgoing = rt.outgoing.conversation()
     if kind in _OPENID:
         return ReportingDriver(_OPENID[kind](outgoing, rt.fetch_cache, rt.clock))

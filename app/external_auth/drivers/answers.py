@@ -1,4 +1,4 @@
-"""Reading the JSON that a provider answers with."""
+"""Parsing of the JSON in a provider's responses."""
 
 import json
 import math
@@ -11,11 +11,11 @@ from app.external_auth.drivers.errors import ProviderRejected
 
 
 def parsed(text: bytes | str) -> Any:
-    """Return the value of a JSON text, whose bytes are UTF-8 (RFC 8259 §8.1).
+    """Return the value of a JSON text; bytes must be UTF-8 (RFC 8259 §8.1).
 
-    Raises: ValueError, also for what is no finite number and for one nested too deeply.
+    Raises: ValueError, also for numbers that are not finite and for text nested too deeply.
     """
-    if isinstance(text, bytes):  # of which json would take UTF-16 and UTF-32 as well
+    if isinstance(text, bytes):  # json.loads would accept UTF-16 and UTF-32 as well
         text = text.decode("utf-8-sig")
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -24,7 +24,7 @@ def parsed(text: bytes | str) -> Any:
 
 
 def value(response: requests.Response) -> Any:
-    """Return what a successful answer says, of whatever content type it claims to be.
+    """Return the JSON value of a successful response, whatever its content type.
 
     Raises: ProviderRejected.
     """
@@ -37,7 +37,7 @@ def value(response: requests.Response) -> Any:
 
 
 def members(response: requests.Response) -> dict[str, Any]:
-    """Return the members of the object that a successful answer consists of.
+    """Return the JSON object of a successful response.
 
     Raises: ProviderRejected.
     """
@@ -48,7 +48,7 @@ def members(response: requests.Response) -> dict[str, Any]:
 
 
 def transport_reason(error: requests.RequestException) -> str:
-    """Name an error of the transport; only our own are known to repeat no secret."""
+    """Describe a transport error: by its text only if it is our own, which repeats no secret."""
     return str(error) if isinstance(error, Refused) else type(error).__name__
 
 

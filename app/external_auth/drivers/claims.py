@@ -1,4 +1,4 @@
-"""What a provider says about somebody, brought into the form all providers share (spec 03 §7)."""
+"""Normalisation of what a provider says about a user to a form all providers share (spec 03 §7)."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ LONGEST_SUBJECT = 255
 LONGEST_NAMESPACE = 512
 LONGEST_EMAIL = 254
 LONGEST_NAME = 255
-# From here on several numbers become one when they are read, and several people one person; and so
-# do fractions, wherever they are.
+# From here on different numbers in JSON can parse to the same float, and so different users become
+# one; fractions can do so at any size.
 EXACT_FLOATS = 2**53
 
 
 def subject(value: Any) -> str:
-    """Return the id under which the provider knows somebody.
+    """Return the provider's identifier of a user.
 
     Raises: ProviderRejected.
     """
@@ -29,7 +29,7 @@ def subject(value: Any) -> str:
 
 
 def namespace(value: str) -> str:
-    """Return whose subjects these are.
+    """Return the namespace of the subjects, once it is validated.
 
     Raises: ProviderRejected.
     """
@@ -39,7 +39,7 @@ def namespace(value: str) -> str:
 
 
 def email(value: Any) -> str | None:
-    """Return the address, None when there is none.
+    """Return the email address, None if it is missing or blank.
 
     Raises: ProviderRejected.
     """
@@ -61,7 +61,7 @@ def email(value: Any) -> str | None:
 
 
 def name(value: Any) -> str | None:
-    """Return a display name or username; None when there is none, or it is not a text."""
+    """Return a cleaned display name or username; None if it is missing, blank or not a string."""
     if not isinstance(value, str):
         return None
     kept = "".join(c for c in value if not is_control(c)).strip()
@@ -69,9 +69,9 @@ def name(value: Any) -> str | None:
 
 
 def flag(value: Any) -> bool:
-    """Return a JSON boolean; False when it is missing.
+    """Return a JSON boolean; False if it is missing.
 
-    Raises: ProviderRejected for anything else: "false" is true to some and false to others.
+    Raises: ProviderRejected for anything else: a string "false", say, is ambiguous.
     """
     if value is None:
         return False
@@ -81,7 +81,7 @@ def flag(value: Any) -> bool:
 
 
 def lenient_flag(value: Any) -> bool:
-    """Return a boolean that may be spelled as a text (spec 03 §7.2); False when it is missing.
+    """Return a boolean that may be given as a string (spec 03 §7.2); False if it is missing.
 
     Raises: ProviderRejected.
     """
@@ -91,9 +91,9 @@ def lenient_flag(value: Any) -> bool:
 
 
 def text(value: Any) -> str | None:
-    """Return a text without surrounding space, or a number as text; None for anything else.
+    """Return a string without surrounding whitespace, or a number as a string; else None.
 
-    A number is one that reading has not changed, so no fraction.
+    Numbers must have been parsed without loss of precision, so fractions give None.
     """
     if isinstance(value, str):
         return value.strip()
@@ -105,9 +105,9 @@ def text(value: Any) -> str | None:
 
 
 def find(answer: Mapping[str, Any], path: str) -> Any:
-    """Return the value an administrator's claim name points at; None when there is none.
+    """Return the value that a configured claim name points at; None if there is none.
 
-    A leading slash makes it a JSON pointer (RFC 6901); else it is a key, or a path with dots.
+    A leading slash makes it a JSON pointer (RFC 6901); otherwise it is a key, or a dotted path.
     """
     if path.startswith("/"):
         steps = [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]

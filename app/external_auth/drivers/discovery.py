@@ -1,4 +1,4 @@
-"""What an OpenID provider says about itself, and its keys (OpenID Connect Discovery 1.0)."""
+"""Discovery documents and key sets of OpenID providers (OpenID Connect Discovery 1.0)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,17 +19,17 @@ KeySet = tuple[Mapping[str, Any], ...]
 
 
 class Issuer(Protocol):
-    """Whose documents are asked for; equal ones share what is remembered."""
+    """The issuer whose documents are fetched; equal issuers share cache entries."""
 
     @property
     def url(self) -> str:
-        """Return what stands before the path of the discovery document."""
+        """Return the URL that the path of the discovery document is appended to."""
 
     def calls_itself(self, name: str) -> bool:
-        """Tell whether this may stand as the issuer in the document."""
+        """Return whether the discovery document may have `name` as its issuer."""
 
     def signs_as(self, name: str, documented: str) -> bool:
-        """Tell whether `name` may be an ID token's issuer where the document says `documented`."""
+        """Return whether `name` may be an ID token's issuer if the document says `documented`."""
 
     def __hash__(self) -> int: ...
 
@@ -38,8 +38,8 @@ class Issuer(Protocol):
 class Metadata:
     """The part of a discovery document that a sign-in needs.
 
-    `token_endpoint` may be missing until a code is exchanged. `announces_issuer`: every callback
-    names the issuer (RFC 9207).
+    `token_endpoint` may be missing until a code is exchanged. `announces_issuer` promises that
+    every callback names the issuer (RFC 9207).
     """
 
     issuer: str
@@ -52,14 +52,14 @@ class Metadata:
 
 
 class Discovery:
-    """Reads discovery documents and key sets, which are remembered for a while if they are good."""
+    """Fetches discovery documents and key sets, and caches the valid ones for a while."""
 
     def __init__(self, outgoing: Outgoing, cache: FetchCache) -> None:
         self._outgoing = outgoing
         self._cache = cache
 
     def metadata(self, issuer: Issuer) -> Metadata:
-        """Return what the provider says about itself.
+        """Return the provider's metadata.
 
         Raises: DiscoveryFailed.
         """
@@ -81,7 +81,7 @@ class Discovery:
             )
 
     def newer_keys(self, metadata: Metadata, than: Found[KeySet]) -> Found[KeySet]:
-        """Return the key set as it is after `than`, in which a key was missing.
+        """Return a key set fetched later than `than`, in which a key was missing.
 
         Raises: DiscoveryFailed.
         """
@@ -132,7 +132,7 @@ class Discovery:
         return url
 
     def _url(self, document: Document, name: str) -> str | None:
-        """Return an address that may be asked (decision E30); None when there is none."""
+        """Return a URL that may be requested (decision E30); None if it is missing."""
         if document.get(name) is None:
             return None
         url = _text(document, name)

@@ -1,4 +1,4 @@
-"""Why a provider could not be asked, or was not believed (spec 03 §7)."""
+"""Errors of providers that cannot be asked or cannot be trusted (spec 03 §7)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Misconfigured, Unauthenticated
@@ -7,7 +7,7 @@ from app.core.errors import BadRequest, Misconfigured, Unauthenticated
 class ProviderRejected(Unauthenticated):
     """The provider refused, did not answer, or answered what cannot be believed.
 
-    `reason` is for the log, without secrets; the browser is not told.
+    `reason` has no secrets; it is written to the log, but never shown to the browser.
     """
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED

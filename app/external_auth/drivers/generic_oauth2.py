@@ -1,4 +1,4 @@
-"""Any OAuth 2 provider with a user info endpoint, described by hand (spec 03 §7.2)."""
+"""Any OAuth 2 provider with a user info endpoint, configured by hand (spec 03 §7.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
 
 
 class GenericOAuth2Driver(PlainOAuthDriver):
-    """Takes all addresses and claim names from the provider's record."""
+    """Takes all URLs and claim names from the provider's configuration."""
 
     checks = (
         Check("manual_endpoints", True, "All three endpoints are set."),
@@ -30,11 +30,11 @@ class GenericOAuth2Driver(PlainOAuthDriver):
         return Endpoints(*present)
 
     def scope(self, provider: ProviderConfig) -> str:
-        """Return the stored scopes; none is a choice."""
+        """Return the stored scopes; no default replaces an empty value."""
         return provider.scopes
 
     def namespace(self, provider: ProviderConfig) -> str:
-        """Return the issuer, which is only a name here; without one where the browser is sent.
+        """Return the issuer, which is only a name here, or else the authorization URL's origin.
 
         Raises: ProviderMisconfigured.
         """
@@ -60,7 +60,7 @@ class GenericOAuth2Driver(PlainOAuthDriver):
 
 
 def _subject(answer: Mapping[str, Any], name: str) -> str | None:
-    # One that is there and unusable must not make somebody another person.
+    # Use "id" only if "sub" is absent: an unusable "sub" must not turn into another identity.
     has_none = name == "sub" and claims.find(answer, name) is None
     return _text(answer, "id" if has_none else name)
 

@@ -1,4 +1,4 @@
-"""GitHub, whose address counts only where GitHub itself has verified it (spec 03 §7.3)."""
+"""GitHub, whose email address counts only if GitHub itself has verified it (spec 03 §7.3)."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ USERINFO = "https://api.github.com/user"
 
 
 class GithubDriver(PlainOAuthDriver):
-    """Asks for the user and for the list of the user's addresses."""
+    """Requests the user and the list of the user's email addresses."""
 
     checks = (
         Check("github_endpoints", True, "GitHub's endpoints are fixed."),
@@ -27,13 +27,13 @@ class GithubDriver(PlainOAuthDriver):
         return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
 
     def namespace(self, _provider: ProviderConfig) -> str:
-        """Return GitHub."""
+        """Return GitHub's namespace."""
         return NAMESPACE
 
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
-        """Return the user with the address that is both primary and verified, or with none."""
+        """Return the user, with the email address that is both primary and verified, if any."""
         shown = oauth.bearer(access_token)
         user = answers.members(self.outgoing.get(endpoints.userinfo, headers=shown))
         email = _primary(answers.value(self.outgoing.get(_emails_url(endpoints), headers=shown)))

@@ -12,5 +12,5 @@ class GoogleDriver(OpenIdDriver):
     """Trusts Google; its old issuer name without a scheme is not accepted."""
 
     def issuer(self, provider: ProviderConfig) -> Issuer:
-        """Return Google."""
+        """Return Google's issuer, or the stored one that overrides it."""
         return ExactIssuer(provider.issuer_url or ISSUER)

@@ -1,7 +1,7 @@
 """Validation of an ID token (OpenID Connect Core §3.1.3.7; spec 03 §7.1).
 
-Invariant: a token's own header never chooses more than one of the algorithms its provider
-announced, and the key always comes from the provider's key set or is the client's secret.
+Invariant: a token's own header can only choose among the algorithms that its provider announced,
+and the key always comes from the provider's key set or is the client's secret.
 """
 
 import hmac
@@ -29,10 +29,10 @@ _TYPES = ("jwt", "application/jwt")
 
 
 class _ClientSecret(HMACAlgorithm):
-    """A client secret is as long as the provider made it."""
+    """HMAC keyed with a client secret, whose length is up to the provider."""
 
     def check_key_length(self, _key: bytes) -> str | None:
-        """Have no complaint."""
+        """Accept any length."""
         return None
 
 
@@ -48,7 +48,7 @@ _verifier = _make_verifier()
 
 @dataclass(frozen=True)
 class Header:
-    """What a token says about its signature; `key_id` is None when it names no key."""
+    """What a token says about its signature; `key_id` is None if it names no key."""
 
     algorithm: str
     key_id: str | None
@@ -56,7 +56,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the claims must say; `now` is in seconds since the epoch."""
+    """What the claims are checked against; `now` is in seconds since the epoch."""
 
     client_id: str
     nonce: str | None
@@ -64,7 +64,7 @@ class Expected:
 
 
 def header(token: str, announced: tuple[str, ...]) -> Header:
-    """Return the token's header, if it names an algorithm that is announced and that we know.
+    """Return the token's header, if its algorithm is both announced and supported.
 
     Raises: ProviderRejected.
     """
@@ -85,22 +85,22 @@ def header(token: str, announced: tuple[str, ...]) -> Header:
 
 
 def fitting_keys(key_set: Sequence[Mapping[str, Any]], header: Header) -> list[jwt.PyJWK]:
-    """Return the keys of the set that could have made this signature."""
+    """Return the keys of the set that may have made this signature."""
     fitting = (key for key in key_set if _fits(key, header))
     return [usable for key in fitting if (usable := _usable(key, header.algorithm))]
 
 
 def readable_keys(key_set: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many keys of the set could be used for something."""
+    """Return how many keys of the set are usable with any algorithm."""
     return sum(_usable(key, None) is not None for key in key_set)
 
 
 def claims(
     token: str, header: Header, key: jwt.PyJWK | bytes, expected: Expected
 ) -> dict[str, Any]:
-    """Return what a genuine token says, which is for us, for this sign-in and not too old.
+    """Return the claims of a token whose signature, audience, expiry and nonce are valid.
 
-    Its issuer is the caller's to judge.
+    The caller has to check the issuer.
 
     Raises: ProviderRejected.
     """
@@ -116,7 +116,7 @@ def claims(
 
 
 def _fits(key: Mapping[str, Any], header: Header) -> bool:
-    """Tell whether a key of the set is meant for such a signature (RFC 7517 §4)."""
+    """Return whether a key of the set is meant for such a signature (RFC 7517 §4)."""
     if header.algorithm in _CURVES:
         is_kind = key.get("kty") == "EC" and key.get("crv") == _CURVES[header.algorithm]
     else:

@@ -1,6 +1,6 @@
-"""What a driver is given, what it returns, and what it can do.
+"""The driver interface: what a driver is given, what it returns, and what it can do.
 
-A driver touches neither the database nor Redis; its callers hold no transaction open.
+A driver uses neither the database nor Redis; its callers have no transaction open.
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class ProviderKind(StrEnum):
-    """The kinds of provider, as they are on the wire."""
+    """The kinds of provider, by their names on the wire."""
 
     OIDC = "oidc"
     GENERIC_OAUTH2 = "generic_oauth2"
@@ -20,12 +20,12 @@ class ProviderKind(StrEnum):
 
     @property
     def display_name(self) -> str:
-        """Return what people call this kind (spec 03 §9.2)."""
+        """Return the kind's display name (spec 03 §9.2)."""
         return _DISPLAY_NAMES[self]
 
     @property
     def default_scopes(self) -> str:
-        """Return what is asked for unless the provider says otherwise."""
+        """Return the scopes to request unless the provider's configuration has its own."""
         return _DEFAULT_SCOPES[self]
 
 
@@ -52,7 +52,7 @@ _DEFAULT_SCOPES = {
 
 @dataclass(frozen=True)
 class ClaimNames:
-    """Where generic_oauth2 finds each value of its user info; None means the usual name."""
+    """The claim that generic_oauth2 reads each value from; None means the usual name."""
 
     subject: str | None = None
     username: str | None = None
@@ -63,10 +63,10 @@ class ClaimNames:
 
 @dataclass(frozen=True)
 class ProviderConfig:
-    """One provider as an administrator described it.
+    """One provider as an administrator configured it.
 
-    A dedicated kind has fixed addresses; one that is stored nevertheless wins (spec 03 §7.3, Test
-    hook), which no interface can bring about. `tenant` is Microsoft's.
+    A dedicated kind has fixed URLs; stored ones, which no interface can create, override them
+    (spec 03 §7.3, Test hook). `tenant` is Microsoft's.
     """
 
     id: int
@@ -85,9 +85,9 @@ class ProviderConfig:
 
 @dataclass(frozen=True)
 class Authorization:
-    """Where to send the browser, and what to remember until it comes back.
+    """Where to send the browser, and what to remember until it returns.
 
-    `nonce` is None for kinds without ID token.
+    `nonce` is None for kinds without an ID token.
     """
 
     url: str = field(repr=False)
@@ -98,9 +98,9 @@ class Authorization:
 
 @dataclass(frozen=True)
 class Callback:
-    """What the browser came back with, and what was remembered.
+    """What the browser returned with, and what was remembered for it.
 
-    `issuer` is the parameter `iss` (RFC 9207), None when there was none.
+    `issuer` is the parameter `iss` (RFC 9207), None if it was missing.
     """
 
     code: str = field(repr=False)
@@ -112,7 +112,7 @@ class Callback:
 
 @dataclass(frozen=True)
 class ExternalProfile:
-    """Who somebody is: (`namespace`, `subject`) names them, the rest describes them."""
+    """A user of a provider: (`namespace`, `subject`) identifies them, the rest describes them."""
 
     namespace: str
     subject: str
@@ -124,7 +124,7 @@ class ExternalProfile:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at, and what was found."""
+    """One check of a provider test, and its result."""
 
     name: str
     success: bool
@@ -133,9 +133,9 @@ class Check:
 
 @dataclass(frozen=True)
 class TestResult:
-    """What a test of a provider found (spec 03 §9.3)."""
+    """The result of a provider test (spec 03 §9.3)."""
 
-    __test__ = False  # pytest takes the name for one of its own
+    __test__ = False  # or pytest would collect it because of its name
 
     provider: str
     issuer: str | None
@@ -147,7 +147,7 @@ class TestResult:
 
 
 class Driver(Protocol):
-    """Speaks to the providers of one kind."""
+    """Talks to the providers of one kind."""
 
     def authorize(self, provider: ProviderConfig, redirect_uri: str) -> Authorization:
         """Prepare a sign-in.
@@ -156,25 +156,25 @@ class Driver(Protocol):
         """
 
     def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
-        """Exchange the code, and return whom it stands for.
+        """Exchange the code, and return the user that it was issued for.
 
         Raises: ProviderRejected, DiscoveryFailed, ProviderMisconfigured.
         """
 
     def namespace(self, provider: ProviderConfig) -> str | None:
-        """Return whose subjects the provider's people are; None where each has their own.
+        """Return the namespace of the provider's subjects; None if it varies by user.
 
-        A slash may follow it in a profile. Raises: ProviderMisconfigured.
+        In a profile it may have a trailing slash. Raises: ProviderMisconfigured.
         """
 
     def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
-        """Tell whether the provider may assert whose identity is of this namespace.
+        """Return whether the provider may assert identities of this namespace.
 
         Raises: ProviderMisconfigured.
         """
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Look whether the provider can be used, as far as that shows without anybody signing in.
+        """Check whether the provider is usable, as far as possible without a sign-in.
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """

@@ -1,4 +1,4 @@
-"""Microsoft, whose discovery document may speak for many tenants at once (spec 03 §7.3)."""
+"""Microsoft, whose discovery document may cover many tenants at once (spec 03 §7.3)."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from app.external_auth.drivers.openid import OpenIdDriver
 
 AUTHORITY = "https://login.microsoftonline.com"
 DEFAULT_TENANT = "common"
-# The tenant of all private accounts.
+# The tenant of all personal accounts.
 CONSUMERS = "9188040d-6c67-4c5b-b112-36a304b66dad"
 TENANT_ALIASES = ("common", "organizations", "consumers")
 
@@ -27,11 +27,11 @@ class TenantIssuer:
 
     @property
     def url(self) -> str:
-        """Return the issuer of the tenant or the alias itself."""
+        """Return the issuer URL of the tenant, or of the alias itself."""
         return f"{self.authority}/{self.tenant}/v2.0"
 
     def calls_itself(self, name: str) -> bool:
-        """Tell whether the document is this tenant's; that of an alias may have a template."""
+        """Return whether the document may call its issuer this; an alias may use a template."""
         if name == self.url:
             return True
         if self.tenant not in TENANT_ALIASES:
@@ -39,7 +39,7 @@ class TenantIssuer:
         return name == f"{self.authority}/{{tenantid}}/v2.0" or self._stands_for(name)
 
     def signs_as(self, name: str, _documented: str) -> bool:
-        """Tell whether this is a concrete tenant, and one that the alias stands for."""
+        """Return whether `name` is a concrete tenant's issuer: this one, or one under the alias."""
         return self._stands_for(name)
 
     def _stands_for(self, name: str) -> bool:
@@ -55,31 +55,31 @@ class TenantIssuer:
 
 
 class MicrosoftDriver(OpenIdDriver):
-    """Trusts the tenant, or every tenant of the alias, an administrator names."""
+    """Trusts the configured tenant, or every tenant under the configured alias."""
 
     algorithms = ("RS256",)
-    # A tenant's administrator writes any address into an account.
+    # A tenant's administrator can give an account any email address.
     vouches_for_email = False
 
     def issuer(self, provider: ProviderConfig) -> Issuer:
-        """Return the tenant; a stored issuer counts where no tenant is stored."""
+        """Return the stored tenant's issuer, else the stored issuer, else the default tenant's."""
         if provider.tenant or not provider.issuer_url:
             return TenantIssuer(AUTHORITY, provider.tenant or DEFAULT_TENANT)
         return tenant_issuer(provider.issuer_url) or ExactIssuer(provider.issuer_url)
 
 
 def tenant_issuer(url: str) -> TenantIssuer | None:
-    """Return an issuer that names a tenant, at its own host; None where it names none."""
+    """Return the issuer for a URL that names a tenant, on whatever host; None if it names none."""
     found = _ISSUER.fullmatch(url)
     return TenantIssuer(found[1], found[2]) if found and is_tenant(found[2]) else None
 
 
 def tenant_of(url: str) -> str | None:
-    """Return the tenant that an issuer at Microsoft names; None for every other URL."""
+    """Return the tenant that a Microsoft issuer URL names; None for every other URL."""
     issuer = tenant_issuer(url)
     return issuer.tenant if issuer and issuer.authority == AUTHORITY else None
 
 
 def is_tenant(word: str) -> bool:
-    """Tell whether this, in lower case, is an alias or the id of a tenant."""
+    """Return whether a lower-case word is a tenant alias or a tenant id."""
     return word in TENANT_ALIASES or _UUID.fullmatch(word) is not None

@@ -1,8 +1,8 @@
 """The OAuth 2 client: authorization request with PKCE, and exchange of the code (RFC 6749, 7636).
 
-requests-oauthlib builds and sends the requests, through the guarded transport. Its own reading of
-an answer is too generous (it takes a form for JSON, and trips over scopes spelled differently), so
-an answer is checked first and only what is needed is handed on.
+requests-oauthlib builds and sends the requests, through the guarded transport. Its own parsing of
+responses is not strict enough (it accepts form encoding for JSON) and trips over scopes spelled
+differently, so a response is validated first and only what is needed is passed on.
 """
 
 import io
@@ -26,17 +26,17 @@ from app.external_auth.drivers import answers
 from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import Authorization, Callback, ProviderConfig
 
-# RFC 6749, appendix A.12; everything else could not be sent in a header.
+# RFC 6749, appendix A.12; anything else could not be sent in a header.
 _ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 LONGEST_REASON = 100
 
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """How a kind wants the request that exchanges a code for a token (RFC 6749 §4.1.3).
+    """How a kind of provider expects the token request (RFC 6749 §4.1.3).
 
     `basic_auth` sends id and secret as HTTP Basic (client_secret_basic) instead of in the form;
-    `by_get` sends the form as a query. `extra` is added to it.
+    `by_get` sends the form as a query string. `extra` holds further parameters of the form.
     """
 
     url: str
@@ -55,14 +55,14 @@ def authorization(
     state: str,
     nonce: str | None = None,
 ) -> Authorization:
-    """Return a request for a code; a blank `scope` is left out, the URL's own query is kept.
+    """Return an authorization request; a blank `scope` is omitted, the URL's own query is kept.
 
     Source: spec 03 §4.2.
     """
     _leave_plain_http_to(outgoing)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()
-    # Only what oauthlib adds: it writes the rest anew, which not every server reads alike.
+    # Take only what oauthlib adds: it re-encodes an existing query, and servers differ in parsing.
     endpoint, _, query = url.partition("?")
     _, _, added = client.prepare_request_uri(
         endpoint,
@@ -80,14 +80,14 @@ def authorization(
 def exchange(
     outgoing: Outgoing, provider: ProviderConfig, callback: Callback, request: TokenRequest
 ) -> Mapping[str, str]:
-    """Return `access_token` and, if there was one, `id_token` in return for the code.
+    """Exchange the code; return `access_token` and, if there was one, `id_token`.
 
     Raises: ProviderRejected, requests.RequestException.
     """
     _leave_plain_http_to(outgoing)
     authentication = None
     if request.basic_auth and provider.client_secret:
-        # RFC 6749 §2.3.1: both are form-encoded before they are joined by a colon.
+        # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.
         pair = quote_plus(provider.client_id), quote_plus(provider.client_secret)
         authentication = HTTPBasicAuth(*pair)
     with OAuth2Session(provider.client_id, redirect_uri=callback.redirect_uri) as session:
@@ -107,12 +107,12 @@ def exchange(
 
 
 def bearer(access_token: str) -> dict[str, str]:
-    """Return the header that shows an access token (RFC 6750 §2.1)."""
+    """Return the header that carries an access token (RFC 6750 §2.1)."""
     return {"Authorization": f"Bearer {access_token}"}
 
 
 def _checked(response: requests.Response) -> requests.Response:
-    """Return an answer that says no more than what is needed of this one.
+    """Return a response reduced to the validated members that are needed.
 
     Raises: ProviderRejected.
     """
@@ -139,9 +139,9 @@ def _refusal(answer: Mapping[str, Any]) -> str | None:
 
 
 def _leave_plain_http_to(outgoing: Outgoing) -> None:
-    """Have the guard alone decide under the development switch: it knows this machine's addresses.
+    """Under the development switch, leave it to the guard to restrict plain HTTP to loopback.
 
-    oauthlib would refuse them, and can only be told so for the whole process.
+    oauthlib would refuse plain HTTP altogether, and has only a process-wide switch for that.
     """
     if outgoing.allow_loopback:
         os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"

@@ -1,4 +1,4 @@
-"""Any OpenID provider, found by its issuer (spec 03 §7.1)."""
+"""Any OpenID provider, discovered from its issuer (spec 03 §7.1)."""
 
 from dataclasses import dataclass
 
@@ -10,24 +10,24 @@ from app.external_auth.drivers.openid import OpenIdDriver
 
 @dataclass(frozen=True)
 class ExactIssuer:
-    """An issuer that has one name in document and tokens.
+    """An issuer with a single name in its document and its tokens.
 
-    It is stored without a trailing slash (spec 03 §9.1), which the names of some providers have.
+    It is stored without a trailing slash (spec 03 §9.1), which some providers' names have.
     """
 
     url: str
 
     def calls_itself(self, name: str) -> bool:
-        """Tell whether this is its name, with or without the slash."""
+        """Return whether this is the issuer's name, with or without a trailing slash."""
         return name in (self.url, f"{self.url}/")
 
     def signs_as(self, name: str, documented: str) -> bool:
-        """Tell whether this is the document's name, to the letter."""
+        """Return whether this is exactly the name in the document."""
         return name == documented
 
 
 class OidcDriver(OpenIdDriver):
-    """Trusts the issuer an administrator names."""
+    """Trusts the issuer that an administrator configured."""
 
     has_default_scopes = False
 

@@ -1,4 +1,4 @@
-"""What the kinds with an ID token share: discovery, code flow, claims (spec 03 §7.1)."""
+"""Base driver of the kinds with an ID token: discovery, code flow, claims (spec 03 §7.1)."""
 
 from typing import Any, ClassVar
 
@@ -24,11 +24,11 @@ from app.external_auth.drivers.interface import (
 class OpenIdDriver:
     """Signs in by the authorization code flow of OpenID Connect; a subclass names the issuer."""
 
-    # Of the algorithms a provider announces, those that are believed.
+    # The signature algorithms to accept, of those that a provider announces.
     algorithms: ClassVar[tuple[str, ...]] = (*id_token.ASYMMETRIC, *id_token.SYMMETRIC)
-    # Whether a provider without scopes of its own gets the kind's.
+    # Whether a provider with no scopes configured gets the kind's default scopes.
     has_default_scopes: ClassVar[bool] = True
-    # Whether what it says about an address having been verified is believed.
+    # Whether its claim that an email address is verified is trusted.
     vouches_for_email: ClassVar[bool] = True
 
     def __init__(self, outgoing: Outgoing, cache: FetchCache, clock: Clock) -> None:
@@ -37,14 +37,14 @@ class OpenIdDriver:
         self._clock = clock
 
     def issuer(self, provider: ProviderConfig) -> Issuer:
-        """Return who vouches.
+        """Return the issuer to trust.
 
         Raises: ProviderMisconfigured.
         """
         raise NotImplementedError
 
     def authorize(self, provider: ProviderConfig, redirect_uri: str) -> Authorization:
-        """Prepare a sign-in; a provider whose keys cannot be had is found out here already.
+        """Prepare a sign-in; fail already here if the provider's keys cannot be fetched.
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """
@@ -61,7 +61,7 @@ class OpenIdDriver:
         )
 
     def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
-        """Exchange the code and validate the ID token; user info is never asked for.
+        """Exchange the code and validate the ID token; user info is never requested.
 
         Raises: ProviderRejected, DiscoveryFailed, ProviderMisconfigured.
         """
@@ -86,7 +86,7 @@ class OpenIdDriver:
         )
 
     def namespace(self, provider: ProviderConfig) -> str | None:
-        """Return the issuer, None for one that stands for many.
+        """Return the issuer; None for one that stands for many.
 
         Raises: ProviderMisconfigured.
         """
@@ -94,7 +94,7 @@ class OpenIdDriver:
         return issuer.url if issuer.signs_as(issuer.url, issuer.url) else None
 
     def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
-        """Tell whether the issuer, or one that it stands for, is called this.
+        """Return whether the namespace is the issuer, or one that it stands for.
 
         Raises: ProviderMisconfigured.
         """
@@ -102,7 +102,7 @@ class OpenIdDriver:
         return issuer.calls_itself(namespace) and issuer.signs_as(namespace, namespace)
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Fetch discovery document and keys.
+        """Fetch the discovery document and the keys.
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """
@@ -123,7 +123,7 @@ class OpenIdDriver:
         )
 
     def _scope(self, provider: ProviderConfig) -> str:
-        """Return the scopes, `openid` first and each once."""
+        """Return the scopes, `openid` first, without duplicates."""
         default = provider.kind.default_scopes if self.has_default_scopes else ""
         return " ".join(dict.fromkeys(["openid", *(provider.scopes or default).split()]))
 
@@ -141,7 +141,7 @@ class OpenIdDriver:
     def _key(
         self, provider: ProviderConfig, metadata: Metadata, header: id_token.Header
     ) -> jwt.PyJWK | bytes:
-        """Return the one key that can have signed.
+        """Return the only key that can have made the signature.
 
         Raises: ProviderRejected, DiscoveryFailed.
         """
@@ -152,7 +152,7 @@ class OpenIdDriver:
         keys = self._discovery.keys(metadata)
         fitting = id_token.fitting_keys(keys.value, header)
         if not fitting and header.key_id is not None:
-            # The provider may have begun to use a new key (decision A25).
+            # The provider may have rotated its keys (decision A25).
             keys = self._discovery.newer_keys(metadata, keys)
             fitting = id_token.fitting_keys(keys.value, header)
         if len(fitting) != 1:
@@ -167,7 +167,7 @@ def _token_endpoint(metadata: Metadata) -> str:
 
 
 def _check_callback(callback: Callback, metadata: Metadata, issuer: Issuer) -> None:
-    """Refuse a callback that another provider sent (RFC 9207; decisions A25, E28)."""
+    """Refuse a callback that comes from another provider (RFC 9207; decisions A25, E28)."""
     if callback.issuer is None:
         if metadata.announces_issuer:
             raise ProviderRejected("the callback does not name its issuer")

@@ -1,4 +1,4 @@
-"""What the kinds without ID token share: a code for an access token, which opens the user info."""
+"""Base driver of the kinds without an ID token: code, then access token, then user info."""
 
 from dataclasses import astuple, dataclass
 from typing import ClassVar
@@ -20,14 +20,14 @@ from app.external_auth.drivers.interface import (
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where a provider is asked."""
+    """The URLs of a provider's endpoints."""
 
     authorization: str
     token: str
     userinfo: str
 
     def unless_stored(self, provider: ProviderConfig) -> "Endpoints":
-        """Return these, but for those that an administrator has named."""
+        """Return these, each overridden by the provider's stored one, if any."""
         return Endpoints(
             provider.authorization_url or self.authorization,
             provider.token_url or self.token,
@@ -36,54 +36,54 @@ class Endpoints:
 
 
 class PlainOAuthDriver:
-    """Signs in by OAuth 2 alone; a subclass knows where to ask, and what the answers mean."""
+    """Signs in by OAuth 2 alone; a subclass knows the endpoints and interprets the responses."""
 
-    # What a test says: nothing is asked, since nothing answers without a user.
+    # The results of a test, which are constant: no endpoint can be tested without a user.
     checks: ClassVar[tuple[Check, ...]]
 
     def __init__(self, outgoing: Outgoing) -> None:
         self.outgoing = outgoing
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
-        """Return where to ask.
+        """Return the provider's endpoints.
 
         Raises: ProviderMisconfigured.
         """
         raise NotImplementedError
 
     def scope(self, provider: ProviderConfig) -> str:
-        """Return what to ask for."""
+        """Return the scopes to request."""
         return provider.scopes or provider.kind.default_scopes
 
     def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
-        """Return how the token is asked for."""
+        """Return how to request the token."""
         return oauth.TokenRequest(endpoints.token)
 
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
-        """Ask who it is.
+        """Fetch the profile of the user behind an access token.
 
         Raises: ProviderRejected, requests.RequestException.
         """
         raise NotImplementedError
 
     def namespace(self, provider: ProviderConfig) -> str:
-        """Return whose the subjects are.
+        """Return the namespace of the subjects.
 
         Raises: ProviderMisconfigured.
         """
         raise NotImplementedError
 
     def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
-        """Tell whether the subjects are of this namespace.
+        """Return whether the subjects belong to this namespace.
 
         Raises: ProviderMisconfigured.
         """
         return namespace == self.namespace(provider)
 
     def issuer(self, provider: ProviderConfig) -> str | None:
-        """Return what a test shows as the issuer, which is only a name here."""
+        """Return the issuer that a test shows, which is only a name here."""
         return provider.issuer_url
 
     def authorize(self, provider: ProviderConfig, redirect_uri: str) -> Authorization:
@@ -101,7 +101,7 @@ class PlainOAuthDriver:
         )
 
     def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
-        """Exchange the code, once, and ask for the user info.
+        """Exchange the code, once, and request the user info.
 
         Raises: ProviderRejected, ProviderMisconfigured, requests.RequestException.
         """
@@ -111,7 +111,7 @@ class PlainOAuthDriver:
         return self.profile(provider, endpoints, token["access_token"])
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Look whether everything is there.
+        """Check that the configuration is complete.
 
         Raises: ProviderMisconfigured.
         """
@@ -127,7 +127,7 @@ class PlainOAuthDriver:
         )
 
     def _usable_endpoints(self, provider: ProviderConfig) -> Endpoints:
-        """Return where to ask, if that is allowed now: an address of this machine may be stored.
+        """Return the endpoints if they may be requested: stored loopback URLs may be off limits.
 
         Raises: ProviderMisconfigured.
         """
@@ -138,10 +138,10 @@ class PlainOAuthDriver:
 
 
 def _check_callback(callback: Callback, provider: ProviderConfig, endpoints: Endpoints) -> None:
-    """Refuse a callback that names another provider, whose code this one must not get.
+    """Refuse a callback that names another provider, whose code this one must not receive.
 
-    The issuer of these kinds is known only where an administrator named it; else it must be at the
-    place the browser was sent to. Source: RFC 9207 §2.4; RFC 9700 §4.4.
+    These kinds have a known issuer only if an administrator configured one; otherwise the named one
+    must have the origin that the browser was sent to. Source: RFC 9207 §2.4; RFC 9700 §4.4.
     """
     named = callback.issuer
     if named is None:

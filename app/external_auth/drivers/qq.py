@@ -1,4 +1,4 @@
-"""QQ, which knows people by an openid per client and tells no address (spec 03 §7.3)."""
+"""QQ, which identifies users by an openid per client and reports no address (spec 03 §7.3)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +15,12 @@ AUTHORIZATION = "https://graph.qq.com/oauth2.0/authorize"
 TOKEN = "https://graph.qq.com/oauth2.0/token"
 USERINFO = "https://graph.qq.com/user/get_user_info"
 
-# Without it QQ answers with a form, or with a call of a JavaScript function.
+# Without it QQ's responses are form-encoded, or a call of a JavaScript function (JSONP).
 _AS_JSON = {"fmt": "json"}
 
 
 class QQDriver(PlainOAuthDriver):
-    """Asks for the token by GET, then for the openid, then for the nickname."""
+    """Requests the token by GET, then the openid, then the nickname."""
 
     checks = (
         Check("qq_endpoints", True, "QQ's endpoints are fixed."),
@@ -32,11 +32,11 @@ class QQDriver(PlainOAuthDriver):
         return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
 
     def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
-        """Return QQ's way of asking for a token."""
+        """Return QQ's form of the token request."""
         return oauth.TokenRequest(endpoints.token, by_get=True, extra=_AS_JSON)
 
     def namespace(self, provider: ProviderConfig) -> str:
-        """Return the client: an openid means something for one only."""
+        """Return a namespace for this client alone, since an openid is valid for one client."""
         return f"qq:{provider.client_id}"
 
     def issuer(self, provider: ProviderConfig) -> str | None:
@@ -46,7 +46,7 @@ class QQDriver(PlainOAuthDriver):
     def profile(
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
-        """Return the person behind the token, without an address."""
+        """Return the user behind the token, without an email address."""
         shown = {"access_token": access_token}
         person = _accepted(self.outgoing.get(_openid_url(endpoints), params=shown | _AS_JSON))
         if person.get("client_id") not in (None, "", provider.client_id):
@@ -67,7 +67,7 @@ def _openid_url(endpoints: Endpoints) -> str:
 
 
 def _accepted(response: requests.Response) -> Mapping[str, Any]:
-    """Return an answer that is no refusal; QQ refuses with status 200."""
+    """Return the object of a response that is not a refusal; QQ refuses with status 200."""
     answer = answers.members(response)
     if answer.get("ret", 0) != 0 or answer.get("error"):
         raise ProviderRejected("QQ refused")

@@ -1,4 +1,4 @@
-"""Tells log and metrics why a sign-in failed, which the browser is not told."""
+"""Reports to the log and the metrics why a sign-in failed, which the browser is not told."""
 
 import logging
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ FAILURES = Counter(
 
 
 class ReportingDriver:
-    """A driver whose failures are logged, and whose errors are the documented ones alone."""
+    """Wraps a driver: logs its failures, and lets only documented errors through."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -44,22 +44,22 @@ class ReportingDriver:
             return self._driver.authorize(provider, redirect_uri)
 
     def identify(self, provider: ProviderConfig, callback: Callback) -> ExternalProfile:
-        """Exchange the code, and return whom it stands for."""
+        """Exchange the code, and return the user that it was issued for."""
         with _reported(provider):
             return self._driver.identify(provider, callback)
 
     def namespace(self, provider: ProviderConfig) -> str | None:
-        """Return whose subjects the provider's people are."""
+        """Return the namespace of the provider's subjects."""
         with _reported(provider):
             return self._driver.namespace(provider)
 
     def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
-        """Tell whether the provider may assert whose identity is of this namespace."""
+        """Return whether the provider may assert identities of this namespace."""
         with _reported(provider):
             return self._driver.signs_for(provider, namespace)
 
     def test(self, provider: ProviderConfig) -> TestResult:
-        """Look whether the provider can be used; who asked is told why not, and not the log."""
+        """Check whether the provider is usable; failures go to the caller, not to the log."""
         with _documented():
             return self._driver.test(provider)
 
