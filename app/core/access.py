@@ -1,4 +1,4 @@
-"""Who is signed in and what they hold, and why somebody is not (spec 02 §3)."""
+"""The signed-in caller, the tokens of a session, and why access is refused (spec 02 §3)."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, Unauthenticated
 
-if TYPE_CHECKING:  # when it runs, this module knows no area
+if TYPE_CHECKING:  # at run time, core must not import an area
     from app.users.models import Account
 
 
@@ -25,7 +25,7 @@ class TokenExpired(Unauthenticated):
 
 
 class TokenInvalid(Unauthenticated):
-    """The token is not ours, or its session has ended."""
+    """The token was not issued by this service, or its session has ended."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "invalid token"
@@ -39,7 +39,7 @@ class AccountDisabled(Forbidden):
 
 
 class PasswordChangeRequired(Forbidden):
-    """Nothing else is open until the password is changed."""
+    """Every other operation is closed until the password is changed."""
 
     code = ErrorCode.AUTH_PASSWORD_CHANGE_REQUIRED
     message = "The password must be changed first."
@@ -54,7 +54,7 @@ class AdminRequired(Forbidden):
 
 @dataclass(frozen=True)
 class TokenPair:
-    """What a session's owner is given, with the lives of both tokens in seconds."""
+    """The tokens issued for a session, with both lifetimes in seconds."""
 
     access_token: str = field(repr=False)
     access_seconds: int
@@ -64,7 +64,7 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A signed-in account, as the one read of the access check found it (decision A7)."""
+    """A signed-in account, as loaded by the single read of the access check (decision A7)."""
 
     account: "Account"
     session_id: str

@@ -1,7 +1,7 @@
-"""Which addresses of the network belong to others, and which are internal.
+"""Classifies IP addresses as public, internal, or never to be contacted.
 
-Tables of our own, from the IANA special-purpose registries (RFC 6890), because what the standard
-library takes for private differs between the versions of Python in use.
+The tables are kept here, from the IANA special-purpose registries (RFC 6890), because what the
+standard library considers private differs between the Python versions in use.
 """
 
 import ipaddress
@@ -14,10 +14,10 @@ _INTERNAL_4 = tuple(
     for text in (
         "0.0.0.0/8",
         "10.0.0.0/8",
-        "100.64.0.0/10",  # carrier-grade NAT, also metadata of some clouds
+        "100.64.0.0/10",  # carrier-grade NAT, also some clouds' metadata services
         "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's host agent: a public number that only a guest can reach
-        "169.254.0.0/16",  # link-local, metadata of most clouds
+        "168.63.129.16/32",  # Azure's host agent: a public address that only its guests can reach
+        "169.254.0.0/16",  # link-local, also most clouds' metadata services
         "172.16.0.0/12",
         "192.0.0.0/24",
         "192.0.2.0/24",
@@ -30,19 +30,20 @@ _INTERNAL_4 = tuple(
         "240.0.0.0/4",
     )
 )
-# Of IPv6 only this part is given out to the world; loopback, link-local, site-local, unique local,
-# multicast and IPv4-compatible addresses all lie outside.
+# The only part of IPv6 allocated as global unicast: loopback, link-local, site-local, unique local,
+# multicast and IPv4-compatible addresses all lie outside it.
 _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
 _INTERNAL_6 = tuple(
     ipaddress.IPv6Network(text)
     for text in (
-        "2001::/23",  # protocols, among them Teredo, which carries an IPv4 address
+        "2001::/23",  # protocol assignments, among them Teredo, which embeds an IPv4 address
         "2001:db8::/32",
-        "2002::/16",  # 6to4 carries an IPv4 address
+        "2002::/16",  # 6to4 embeds an IPv4 address
         "3fff::/20",
     )
 )
-# Whoever may ask these is given a cloud's credentials. They also lie within ordinary networks.
+# Metadata services, which hand cloud credentials to any caller. Some lie inside ordinary private
+# ranges, so an operator who allows such a range must not thereby allow these.
 _METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in (
@@ -56,14 +57,14 @@ _METADATA = frozenset(
         "fd20:ce::254",
     )
 )
-# RFC 6052: an IPv4 address in an IPv6-only network, reached through a translator.
+# RFC 6052: an IPv4 address as seen from an IPv6-only network, reached through a translator.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# What one subscriber is given at the most (RFC 6177); a /48 is to be had for nothing.
+# The largest prefix one subscriber is assigned (RFC 6177); a /48 can be had for free.
 _SITE_BITS = 48
 
 
 def parse(text: str) -> Address:
-    """Return the address; one that leads to an IPv4 one is returned as that.
+    """Return the parsed address; an IPv4-mapped or NAT64 one as the IPv4 address it leads to.
 
     Raises: ValueError.
     """
@@ -74,7 +75,7 @@ def parse(text: str) -> Address:
 
 
 def unmapped(text: str) -> Address:
-    """Return the address; an IPv4 one in IPv6 clothes, as on a dual-stack socket, as IPv4.
+    """Return the parsed address; an IPv4-mapped one, as on a dual-stack socket, as IPv4.
 
     Raises: ValueError.
     """
@@ -86,27 +87,27 @@ def unmapped(text: str) -> Address:
 
 @lru_cache(maxsize=1024)
 def site_of(address: str) -> str | None:
-    """Return the network of the subscriber to whom an IPv6 address belongs; None for any other."""
+    """Return the subscriber network (/48) of an IPv6 address; None for anything else."""
     if ":" not in address:
         return None
     return str(ipaddress.IPv6Network((address, _SITE_BITS), strict=False))
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether the address can be somebody else's on the internet."""
+    """Return whether the address can belong to a third party on the internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _INTERNAL_4)
     return address in _GLOBAL_6 and not any(address in network for network in _INTERNAL_6)
 
 
 def is_never_asked(address: Address) -> bool:
-    """Tell whether this is no server in anybody's network, but this machine, or metadata."""
+    """Return whether it may never be called: this machine, link-local, multicast or metadata."""
     is_here = address.is_loopback or address.is_unspecified
     return is_here or address.is_link_local or address.is_multicast or address in _METADATA
 
 
 def is_loopback_name(host: str) -> bool:
-    """Tell whether the host, as written, can be nothing but this machine."""
+    """Return whether the host, as written, can only mean this machine."""
     if host == "localhost":
         return True
     try:

@@ -4,18 +4,18 @@ import base64
 import re
 
 _ALPHABET = re.compile(r"[A-Za-z0-9_-]*")
-# By how many characters are left over: those that end a text whose spare bits are zero, as they
-# must be (RFC 4648 §3.5). One character alone is no byte.
+# By length modulo 4: the last characters that leave the unused bits zero, as the canonical encoding
+# requires (RFC 4648 §3.5). A single left-over character cannot encode a byte.
 _ENDS = {1: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
 
 
 def encoded(raw: bytes) -> str:
-    """Return bytes as text."""
+    """Encode bytes as text."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def decoded(text: str) -> bytes:
-    """Return the bytes of a text; there is only one spelling of them.
+    """Decode a text, accepting only the canonical encoding of its bytes.
 
     Raises: ValueError.
     """

@@ -1,4 +1,4 @@
-"""Not waiting again and again for a Redis that does not answer."""
+"""A circuit breaker: requests do not each wait out the timeout of a Redis that is down."""
 
 import logging
 import math
@@ -17,12 +17,12 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
-# A Redis that is back answers whoever tries long before that.
+# A Redis that is back answers a probe well within this.
 TRIAL_SECONDS = 0.25
-# A failure of so long ago says nothing, and everybody asks: or those who come while the first one
-# waits would be refused by a Redis that is back. Longer than it takes one to find that it is not.
+# An older failure says nothing, so every caller may try at once: otherwise those arriving during
+# the first probe could be refused by a Redis that is back. Longer than a probe takes to time out.
 BELIEVED_SECONDS = 12.0
-# A Redis that is full answers who reads and refuses who writes: that it is well is told after that.
+# Without a failure for this long, recovery is logged: a full Redis serves reads but refuses writes.
 STEADY_SECONDS = 5.0
 
 
@@ -31,12 +31,12 @@ class RedisAway(RedisError):
 
 
 class Breaker:
-    """Asks Redis, and remembers that it does not answer: not every request waits to find out.
+    """Calls Redis, and fails fast while it is known to be down.
 
-    While it is away one caller a second tries, and the others are told at once. But whoever comes
-    in the first moment of a trial waits for what that one finds: a Redis that is back would else
-    refuse all but one of those who come together. Clients that wait for different times need one
-    each: a Redis that is late for some may be in time for the others.
+    While it is down, one caller a second probes it and the others fail at once. Only those arriving
+    in the first TRIAL_SECONDS of a probe wait for its outcome: otherwise, once Redis is back, all
+    but one of several simultaneous callers would be refused. Clients with different timeouts need
+    a breaker each: a Redis too slow for one may be fast enough for another.
     """
 
     def __init__(self, redis: Redis, clock: Clock) -> None:
@@ -46,25 +46,25 @@ class Breaker:
         self._answers = 0
         self._failed_at = self._next_try_at = self._waits_until = -math.inf
         self._outage = Outage(log, "Redis failed", "Redis answers again")
-        self._trial = threading.Event()  # set when whoever tried last knows the answer
+        self._trial = threading.Event()  # set once the latest probe has its outcome
         self._trial.set()
 
     @property
     def is_broken(self) -> bool:
-        """Tell whether Redis did not answer when it was asked last."""
+        """Return whether Redis failed when it was last asked."""
         return self._is_broken
 
     def call(self, ask: Callable[[Redis], T]) -> T:
-        """Return what Redis answers.
+        """Return the result of `ask`.
 
-        Raises: RedisError, after at most TRIAL_SECONDS and one time-out.
+        Raises: RedisError, after at most TRIAL_SECONDS plus one timeout.
         """
         trial = self._begin() if self._is_broken else None
         answers = self._answers
         try:
             answer = ask(self._redis)
         except RedisError as error:
-            # Unless it has answered somebody meanwhile: then this was asked before it was back.
+            # If another call succeeded meanwhile, this one was sent before Redis was back.
             if self._answers == answers:
                 self._note_failure(error)
             raise
@@ -79,7 +79,7 @@ class Breaker:
                 trial.set()
 
     def _begin(self) -> threading.Event | None:
-        """Return what to set after a trial; None for whoever may just ask.
+        """Return the event to set after a probe; None if the caller may simply go ahead.
 
         Raises: RedisAway.
         """

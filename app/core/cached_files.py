@@ -1,8 +1,8 @@
-"""Files of which the kernel still has everything, read without waiting for a disk.
+"""Reads files that are entirely in the kernel's caches without waiting for a disk.
 
-A disk may hang, so an event loop leaves files to a native thread, and two changes of thread cost
-more than all the rest of a small request. What lies in the kernel's caches needs neither. Linux
-tells: openat2(2) with RESOLVE_CACHED and preadv2(2) with RWF_NOWAIT fail where they would wait.
+A disk may hang, so an event loop leaves files to a native thread, and the two thread switches cost
+more than all the rest of a small request. Cached files need neither. Linux can tell them apart:
+openat2(2) with RESOLVE_CACHED and preadv2(2) with RWF_NOWAIT fail where they would block.
 """
 
 import ctypes
@@ -16,7 +16,8 @@ from app.core.native_pool import NativePool
 OPENAT2 = 437
 AT_FDCWD = -100
 RESOLVE_CACHED = 0x20
-# What a call is refused with that would be refused for every file; EPERM is a sandbox's word.
+# Errors that mean the calls are not supported here at all. EPERM comes from a sandbox, or from
+# O_NOATIME on a file of another user.
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM}
 
 
@@ -31,8 +32,8 @@ class _How(ctypes.Structure):
 
 
 if sys.platform == "linux":
-    # A PyDLL keeps the interpreter's lock, since nothing here waits, but for a scanner of viruses
-    # that has to allow whatever a program opens (fanotify's permission events).
+    # A PyDLL keeps the GIL, since nothing here blocks, except on a virus scanner that has to permit
+    # every open (fanotify permission events).
     _call = ctypes.PyDLL(None, use_errno=True).syscall
     _call.argtypes = (
         ctypes.c_long,
@@ -42,17 +43,16 @@ if sys.platform == "linux":
         ctypes.c_size_t,
     )
     _call.restype = ctypes.c_long
-    # Not even the time of the last access is written, nor somebody else's lease waited for.
+    # O_NOATIME: no access time is written. O_NONBLOCK: no waiting for another process's file lease.
     _READ = _How(os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME | os.O_NONBLOCK, 0, RESOLVE_CACHED)
     _LOOK = _How(os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_CACHED)
 
 
 class CachedFiles:
-    """Reads files of one file system, by a thread of `disk` where the kernel would have to wait.
+    """Reads files of one file system, in a thread of `disk` where the kernel would block.
 
-    So it is until a thread has read the first one: a file system on a network asks its server for
-    each file that is opened, which may take for ever. It does not support RWF_NOWAIT either, by
-    which it is known.
+    All reads go to a thread until one of them has shown that RWF_NOWAIT is supported. A network
+    file system, which asks its server at every open and may hang, is recognised by its lack of it.
     """
 
     def __init__(self, disk: NativePool) -> None:
@@ -60,7 +60,7 @@ class CachedFiles:
         self._can_tell: bool | None = None  # None: not known yet
 
     def read(self, path: Path) -> bytes:
-        """Return what is in a file.
+        """Return the content of a file.
 
         Raises: OSError; Overloaded.
         """
@@ -68,7 +68,7 @@ class CachedFiles:
         return self._disk.run(self._read, path) if content is None else content
 
     def require(self, path: Path) -> None:
-        """Insist that a file is there.
+        """Require that a file exists.
 
         Raises: FileNotFoundError, any other OSError; Overloaded.
         """
@@ -90,7 +90,7 @@ class CachedFiles:
 
 
 def _is_told(path: Path) -> bool | None:
-    """Tell whether the kernel says of a file that it is at hand; None if this one is not."""
+    """Return whether the kernel can report a file as cached; None if this file is not cached."""
     try:
         descriptor = _opened(path, _READ)
         try:
@@ -99,13 +99,13 @@ def _is_told(path: Path) -> bool | None:
             os.close(descriptor)
     except OSError as error:
         return False if error.errno in _UNSUPPORTED else None
-    except (AttributeError, NotImplementedError):  # of an older kernel, or C library
+    except (AttributeError, NotImplementedError):  # an older kernel, or C library
         return False
     return True
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what is in a file; None where one would have to wait to know."""
+    """Return the content of a file; None on any error, and where reading it would block."""
     try:
         descriptor = _opened(path, _READ)
     except OSError:
@@ -121,7 +121,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether a file is there; False where one would have to wait to know."""
+    """Return whether a file is known to exist; False also where finding out would block."""
     try:
         os.close(_opened(path, _LOOK))
     except OSError:

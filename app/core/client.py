@@ -1,4 +1,4 @@
-"""Who is calling, as far as the connection tells."""
+"""Who is calling, as far as the connection shows."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ REMEMBERED_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class Client:
-    """The caller's address and user agent; None when the connection does not tell.
+    """The caller's address and user agent; None where unknown.
 
     Source: spec 01 §1 (bounds of what is stored).
     """
@@ -23,12 +23,12 @@ class Client:
 
     @property
     def network(self) -> str:
-        """Return what limits count by: an IPv4 address, or the /64 an IPv6 host can roam in."""
+        """Return what limits count by: an IPv4 address, or the /64 an IPv6 host can pick from."""
         return _network(self.address or "")
 
     @classmethod
     def of(cls, address: str | None, user_agent: str | None) -> "Client":
-        """Return a client whose texts fit their columns and hold nothing a column refuses."""
+        """Return a client whose texts fit their columns and hold no character a column refuses."""
         return cls(
             address=(address or "")[:LONGEST_ADDRESS] or None,
             user_agent=_printable(user_agent or "")[:LONGEST_USER_AGENT] or None,
@@ -37,7 +37,7 @@ class Client:
 
 @lru_cache(maxsize=REMEMBERED_ADDRESSES)
 def _network(address: str) -> str:
-    """Parse an address once for all the limits of a request, and for those of the next."""
+    """Return `Client.network` of an address; cached, since each limit of a request asks for it."""
     try:
         parsed = unmapped(address)
     except ValueError:

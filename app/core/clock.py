@@ -10,7 +10,7 @@ from app.core.turns import take_turns
 
 
 class Clock(Protocol):
-    """What code that depends on time is given."""
+    """The clock injected into code that depends on time."""
 
     def now(self) -> datetime:
         """Return the wall clock as an aware UTC datetime."""
@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Return seconds from an arbitrary start that never go back."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait; under gevent only the calling greenlet does. 0 lets others run first."""
+        """Sleep; under gevent, only the calling greenlet does. 0 yields to the others."""
 
 
 class SystemClock:
@@ -34,7 +34,7 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait; `time.sleep` is gevent's own under a gevent worker."""
+        """Sleep; under a gevent worker `time.sleep` is gevent's own."""
         if seconds == 0 and gevent.monkey.is_module_patched("time"):
-            take_turns()  # those whose input is found then run before the next line returns
+            take_turns()  # greenlets found to have input run before the next line returns
         time.sleep(seconds)

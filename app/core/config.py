@@ -1,4 +1,4 @@
-"""Configuration of one process, read once from the environment."""
+"""The configuration of a process, read once from the environment."""
 
 import hashlib
 import ipaddress
@@ -16,23 +16,23 @@ from app.core.environment import EnvironmentReader
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# sun_path holds 107 bytes; Valkey appends nothing, but leave room for a suffix of its own.
+# sun_path holds 107 bytes; Valkey appends nothing to it, but leave room in case it ever does.
 LONGEST_SOCKET_PATH = 100
 SHORTEST_SECRET = 32
 
-# Not configurable: this version's own.
+# Not configurable: they belong to this version of the code.
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A token bucket: `per_second` is its refill, `burst` what it holds at most."""
+    """A token bucket: refilled at `per_second`, it holds at most `burst` tokens."""
 
     per_second: float
     burst: int
 
     def times(self, many: int) -> "Bucket":
-        """Return a bucket so many times as large."""
+        """Return a bucket `many` times as large, refilled as many times as fast."""
         return Bucket(many * self.per_second, many * self.burst)
 
 
@@ -47,7 +47,7 @@ class Argon2Cost:
 
 @dataclass(frozen=True)
 class FailureLimit:
-    """How many failed secrets an account may have from one client network (decision A11)."""
+    """How many failed attempts an account allows one client network per window (decision A11)."""
 
     attempts: int = 10
     window_seconds: int = 300
@@ -55,7 +55,7 @@ class FailureLimit:
 
 @dataclass(frozen=True)
 class Config:
-    """What the operator decides before the start; everything else is a runtime setting."""
+    """What the operator decides before start-up; everything else is a runtime setting."""
 
     instance: Path
     database_url: str = field(repr=False)
@@ -85,7 +85,7 @@ class Config:
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
     slow_request_ms: int = 1000
-    # A sentence about each variable that looks like one of ours and is none.
+    # One warning per GATEHOUSE_* variable that this version does not know.
     unknown_variables: tuple[str, ...] = ()
 
     @classmethod
@@ -143,10 +143,10 @@ class Config:
 
 
 def default_redis_url(instance: Path) -> str:
-    """Return the address of the embedded Valkey of this instance folder.
+    """Return the URL of this instance folder's embedded Valkey.
 
-    A unix socket's path must stay short, so a deep instance folder gets a private one under the
-    system's temporary folder instead.
+    A Unix socket's path must stay short, so the socket of a deeply nested instance is put in a
+    private folder under the system's temporary folder instead.
     """
     socket = instance / "valkey.sock"
     if len(os.fsencode(socket)) > LONGEST_SOCKET_PATH:
@@ -157,7 +157,7 @@ def default_redis_url(instance: Path) -> str:
 
 
 def _path_prefix(raw: str) -> str:
-    """Read the path of a proxy's location."""
+    """Parse the path of a location in the reverse proxy."""
     if not re.fullmatch(r"(/[A-Za-z0-9_~-]+)+/?", raw):
         raise ValueError("must be a path such as /internal/avatars")
     return raw.rstrip("/")
@@ -195,11 +195,11 @@ def _argon2_cost(raw: str) -> Argon2Cost:
 
 
 def _database_url(raw: str) -> str:
-    """Check the URL, and name the one PostgreSQL driver that is installed.
+    """Check the URL, and set the one PostgreSQL driver that is installed.
 
-    Complaints never repeat the value, which may hold a password.
+    Error messages never repeat the value, which may hold a password.
     """
-    # Loaded only when a URL is given: the launcher reads this module, and its start is waited for.
+    # Imported only when a URL is given: SQLAlchemy would slow down the launcher's start.
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -218,7 +218,7 @@ def _database_url(raw: str) -> str:
 
 
 def _redis_url(raw: str) -> str:
-    from redis.connection import parse_url as parse_redis_url  # for the same reason
+    from redis.connection import parse_url as parse_redis_url  # likewise only when it is given
 
     try:
         parse_redis_url(raw)  # type: ignore[no-untyped-call]
@@ -228,7 +228,7 @@ def _redis_url(raw: str) -> str:
 
 
 def _numbers(raw: str, count: int, shape: str) -> list[float]:
-    """Read `count` positive numbers separated by slashes."""
+    """Parse `count` positive numbers separated by slashes."""
     problem = ValueError(f"must be {shape}")
     parts = raw.split("/")
     if len(parts) != count:
@@ -243,14 +243,14 @@ def _numbers(raw: str, count: int, shape: str) -> list[float]:
 
 
 def _whole(number: float) -> int:
-    """Insist on a whole number; what is cut off could leave a limit of 0."""
+    """Return a whole number as an integer; truncating a fraction could leave a limit of 0."""
     if not number.is_integer():
         raise ValueError(f"must be a whole number, not {number}")
     return int(number)
 
 
 def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:
-    """Read `ID:BASE64URL,...`, the signing key first; each secret has at least 32 bytes."""
+    """Parse `ID:BASE64URL,...`, the signing key first; each secret has at least 32 bytes."""
     keys = []
     for part in raw.split(","):
         key_id, separator, encoded = part.strip().partition(":")
