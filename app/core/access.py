@@ -39,7 +39,7 @@ class AccountDisabled(Forbidden):
 
 
 class PasswordChangeRequired(Forbidden):
-    """Every other operation is closed until the password is changed."""
+    """Nothing else is open until the password is changed."""
 
     code = ErrorCode.AUTH_PASSWORD_CHANGE_REQUIRED
     message = "The password must be changed first."

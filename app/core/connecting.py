@@ -1,4 +1,4 @@
-"""Finds and reaches a server within a time, whatever the DNS and its addresses do."""
+"""Resolves a host and connects to it within a deadline, whatever its DNS and addresses do."""
 
 import os
 import socket
@@ -18,21 +18,21 @@ T = TypeVar("T")
 QUESTIONS_AT_ONCE = 4
 DNS_THREAD = "DNS question"
 
-# As getaddrinfo gives it: family, type, protocol, canonical name, address.
+# As getaddrinfo returns it: family, type, protocol, canonical name, address.
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
 class DnsQuestions:
-    """A few questions to the DNS at once.
+    """Limits how many DNS lookups run at once.
 
-    The system's resolver cannot be interrupted: one that hangs keeps its place until that gives up.
+    The system's resolver cannot be interrupted: a hanging lookup holds its slot until it gives up.
     """
 
     def __init__(self) -> None:
         self._places = threading.BoundedSemaphore(QUESTIONS_AT_ONCE)
 
     def within(self, seconds: float, ask: Callable[[], T]) -> T:
-        """Return what was found; to wait for a place takes from the time as well.
+        """Return what `ask` returns within `seconds`, which include the wait for a slot.
 
         Raises: TimeoutError, and what `ask` raises.
         """
@@ -48,7 +48,7 @@ class DnsQuestions:
 
         try:
             answer = ask_in_thread(ask_and_leave, thread=DNS_THREAD)
-        except BaseException:  # there are no more threads to be had
+        except BaseException:  # no thread could be started
             self._places.release()
             raise
         return answer.result(timeout=max(ends_at - time.monotonic(), 0))
@@ -58,11 +58,11 @@ _dns = DnsQuestions()
 
 
 def connect(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
-    """Return a connection to the first address of a host that takes one.
+    """Return a connection to the first address of a host that accepts one.
 
-    An address has `each` seconds at the most, and never more than its share of what is left: one
-    that swallows everything must not use up the time of those behind it. All of it, the question to
-    the DNS included, ends after `altogether` seconds. Later the connection waits `each` seconds.
+    Each address gets at most `each` seconds, and never more than its share of the time left: one
+    that drops every packet must not use up the time of those behind it. Everything, the DNS lookup
+    included, ends after `altogether` seconds. The connection's own timeout is `each` seconds.
     Raises: OSError, that of the last address.
     """
     ends_at = time.monotonic() + altogether
@@ -73,17 +73,17 @@ def connect(host: str, port: int, *, each: float, altogether: float) -> socket.s
 
 
 def look_up(host: str, port: int) -> list[AddressInfo]:
-    """Return what a name stands for, in the system's order of preference.
+    """Return the addresses of a host, in the system's order of preference.
 
-    Raises: OSError; UnicodeError for what cannot be a name.
+    Raises: OSError; UnicodeError for what cannot be a host name.
     """
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 def connect_to_first(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
-    """Return a connection to the first of these addresses that takes one.
+    """Return a connection to the first of these addresses that accepts one.
 
-    `ends_at` is a moment of the monotonic clock; for `each` and the rest see `connect`.
+    `ends_at` is a time of the monotonic clock; for `each` and the rest see `connect`.
     """
     failure = OSError("its name has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(found):
@@ -103,54 +103,54 @@ def connect_to_first(found: list[AddressInfo], *, each: float, ends_at: float) -
 
 
 class Handle:
-    """A hold of one's own on a connection, with TLS or without, by which another thread ends it."""
+    """A duplicate descriptor of a connection, TLS or not, by which another thread can end it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = socket.socket(fileno=os.dup(connected.fileno()))
 
     def cut(self) -> None:
-        """End the connection for whoever waits for it."""
+        """Shut the connection down, which wakes any thread blocked on it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Let go; the connection lives on."""
+        """Close the duplicate; the connection stays open."""
         self._socket.close()
 
 
 class Exchange:
-    """What is said to a server and back, which another thread may end at any moment."""
+    """An exchange with a server that another thread may end at any moment."""
 
     def __init__(self) -> None:
         self.is_over = False
         self._handle: Handle | None = None
 
     def follow(self, connected: socket.socket) -> None:
-        """Take place over this connection from now on; it is cut at once when all is over."""
+        """Use this connection from now on; it is cut at once if the exchange is already over."""
         self.close()
         self._handle = Handle(connected)
-        # Looked at after the handle is set; `cut` does it the other way round, so none is missed.
+        # Checked after the handle is set; `cut` does the reverse, so no cut is missed.
         if self.is_over:
             self.cut()
 
     def cut(self) -> None:
-        """End it, also if its connection is still to come."""
+        """End the exchange, even if its connection is still to come."""
         self.is_over = True
-        handle = self._handle  # which its own thread may let go of meanwhile
+        handle = self._handle  # read once: the exchange's own thread may clear it meanwhile
         if handle is not None:
             handle.cut()
 
     def close(self) -> None:
-        """Let go of the connection, which lives on."""
+        """Release the connection, which stays open."""
         if self._handle is not None:
             self._handle.close()
             self._handle = None
 
 
 def verifying_tls() -> ssl.SSLContext:
-    """Return what checks a server's certificate and name; slow, since it reads all authorities.
+    """Return a context that verifies a server's certificate and name; slow, as it loads all CAs.
 
-    A machine with nothing but Python may have no list of its own, or an empty folder for one.
+    A machine with nothing but Python may have no CA bundle of its own, or an empty folder for one.
     """
     known = ssl.get_default_verify_paths()
     has_list = known.cafile or (known.capath and os.listdir(known.capath))
@@ -158,10 +158,10 @@ def verifying_tls() -> ssl.SSLContext:
 
 
 def own_name(seconds: float) -> str | None:
-    """Return what this machine calls itself to servers (RFC 5321 §4.1.1.1, §4.1.3).
+    """Return how this machine introduces itself to servers (RFC 5321 §4.1.1.1, §4.1.3).
 
-    Its full name, or else its address in brackets; the DNS is asked for so many seconds. None when
-    it does not tell now.
+    That is its fully qualified name, or else its address in brackets; None when the DNS gives
+    neither within `seconds`.
     """
     ends_at = time.monotonic() + seconds
     try:

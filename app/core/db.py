@@ -1,4 +1,4 @@
-"""What tables are declared with: base and column types; and which columns make a read row."""
+"""The declarative base and column types of all tables, and the columns that make up a row tuple."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
-# SQLite counts ids up by itself only in a column declared INTEGER.
+# SQLite assigns ids by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Base(DeclarativeBase):
-    """All tables; constraint names are spelled out so that migrations can address them."""
+    """Base of all tables; constraints are named explicitly so that migrations can refer to them."""
 
     metadata = MetaData(
         naming_convention={
@@ -28,19 +28,19 @@ class Base(DeclarativeBase):
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware UTC datetime; SQLite, which knows no zones, keeps it as text in UTC."""
+    """An aware UTC datetime; SQLite, which has no time zones, stores it as text in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], Any]:
-        """Return what makes of a datetime what the driver stores, and refuses a naive one."""
+        """Return a function that converts a datetime for the driver, and refuses a naive one."""
         return _for_sqlite if dialect.name == "sqlite" else _in_utc
 
     def result_processor(
         self, dialect: Dialect, _coltype: object
     ) -> Callable[[Any], datetime | None]:
-        """Return what makes a UTC datetime of what the driver returns."""
+        """Return a function that converts the driver's value to a UTC datetime."""
         return _from_sqlite if dialect.name == "sqlite" else _in_utc
 
 
@@ -62,10 +62,10 @@ def _from_sqlite(text: str | None) -> datetime | None:
 
 
 def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:
-    """Return the columns whose values make a NamedTuple, each from the first source that has it.
+    """Return a column for each field of a NamedTuple, from the first source that has it.
 
-    Sources are mapped classes, or the columns of a table. Derived, because rows become such tuples
-    by position: an order of its own could differ unnoticed.
+    Sources are mapped classes, or the columns of a table. The order is derived from the fields,
+    because rows become tuples by position: a second list could get out of step unnoticed.
     """
     names: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
     return tuple(_column(name, sources) for name in names)

@@ -1,4 +1,4 @@
-"""Redis commands that no request waits for, sent a few at a time."""
+"""Redis commands that no request waits for, sent in small batches."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ from app.core.clock import Clock
 
 GATHERING_SECONDS = 0.005
 STOP_SECONDS = 1.0
-# More than this waits only while Redis hangs; what is lost then is what an outage loses anyway.
+# The queue gets this long only while Redis hangs; what is dropped then, an outage loses anyway.
 MAX_WAITING = 10_000
 
 log = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ Command = tuple[str | int, ...]
 
 
 class DeferredWrites:
-    """Expiring keys and messages to channels, in the order they came.
+    """Queues expiring keys and channel messages, and sends them in the order they came.
 
-    Until `start` was called, as on the command line, each is sent at once.
+    Until `start` is called, and so in every CLI command, each is sent at once.
     """
 
     def __init__(self, breaker: Breaker, clock: Clock) -> None:
@@ -34,15 +34,15 @@ class DeferredWrites:
         self._is_running = False
 
     def put(self, name: str, text: str, seconds: int) -> None:
-        """Have a key written within some milliseconds; without Redis it is not."""
+        """Write a key within some milliseconds; dropped while Redis is down."""
         self._add(("SET", name, text, "EX", seconds))
 
     def publish(self, channel: str, text: str) -> None:
-        """Have a message published within some milliseconds; without Redis it is not."""
+        """Publish a message within some milliseconds; dropped while Redis is down."""
         self._add(("PUBLISH", channel, text))
 
     def start(self) -> Callable[[], None]:
-        """Write in the background from now on; return how to stop, which writes what waits."""
+        """Send in the background from now on; return a function that flushes and stops."""
         thread = threading.Thread(target=self._run, name="deferred writes", daemon=True)
         self._is_running = True
         thread.start()
@@ -72,7 +72,7 @@ class DeferredWrites:
                 if commands:
                     self._send(commands)
             except Exception:
-                # This thread is never started again.
+                # An exception must not end this thread, which is never restarted.
                 log.exception("deferred writes were lost")
 
     def _send(self, commands: list[Command]) -> None:

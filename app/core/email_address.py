@@ -1,4 +1,4 @@
-"""E-mail syntax (spec 01 §2), by the email-validator library."""
+"""The syntax of e-mail addresses (spec 01 §2), checked by the email-validator library."""
 
 import email_validator
 
@@ -9,7 +9,7 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 
 def normalized(typed: str) -> str:
-    """Return the address in lower case, an internationalised domain in punycode.
+    """Return the address in lower case, with an internationalised domain in Punycode.
 
     Raises: ValueError, also for a local part outside ASCII and for a domain without a dot.
     """

@@ -1,4 +1,4 @@
-"""Reading the environment: typed values, and every complaint at once."""
+"""Reads environment variables as typed values, and reports every bad one at once."""
 
 import difflib
 import re
@@ -12,9 +12,9 @@ T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
 PREFIX = "GATEHOUSE_"
-# Not of the configuration: a command's secret, and what bin/serve tells gunicorn.
+# Not part of the configuration: a secret given to a command, and a flag from bin/serve to gunicorn.
 READ_ELSEWHERE = frozenset({"CLIENT_SECRET", "PREPARES"})
-# What Kubernetes and Docker tell of services called gatehouse, or gatehouse-valkey and the like.
+# Injected by Kubernetes and Docker for services called gatehouse, gatehouse-valkey and the like.
 _INJECTED = re.compile(
     r"([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)"
 )
@@ -22,11 +22,11 @@ _INJECTED_ADDRESS = re.compile(r"([A-Z0-9_]+_)?PORT")
 
 
 class ConfigError(Exception):
-    """The environment cannot be used; the text has one line per bad variable."""
+    """The environment, the instance folder or a key file is unusable; one line per problem."""
 
 
 class EnvironmentReader:
-    """Reads variables by their names without PREFIX; blank ones count as not given."""
+    """Reads variables by their names without PREFIX; blank ones count as unset."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -34,26 +34,26 @@ class EnvironmentReader:
         self._problems: list[str] = []
 
     def given(self, name: str) -> bool:
-        """Tell whether there is such a variable."""
+        """Return whether the variable is set, and note its name as known."""
         self._known.add(name)
         return bool(self._environ.get(PREFIX + name, "").strip())
 
     def unknown(self) -> tuple[str, ...]:
-        """Return what is odd about each variable with our prefix that nobody reads.
+        """Return a warning about each variable with PREFIX that nothing reads.
 
-        Call it when all were read. Values are not repeated: they may be secret.
+        Call it after everything has been read. Values are not repeated: they may be secret.
         """
         ours = (name.removeprefix(PREFIX) for name in self._environ if name.startswith(PREFIX))
         return tuple(self._complaint(name) for name in sorted(ours) if self._is_ignored(name))
 
     def _is_ignored(self, name: str) -> bool:
-        """Tell whether an operator gave a variable that nobody reads."""
+        """Return whether an operator set a variable that nothing reads."""
         value = self._environ[PREFIX + name].strip()
         if name in self._known or not value:
             return False
         if _INJECTED.fullmatch(name):
             return False
-        # An operator's PORT is a number, meant for BIND; that of Kubernetes is an address.
+        # A PORT set by an operator is a number, meant for BIND; one set by Kubernetes is a URL.
         return not (_INJECTED_ADDRESS.fullmatch(name) and "://" in value)
 
     def _complaint(self, name: str) -> str:
@@ -62,12 +62,12 @@ class EnvironmentReader:
         return one_line(f"{PREFIX}{name} is no variable of this version and is ignored{hint}")
 
     def refuse_if_bad(self) -> None:
-        """Raise ConfigError if a variable that was read is bad."""
+        """Raise ConfigError if any variable read so far is bad."""
         if self._problems:
             raise ConfigError("\n".join(self._problems))
 
     def read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
-        """Return what `parse` makes of a variable; its ValueError says what the value must be."""
+        """Return the parsed variable, or `default`; `parse` raises ValueError for a bad value."""
         if not self.given(name):
             return default
         try:
@@ -85,7 +85,7 @@ class EnvironmentReader:
         return self.read(name, default, lambda raw: Path(raw).absolute())
 
     def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
-        """Read one of some words."""
+        """Read one of the `allowed` words."""
 
         def parse(raw: str) -> Word:
             if raw not in allowed:

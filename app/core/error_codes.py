@@ -1,4 +1,4 @@
-"""The whole documented catalogue of answer codes with their default HTTP status.
+"""The complete documented catalogue of response codes, with their default HTTP status.
 
 Source: spec, Errors; statuses: spec 02 Appendix A. No other code is ever emitted (decision A2).
 """
@@ -9,12 +9,12 @@ from typing import Self
 
 
 class ErrorCode(StrEnum):
-    """Every value that `code` can take in an envelope."""
+    """Every value that `code` can take in a response envelope."""
 
     default_status: HTTPStatus
 
     def __new__(cls, code: str, status: int) -> Self:
-        """Make a member that is its wire text and knows its usual status."""
+        """Create a member that equals its wire text and carries its default status."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.default_status = HTTPStatus(status)

@@ -1,6 +1,6 @@
-"""Kinds of refusal. Each documented condition is a subclass with its code and public message.
+"""Kinds of error. Each documented condition is a subclass with its own code and public message.
 
-Only `web/errors.py` knows which HTTP status a kind has.
+Only `web/errors.py` knows which HTTP status a kind maps to.
 """
 
 from typing import ClassVar
@@ -9,7 +9,7 @@ from app.core.error_codes import ErrorCode
 
 
 class AppError(Exception):
-    """A documented condition that ends a request; the message is shown to the caller."""
+    """A documented condition that ends a request; its message is shown to the caller."""
 
     code: ClassVar[ErrorCode]
     message: ClassVar[str]
@@ -33,7 +33,7 @@ class BadRequest(AppError):
 
 
 class Unauthenticated(AppError):
-    """Nothing proves who is calling."""
+    """The caller's identity is not proven."""
 
     code = ErrorCode.AUTH_FAILED
     message = "Authentication failed."
@@ -54,7 +54,7 @@ class NotFound(AppError):
 
 
 class Conflict(AppError):
-    """The present state does not allow it."""
+    """The current state does not allow the operation."""
 
     code = ErrorCode.CONFLICT
     message = "The present state does not allow this."
@@ -68,21 +68,21 @@ class Gone(AppError):
 
 
 class TooLarge(AppError):
-    """The body is larger than this route reads."""
+    """The request body is larger than this route accepts."""
 
     code = ErrorCode.FILE_TOO_LARGE
     message = "The request body is too large."
 
 
 class PreconditionFailed(AppError):
-    """The installation lacks what this needs."""
+    """The installation lacks something the operation needs."""
 
     code = ErrorCode.PRECONDITION_FAILED
     message = "This installation cannot do this."
 
 
 class RateLimited(AppError):
-    """Too many requests; Retry-After and the text say in how many seconds to try again."""
+    """Too many requests; Retry-After and the message say in how many seconds to try again."""
 
     code = ErrorCode.RATE_LIMITED
     message = "Too many requests."
@@ -99,7 +99,7 @@ class RateLimited(AppError):
 
 
 class Misconfigured(AppError):
-    """What an administrator set up cannot work."""
+    """An administrator's settings cannot work."""
 
     code = ErrorCode.CONFIG_ERROR
     message = "The service is not configured correctly."
@@ -128,14 +128,14 @@ class DatabaseConnectionLost(DatabaseUnavailable):
 
 
 class ServerFault(AppError):
-    """Something of ours failed in a way that is documented; the log says how."""
+    """The service itself failed, in a documented way; the log says how."""
 
     code = ErrorCode.INTERNAL_SERVER_ERROR
     message = "Internal Server Error"
 
 
 class InsufficientStorage(AppError):
-    """There is no room for it."""
+    """There is not enough storage for the data."""
 
     code = ErrorCode.STORAGE_QUOTA_EXCEEDED
     message = "There is not enough storage."
