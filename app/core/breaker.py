@@ -57,7 +57,7 @@ class Breaker:
     def call(self, ask: Callable[[Redis], T]) -> T:
         """Return the result of `ask`.
 
-        Raises: RedisError, after at most TRIAL_SECONDS plus one timeout.
+        Raises: RedisError, after at most TRIAL_SECONDS plus the timeouts of one call.
         """
         trial = self._begin() if self._is_broken else None
         answers = self._answers

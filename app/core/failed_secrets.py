@@ -1,8 +1,8 @@
 """Failed passwords and codes, counted per account and network (decisions A11, E20).
 
-A slot is taken before a secret is looked at, so that simultaneous guesses cannot overtake the
-limit. The networks of one IPv6 subscriber also share slots, as in `rate_limits.py`. Without Redis
-failures are counted in this process, whichever account they are at (decision A29).
+A slot is taken before a secret is checked, so that concurrent guesses cannot exceed the limit. All
+networks of one IPv6 subscriber also share slots, as in `rate_limits.py`. Without Redis, failures
+are counted in this process, regardless of the account they target (decision A29).
 """
 
 import logging
@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 MAX_LOCAL_NETWORKS = 10_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
-# For scripts that count an attempt in sorted sets by time, under every key or under none: answers
-# 0, or the milliseconds to wait. The second key has NETWORKS_TOGETHER times what the first has. An
-# attempt that is counted already is not counted again. Nobody waits for longer than the window,
-# after which the key is gone, whatever time a clock that is ahead wrote into it.
+# Shared by scripts that count an attempt in sorted sets scored by time, under all keys or none.
+# Returns 0, or the milliseconds to wait. The limit of the second key is NETWORKS_TOGETHER times
+# that of the first. An attempt is never counted twice. No wait exceeds the window, after which the
+# key has expired, whatever a machine whose clock is ahead wrote into it.
 RESERVE = f"""
 local function reserve_one(key, now, window, most, attempt)
   if redis.call('ZSCORE', key, attempt) then return 0 end
@@ -66,10 +66,10 @@ return reserve(KEYS, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), AR
 
 
 class Slots(NamedTuple):
-    """Where the attempts of one network are counted, and how many there may be in the window.
+    """The keys that count one network's attempts at an account, and their limit.
 
-    An account's keys are `before`, the account's name, and each of `after`: the network's, and that
-    of its subscriber. A script may learn the name itself.
+    A key is `before`, the account's `counted_as`, and one of `after`: one for the network, one for
+    its subscriber. In parts, because a script may have to read `counted_as` from Redis first.
     """
 
     before: str
@@ -77,15 +77,15 @@ class Slots(NamedTuple):
     limit: FailureLimit
 
     def keys(self, counted_as: str) -> list[str]:
-        """Return the keys of the account that `FailedSecrets.counted_as` gave this name."""
+        """Return the keys of an account, given what `FailedSecrets.counted_as` returned for it."""
         return [f"{self.before}{counted_as}{after}" for after in self.after]
 
 
 class FailedSecrets:
-    """Attempts at an account's password or second factor from one network.
+    """Limits the failed attempts at an account's password or second factor from one network.
 
-    A slot is taken before the secret is looked at, so parallel guesses cannot overtake the limit
-    (decision E20); the caller gives all slots back when a login is complete.
+    A slot is taken before the secret is checked, so concurrent guesses cannot exceed the limit
+    (decision E20); the caller frees them all with `clear` once a login is complete.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class FailedSecrets:
         self._local = _LocalFailures(clock, limit)
 
     def reserve(self, account: str, network: str, user_id: int | None) -> str:
-        """Count an attempt before its secret is verified; return its name, for `give_back`.
+        """Count an attempt before its secret is verified; return its id, for `give_back`.
 
         `account` names a known account, whose id is `user_id`, or the identifier of an unknown one.
         Raises: RateLimited.
@@ -116,10 +116,10 @@ class FailedSecrets:
 
     @contextmanager
     def judging(self, account: str, network: str, user_id: int | None) -> Iterator[str]:
-        """Count an attempt as `reserve` does, and have its secret verified in the block.
+        """Count an attempt as `reserve` does, for a block that verifies its secret.
 
-        A refusal that is raised there is a verdict. Whatever else is raised means that nothing was
-        verified, and gives the attempt back. Raises: RateLimited.
+        An exception that is a verdict (`is_verdict`) leaves the attempt counted. Any other means
+        that nothing was verified, and the attempt is given back. Raises: RateLimited.
         """
         attempt = self.reserve(account, network, user_id)
         try:
@@ -130,11 +130,11 @@ class FailedSecrets:
             raise
 
     def counted_as(self, account: str) -> str:
-        """Return the name of an account in keys."""
+        """Return the keyed digest that stands for an account in Redis keys."""
         return self._secret_box.keyed_digest(account, "failed-secrets")
 
     def slots(self, network: str) -> Slots:
-        """Return what a script needs to count an attempt together with something else."""
+        """Return what a script needs to count an attempt along with other work of its own."""
         names = (
             self._secret_box.keyed_digest(each, "failed-secrets-network")
             for each in _counted_together(network)
@@ -142,40 +142,40 @@ class FailedSecrets:
         return Slots("gatehouse:failures:", tuple(f":{name}" for name in names), self._limit)
 
     def give_back(self, account: str, network: str, attempt: str) -> None:
-        """Uncount one attempt, whose secret was right, and none of those that were wrong.
+        """Uncount one attempt, whose secret was right or never verified, and no other.
 
-        For what proves a secret without completing a login: to forget the others would let whoever
-        knows one secret guess at another without end (decision E20).
+        For use cases that verify a secret without completing a login: clearing the failures would
+        let an attacker who knows one secret guess another without limit (decision E20).
         """
         self._local.give_back(network, attempt)
         keys = self._keys(account, network)
-        with suppress(RedisError):  # it is forgotten when its window has passed
+        with suppress(RedisError):  # it expires with its window
             self._breaker.call(lambda redis: [redis.zrem(key, attempt) for key in keys])
 
     def clear(self, account: str, network: str, attempt: str) -> None:
-        """Forget the account's attempts: the login is complete, by `attempt`."""
+        """Forget the account's attempts from this network: `attempt` completed a login."""
         self._local.give_back(network, attempt)
         keys = self._keys(account, network)
-        with suppress(RedisError):  # they are forgotten when their window has passed
+        with suppress(RedisError):  # they expire with their window
             self._breaker.call(lambda redis: redis.delete(*keys))
 
     def _keys(self, account: str, network: str) -> list[str]:
-        # Keyed, so that Redis never shows which accounts are being tried, nor from where.
+        # Keyed digests, so that Redis shows neither which accounts are being tried nor from where.
         return self.slots(network).keys(self.counted_as(account))
 
 
 class _LocalFailures:
-    """The same limits by network and by subscriber alone, for while Redis is away."""
+    """The same limits, per network and subscriber only, for while Redis is down."""
 
     def __init__(self, clock: Clock, limit: FailureLimit) -> None:
         self._clock = clock
         self._limit = limit
         self._lock = threading.Lock()
-        # Times by attempt, the oldest first, by network.
+        # By network, least recently used first: the time of each attempt, oldest first.
         self._times: OrderedDict[str, dict[str, float]] = OrderedDict()
 
     def reserve(self, network: str, attempt: str) -> int:
-        """Return 0, or how many milliseconds to wait."""
+        """Count an attempt and return 0, or return how many milliseconds to wait."""
         now, most = self._clock.monotonic(), self._limit.attempts
         with self._lock:
             counts = [self._recent(each, now) for each in _counted_together(network)]
@@ -189,7 +189,7 @@ class _LocalFailures:
         return 0
 
     def give_back(self, network: str, attempt: str) -> None:
-        """Uncount one attempt, if it was counted here; that it was right says nothing of others."""
+        """Uncount one attempt, if it was counted here; it says nothing about the others."""
         with self._lock:
             for each in _counted_together(network):
                 self._times.get(each, {}).pop(attempt, None)
@@ -206,21 +206,21 @@ class _LocalFailures:
 
 
 def _counted_together(network: str) -> list[str]:
-    """Return a network, and behind it that of its subscriber, which has NETWORKS_TOGETHER times."""
+    """Return a network, then its IPv6 subscriber's, which has NETWORKS_TOGETHER times the limit."""
     site = site_of(network)
     return [network, site] if site else [network]
 
 
 def is_verdict(error: BaseException) -> bool:
-    """Tell whether an error says something about a secret, not just that nobody looked at it."""
+    """Return whether an error says that a secret was checked, not that it could not be."""
     return isinstance(error, AppError) and not isinstance(error, NO_VERDICTS)
 
 
 def refuse_guess_for(wait_ms: int, user_id: int | None, network: str) -> None:
-    """Refuse an attempt at an account's secret that has to wait so long; the log tells operators.
+    """Refuse an attempt at an account's secret, and log that, unless `wait_ms` is 0.
 
-    `user_id` is None where there is no such account: what was typed there may be a password.
-    Raises: RateLimited.
+    `user_id` is None for an unknown account, whose identifier is not logged: somebody may have
+    typed a password there. Raises: RateLimited.
     """
     if wait_ms:
         who = "an unknown account" if user_id is None else f"account {user_id}"

@@ -1,4 +1,4 @@
-"""A cache of what was fetched or worked out, in which nothing is fetched twice at once."""
+"""A cache of fetched or computed values in which no key is fetched twice at the same time."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -15,14 +15,14 @@ LIFE = timedelta(minutes=5)  # decision A25
 
 @dataclass(frozen=True, eq=False)
 class Found(Generic[T]):
-    """What one fetch brought, and until when it will do; every fetch makes an object of its own."""
+    """The result of one fetch, and until when (monotonic) it is fresh; compared by identity."""
 
     value: T = field(repr=False)
     fresh_until: float
 
 
 class _Fetch(Generic[T]):
-    """A fetch under way; after `done` there is what it found, or why it failed."""
+    """A fetch in progress; once `done` is set it has a result, an error or, if stopped, neither."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -31,11 +31,11 @@ class _Fetch(Generic[T]):
 
 
 class FetchCache:
-    """Values by key, each fetched when it is asked for and not yet, or no longer, known.
+    """Values by key, each fetched when it is asked for and is missing or stale.
 
-    However many ask for one key meanwhile, one of them fetches and the others wait for what it
-    finds. They get its failure as well, so that a dead server is not asked by each in turn; but no
-    failure is kept, and who asks after that tries again.
+    Of concurrent callers for one key, one fetches and the others wait for its result. They share
+    its failure as well, so that a dead server is not tried by each in turn; but failures are not
+    cached, and the next caller tries again.
     """
 
     def __init__(self, clock: Clock, life: timedelta = LIFE) -> None:
@@ -53,10 +53,10 @@ class FetchCache:
         life: timedelta | None = None,
         patience: float | None = None,
     ) -> Found[T]:
-        """Return what is known under the key, fetched unless it is fresh.
+        """Return the value of a key, fetching it unless a fresh one is known.
 
-        `life` is how long that stays fresh, None for as long as anything here does. `patience` is
-        for how many seconds to wait for somebody else's fetch, None for its end.
+        `life` is how long a fetched value stays fresh; None means the cache's default. `patience`
+        is how many seconds to wait for another caller's fetch; None means until it ends.
         Raises: whatever `fetch` does; TimeoutError.
         """
         found = self._known.get(key)
@@ -72,7 +72,7 @@ class FetchCache:
         *,
         patience: float | None = None,
     ) -> Found[T]:
-        """Return what was fetched after `than`, for whoever found that something is missing in it.
+        """Return a value fetched after `than`, for a caller that found something missing in that.
 
         For `patience` and errors see `get`.
         """
@@ -99,7 +99,7 @@ class FetchCache:
             raise TimeoutError
         if under_way.error is not None:
             raise under_way.error
-        # Neither: who fetched was stopped, say by its own time-out, which is nobody else's.
+        # Neither: the caller that fetched was stopped, say by its own timeout, so fetch again.
         return under_way.found or self._fetched(key, fetch, than, life, patience)
 
     def _fetch(
@@ -120,7 +120,7 @@ class FetchCache:
         return mine.found
 
     def _keep(self, key: Hashable, found: Found[Any]) -> None:
-        """Remember it, and forget what is no longer fresh."""
+        """Store a result, and drop all that are no longer fresh."""
         self._known = {k: f for k, f in self._known.items() if self._is_fresh(f)}
         self._known[key] = found
 

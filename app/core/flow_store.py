@@ -1,13 +1,13 @@
-"""Short-lived flows in Redis: opened, tried a few times, and used up once.
+"""Short-lived flows in Redis: opened, attempted a few times, and consumed once.
 
 A flow is a hash under the digest of its token, so Redis never shows a token. The clock decides
 expiry; the key lives on for a while, so that "expired" and "unknown" stay different answers
 (decision E19). Everything that must happen at most once is one script.
 
-A client whose answer was lost asks again, so a script may run twice. Whoever may win something
-therefore brings a name of its own, an attempt, and the second run answers what the first one did.
+The Redis client retries when an answer is lost, so a script may run twice. A caller that can win
+something therefore passes a unique id, its `attempt`, which makes the second run return the same.
 
-Every method raises RedisError while Redis does not answer: without its flow nobody gets further.
+Every method raises RedisError while Redis is down: nobody can continue without the flow.
 """
 
 import json
@@ -23,14 +23,14 @@ from app.core.failed_secrets import RESERVE, Slots
 from app.core.lua import Script, epoch_seconds, pairs
 from app.core.tokens import digest, random_hex
 
-# How long an ended flow still says what became of it.
+# How long after its expiry a flow can still be found, to say what became of it.
 REMEMBERED = timedelta(minutes=10)
 
 _FIELDS = ("data", "state", "attempts", "expires_at", "counted_as")
 
 
 class FlowState(StrEnum):
-    """What a flow can be found as."""
+    """The states in which a flow can be found."""
 
     OPEN = "open"
     EXPIRED = "expired"
@@ -40,9 +40,9 @@ class FlowState(StrEnum):
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as it was just read. `name` is its token's digest, `data` what it was opened with.
+    """A flow as just read. `name` is its token's digest, `data` what it was opened with.
 
-    `counted_as` is whose slots its attempts take, as `FailedSecrets` names accounts.
+    `counted_as` is the account whose slots its attempts take, as `FailedSecrets.counted_as` has it.
     """
 
     name: str
@@ -54,10 +54,10 @@ class Flow:
 
 
 class Try(NamedTuple):
-    """A flow, and what one attempt at it was given.
+    """A flow, and what one attempt at it was granted.
 
-    `number` counts the flow's attempts from 1 on; 0: none was left, or the flow is not open.
-    `wait_ms` is how long its account has to wait for a slot; then no attempt was taken, either.
+    `number` counts the flow's attempts from 1; it is 0 if none was left or the flow is not open.
+    `wait_ms` is how long the account has to wait for a slot; unless 0, no attempt was taken either.
     """
 
     flow: Flow
@@ -65,9 +65,9 @@ class Try(NamedTuple):
     wait_ms: int
 
 
-# Opens a flow and puts it on the list of its account's. What Redis has forgotten by itself leaves
-# that list, which is kept as long as the flow of it that is kept longest.
-# ARGV: name, expires_at, seconds to keep, what has been forgotten by now, then the fields.
+# Opens a flow and adds it to its account's index. Entries whose flows have expired in Redis are
+# dropped from the index, which itself lives as long as its longest-lived flow.
+# ARGV: name, expires_at, TTL in seconds, expires_at of flows that are gone by now, then the fields.
 _OPEN = Script("""
 redis.call('HSET', KEYS[1], unpack(ARGV, 5))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
@@ -77,10 +77,10 @@ if redis.call('TTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('EXPIRE', KEYS
 return 1
 """)
 
-# Answers what a flow is, and takes one of its attempts together with one of its account's slots, if
-# it is open and has one left. So a request learns and spends in one step.
-# ARGV: now, attempts of a flow, attempt, seconds of the window, slots, what stands before the name,
-# and what stands behind it in each key.
+# Returns a flow and, if it is open with an attempt left, takes that together with one of the
+# account's slots, so that a request reads and spends atomically.
+# ARGV: now, maximum attempts of a flow, attempt id, window in seconds, slots in the window, then
+# the key prefix (`Slots.before`) and each key suffix (`Slots.after`).
 _TRY = Script(f"""{RESERVE}
 local mine, now = 'attempt:' .. ARGV[3], tonumber(ARGV[1])
 local found = redis.call(
@@ -110,8 +110,8 @@ for index = 2, #KEYS do redis.call('ZREM', KEYS[index], ARGV[1]) end
 return 1
 """)
 
-# Uses an open flow up, and deletes the other keys with it. Answers 1 to the one attempt that did,
-# however often that one asks.
+# Consumes an open flow, and deletes the other keys with it. Returns 1 to the one attempt that did,
+# however often it asks.
 _CONSUME = Script("""
 local state, by = unpack(redis.call('HMGET', KEYS[1], 'state', 'consumed_by'))
 if state == 'consumed' and by == ARGV[1] then return 1 end
@@ -121,7 +121,7 @@ if #KEYS > 1 then redis.call('DEL', unpack(KEYS, 2)) end
 return 1
 """)
 
-# Opens a flow again that this attempt used up, and no other one since.
+# Reopens a flow if this attempt is the one that has consumed it.
 _REOPEN = Script("""
 if redis.call('HGET', KEYS[1], 'consumed_by') ~= ARGV[1] then return 0 end
 redis.call('HDEL', KEYS[1], 'consumed_by')
@@ -129,14 +129,14 @@ redis.call('HSET', KEYS[1], 'state', 'open')
 return 1
 """)
 
-# Ends an open flow.
+# Marks an open flow as exhausted.
 _EXHAUST = Script("""
 if redis.call('HGET', KEYS[1], 'state') ~= 'open' then return 0 end
 redis.call('HSET', KEYS[1], 'state', 'exhausted')
 return 1
 """)
 
-# Deletes every flow that an index names, and the index, so that none is opened in between.
+# Deletes every flow in an index, and the index, atomically: no flow can be opened in between.
 _DISCARD = Script("""
 local names = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, name in ipairs(names) do redis.call('DEL', ARGV[1] .. name) end
@@ -146,7 +146,7 @@ return #names
 
 
 class FlowStore:
-    """The flows of one kind, such as `mfa-login`; costs nothing to make."""
+    """The flows of one kind, such as `mfa-login`; cheap to create."""
 
     def __init__(self, breaker: Breaker, clock: Clock, kind: str) -> None:
         self._breaker = breaker
@@ -162,9 +162,9 @@ class FlowStore:
         *,
         counted_as: str = "",
     ) -> str:
-        """Store a new flow and return its token, `prefix` and 128 random bits (spec 02 §0).
+        """Store a new flow and return its token: `prefix` and 128 random bits (spec 02 §0).
 
-        `counted_as` is needed where attempts are taken.
+        `counted_as` is required for a flow whose attempts are taken with `attempt`.
         """
         token = prefix + random_hex()
         name, now = digest(token), self._clock.now()
@@ -188,7 +188,7 @@ class FlowStore:
         return token
 
     def find(self, token: str) -> Flow | None:
-        """Return the flow of a token, whatever became of it; None if there is none."""
+        """Return the flow of a token in whatever state; None if there is none."""
         name = digest(token)
         found: dict[str, str] = self._breaker.call(
             lambda redis: redis.hgetall(self._key(name))  # type: ignore[arg-type, return-value]
@@ -196,9 +196,9 @@ class FlowStore:
         return self._flow(name, *(found.get(field) for field in _FIELDS))
 
     def attempt(self, token: str, attempt: str, most: int, slots: Slots) -> Try | None:
-        """Find the flow of a token and take one of its `most` attempts, before a guess is judged.
+        """Find the flow of a token and take one of its `most` attempts, before a guess is checked.
 
-        The attempt also takes one of the account's `slots`: both or neither. None: no such flow.
+        It also takes one of the account's `slots`: both or neither. None if there is no such flow.
         """
         name, limit = digest(token), slots.limit
         *found, number, wait_ms = self._breaker.call(
@@ -218,18 +218,18 @@ class FlowStore:
         return Try(flow, number, wait_ms) if flow else None
 
     def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
-        """Undo what `attempt` took, when nothing was judged, or to no avail."""
+        """Undo what `attempt` took, when no guess was checked or nothing came of the check."""
         self._run(_GIVE_BACK, [self._key(flow.name), *slots.keys(flow.counted_as)], attempt)
 
     def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
-        """Use the flow up; of simultaneous attempts one is told True.
+        """Consume the flow; of concurrent attempts, one gets True.
 
-        The keys in `forget` are deleted with that.
+        The keys in `forget` are deleted in the same step.
         """
         return self._run(_CONSUME, [self._key(flow.name), *forget], attempt) == 1
 
     def is_consumed(self, flow: Flow) -> bool:
-        """Tell whether somebody has used the flow up since it was read."""
+        """Return whether the flow has been consumed since it was read."""
         state = self._breaker.call(lambda redis: redis.hget(self._key(flow.name), "state"))
         return state == FlowState.CONSUMED
 
@@ -242,7 +242,7 @@ class FlowStore:
         self._run(_REOPEN, [self._key(flow.name)], attempt)
 
     def discard_all(self, user_id: int) -> None:
-        """Forget every flow of an account."""
+        """Delete every flow of this kind that an account has."""
         self._run(_DISCARD, [self._index(user_id)], self._key(""))
 
     def _run(self, script: Script, keys: list[str], *arguments: str | float) -> int:

@@ -1,4 +1,4 @@
-"""Folders as the file system keeps them, and that of the instance."""
+"""Durable directory changes, and the instance folder."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from app.core.environment import ConfigError
 
 
 def sync(folder: Path) -> None:
-    """Return once the disk has the names in a folder."""
+    """Flush the directory entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -17,7 +17,7 @@ def sync(folder: Path) -> None:
 
 
 def make_instance(folder: Path) -> None:
-    """Make the folder of an instance unless it is there, for this user alone.
+    """Create the instance folder unless it exists, accessible to this user only.
 
     Raises: ConfigError.
     """
@@ -30,7 +30,7 @@ def make_instance(folder: Path) -> None:
 
 
 def require_instance(folder: Path) -> None:
-    """Insist on the folder of an instance: a mistyped name must not become another one.
+    """Require the instance folder to exist: a mistyped path must not create a second instance.
 
     Raises: ConfigError.
     """
@@ -38,7 +38,7 @@ def require_instance(folder: Path) -> None:
         is_there = stat.S_ISDIR(folder.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         is_there = False
-    except OSError as error:  # one of the folders above it is closed to this user
+    except OSError as error:  # say, a parent folder that this user may not search
         raise ConfigError(f"GATEHOUSE_INSTANCE: {error.filename}: {error.strerror}") from error
     if not is_there:
         raise ConfigError(

@@ -1,15 +1,15 @@
-"""Ids of rows as they are written in paths and on the command line."""
+"""Row ids as they are written in URL paths and typed on the command line."""
 
 LONGEST_ID = 18  # digits; always fits in 64 bits
 
 
 def parsed_id(text: str) -> int | None:
-    """Return the id that `text` spells, which has one spelling; None when it cannot be one."""
+    """Return the id that `text` is the canonical spelling of; None if it is none."""
     return None if text.startswith("0") else _number(text)
 
 
 def typed_id(text: str) -> int | None:
-    """Return the id somebody typed on the command line; zeros before it change nothing."""
+    """Return an id typed on the command line, leading zeros allowed; None if it is none."""
     return _number(text.strip())
 
 
