@@ -1,7 +1,7 @@
 """Reads files that are entirely in the kernel's caches without waiting for a disk.
 
 A disk may hang, so an event loop leaves files to a native thread, and the two thread switches cost
-more than all the rest of a small request. Cached files need neither. Linux can tell them apart:
+more than all the rest of a small request. Cached files need neither. Linux can recognise them:
 openat2(2) with RESOLVE_CACHED and preadv2(2) with RWF_NOWAIT fail where they would block.
 """
 

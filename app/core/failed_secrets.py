@@ -134,7 +134,7 @@ class FailedSecrets:
         return self._secret_box.keyed_digest(account, "failed-secrets")
 
     def slots(self, network: str) -> Slots:
-        """Return what a script needs to count an attempt along with other work of its own."""
+        """Return what a script needs to count an attempt atomically with other work."""
         names = (
             self._secret_box.keyed_digest(each, "failed-secrets-network")
             for each in _counted_together(network)
@@ -219,8 +219,8 @@ def is_verdict(error: BaseException) -> bool:
 def refuse_guess_for(wait_ms: int, user_id: int | None, network: str) -> None:
     """Refuse an attempt at an account's secret, and log that, unless `wait_ms` is 0.
 
-    `user_id` is None for an unknown account, whose identifier is not logged: somebody may have
-    typed a password there. Raises: RateLimited.
+    `user_id` is None for an unknown account, whose identifier is not logged: it may be a
+    password typed into the wrong field. Raises: RateLimited.
     """
     if wait_ms:
         who = "an unknown account" if user_id is None else f"account {user_id}"

@@ -22,7 +22,7 @@ from app.core.config import Config, parse_secret_keys
 from app.core.environment import ConfigError
 from app.core.tokens import random_bytes, random_hex
 
-# Workers notice a rotation made by another process at the latest after this long.
+# Workers notice a rotation by another process after this long at the latest.
 RECHECK_SECONDS = 1.0
 RETURN_FILE = "Put the file back from the backup."
 RETURN_OR_BEGIN = (
@@ -51,8 +51,8 @@ class SecretKey:
 class Keyring:
     """All keys, newest first; re-read when the key file changes.
 
-    They are in the file `path` if `is_file`, else in the environment. Without a file that can be
-    read there are none, and `problem` tells what to do about it.
+    They come from the file `path` if `is_file`, else from the environment. While the file cannot be
+    read there are none, and `problem` says what to do about it.
     """
 
     def __init__(self, config: Config, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class Keyring:
         return self._keys
 
     def require(self) -> None:
-        """Insist on keys, before anything is begun that might need them.
+        """Require that there are keys, before anything starts that might need them.
 
         Raises: ConfigError.
         """
@@ -87,9 +87,9 @@ class Keyring:
             raise ConfigError(self.problem)
 
     def create(self) -> None:
-        """Write a first key unless there is a file; two processes at once agree on one.
+        """Write a file with a first key unless there is one; concurrent processes agree on one.
 
-        Whether the database knows other keys is for the caller to find out before.
+        The caller must check beforehand that the database was not used with other keys.
         Raises: OSError.
         """
         if _create(self.path, self._clock.now()):
@@ -101,27 +101,27 @@ class Keyring:
         return self.keys[0]
 
     def find(self, key_id: str) -> SecretKey | None:
-        """Return the key of this id, retired or not; None if there is none."""
+        """Return the key with this id, retired or not; None if there is none."""
         key = self._find(key_id)
         if key is None and self.reread():
             key = self._find(key_id)
         return key
 
     def derived(self, key: SecretKey, purpose: str) -> bytes:
-        """Return `key`'s key for one purpose, remembered because it is asked for constantly."""
+        """Return the key derived from `key` for one purpose; cached, as it is needed constantly."""
         name = key.key_id, purpose
         if name not in self._derived:
             self._derived[name] = key.derived(purpose)
         return self._derived[name]
 
     def is_retired_for(self, key: SecretKey, span: timedelta) -> bool:
-        """Tell whether everything the key signed with a life of `span` has expired by now."""
+        """Return whether everything the key signed with a lifetime of `span` has expired by now."""
         return key.retired_at is not None and key.retired_at + span < self._clock.now()
 
     def reread(self) -> bool:
-        """Read the key file again if it changed; tell whether it did.
+        """Read the key file again if it changed; return whether new contents were read.
 
-        Another process may have rotated a moment ago, and have signed with a key not seen here yet.
+        Another process may have just rotated, and signed with a key not seen here yet.
         """
         self._checked_at = self._clock.monotonic()
         if not self.is_file:
@@ -139,7 +139,7 @@ class Keyring:
         return True
 
     def rotate(self) -> SecretKey:
-        """Put a new key first and return it; the file is replaced in one step."""
+        """Put a new key first and return it; the file is replaced atomically."""
         now = self._clock.now()
         current, *older = self._read()
         fresh = SecretKey(random_hex()[:12], random_bytes(), created_at=now)
@@ -152,7 +152,7 @@ class Keyring:
         return next((key for key in self.keys if key.key_id == key_id), None)
 
     def _open(self) -> None:
-        """Read the key file for the first time, or note why it cannot be read."""
+        """Read the key file for the first time, or note in `problem` why it cannot be read."""
         try:
             self._keys = self._read()
         except FileNotFoundError:
@@ -176,18 +176,18 @@ class Keyring:
 
 
 def _written_at(path: Path) -> int:
-    """Return when a file was written; opened for that, since NFS remembers what `stat` said."""
+    """Return a file's mtime in ns; from an open file, since NFS caches the attributes of a path."""
     with path.open("rb") as file:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
 def _create(path: Path, now: datetime) -> bool:
-    """Write a first key unless there is a file already; tell whether this process did."""
+    """Write a file with a first key unless there is one; return whether this process did."""
     if path.exists():
         return False
     draft = _draft(path, [SecretKey(random_hex()[:12], random_bytes(), created_at=now)])
     try:
-        os.link(draft, path)  # unlike rename, refuses to replace a file made meanwhile
+        os.link(draft, path)  # unlike rename, does not replace a file created meanwhile
     except FileExistsError:
         return False
     finally:
@@ -197,13 +197,13 @@ def _create(path: Path, now: datetime) -> bool:
 
 
 def _write(path: Path, keys: Sequence[SecretKey]) -> None:
-    """Put a new file in the place of the old one; what it encrypts may be stored at once."""
+    """Replace the file atomically and durably: what a new key encrypts may be stored at once."""
     _draft(path, keys).replace(path)
     folders.sync(path.parent)
 
 
 def _draft(path: Path, keys: Sequence[SecretKey]) -> Path:
-    """Write the keys to a new private file beside `path`, down to the disk; or leave none."""
+    """Write the keys to a new private file beside `path` and sync it; leave none on failure."""
     draft = path.with_name(f".{path.name}.{random_hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -1,8 +1,8 @@
-"""Runtime settings as one process sees them: typed, in memory, never older than a second.
+"""Runtime settings as one process sees them: typed, in memory, at most a second old.
 
-Rows hold text. A change is announced on Redis and makes every worker read them at once; the age
-limit covers a message that was missed. What was read stays in force while the database cannot
-answer, whatever was announced or missed meanwhile.
+Rows hold text. A change is announced on Redis and makes every worker reload at once; the age limit
+covers a missed message. While the database is down, the values read last stay in force, whatever
+was announced or missed meanwhile.
 """
 
 import logging
@@ -27,14 +27,14 @@ MAX_AGE_SECONDS = 1.0
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """What was heard to change, or may have; each is only equal to itself."""
+    """A change that was announced, or may have been; compared by identity."""
 
     heard_at: float
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What was stored at a time, read after `change` was heard of."""
+    """The stored texts, read after `change` was heard of; `loaded_at` is monotonic."""
 
     texts: Mapping[str, str] = field(repr=False)
     loaded_at: float
@@ -45,7 +45,7 @@ class _Snapshot:
 class LiveSettings:
     """Settings by key; `load` returns every stored text by its key's name.
 
-    Call `get` before a transaction is opened, since it may need a connection of its own.
+    Call `get` before opening a transaction, since it may need a connection of its own.
     """
 
     def __init__(self, load: Callable[[], Mapping[str, str]], clock: Clock) -> None:
@@ -61,32 +61,32 @@ class LiveSettings:
         )
 
     def get(self, key: Key[T]) -> T:
-        """Return the value in force: what is stored, or the key's default."""
+        """Return the value in force: the stored one, or the key's default."""
         snapshot = self._current()
         if key.name not in snapshot.parsed:
             snapshot.parsed[key.name] = key.value_of(snapshot.texts.get(key.name))
         return cast("T", snapshot.parsed[key.name])
 
     def renew(self) -> None:
-        """Read the database if that was a while ago, as a transaction does before it begins.
+        """Reload if the settings are stale; called just before a transaction begins.
 
-        What its steps `get`, say for the audit log, then needs no connection while it lasts.
+        Its steps that call `get`, say for the audit log, then rarely need a second connection.
         """
         self._current()
 
     def expire(self) -> None:
-        """Make the next `get` read the database; what is known stays for when it cannot answer."""
+        """Make the next `get` reload; the known values stay as a fallback for an outage."""
         self._last_change = _Change(self._clock.monotonic())
 
     def forget(self) -> None:
-        """Know nothing, as after a fork: the parent may have read the database long ago."""
+        """Drop everything, as after a fork: the parent may have read the database long ago."""
         self._snapshot = None
 
     def _current(self) -> _Snapshot:
         snapshot = self._snapshot
         if snapshot is not None and self._is_fresh(snapshot):
             return snapshot
-        # One reads the database anew; the others do not wait long for it.
+        # One caller reloads; the others do not wait long for it.
         if not self._reloading.acquire(timeout=self._patience(snapshot)):
             return cast("_Snapshot", snapshot)
         try:
@@ -102,10 +102,10 @@ class LiveSettings:
         return snapshot.change is self._last_change and age < MAX_AGE_SECONDS
 
     def _patience(self, snapshot: _Snapshot | None) -> float:
-        """Return how many seconds to wait for who reads the database; -1 for as long as it takes.
+        """Return how many seconds to wait for the caller that reloads; -1 for as long as it takes.
 
-        What is merely old was in force a moment ago, and will do. After a change nobody may go on
-        with what was before, until a second tells that the database does not answer.
+        A snapshot that is merely old was in force a moment ago, and will do. After a change the old
+        values may not be used, unless a second has passed without an answer from the database.
         """
         if snapshot is None:
             return -1
@@ -114,7 +114,7 @@ class LiveSettings:
         return max(0.0, change.heard_at + MAX_AGE_SECONDS - self._clock.monotonic())
 
     def _reloaded(self, last: _Snapshot | None) -> _Snapshot:
-        # Before the rows are read: what changes meanwhile has them read once more.
+        # Taken before the rows are read, so that a change meanwhile causes another reload.
         loaded_at, change = self._clock.monotonic(), self._last_change
         try:
             texts = self._load()
@@ -122,7 +122,7 @@ class LiveSettings:
             if last is None:
                 raise
             self._outage.note(reason_of(error))
-            # Counted from now: the attempt itself may have taken longer than the age limit.
+            # Aged from now: the attempt itself may have taken longer than the age limit.
             return _Snapshot(last.texts, self._clock.monotonic(), change, last.parsed)
         self._outage.end()
         if last is not None and texts == last.texts:

@@ -1,4 +1,4 @@
-"""Log lines as text or JSON, each with the ids of the request it belongs to.
+"""Log lines as text or JSON, each with the ids of its request.
 
 Invariant: no message or field ever carries a password, token, code or cookie.
 """
@@ -18,17 +18,17 @@ from pythonjsonlogger.json import JsonFormatter
 STDERR = 2
 REQUEST_FIELDS = ("request_id", "user_id", "session_id")
 
-# What is as long as a token may be one, in whatever a client sent. The shortest has 32 digits.
+# Anything as long as a token may be one, in whatever a client sent. The shortest has 32 characters.
 TOKEN_LIKE = re.compile(r"[\w-]{32,}")
 
-# What a URL has only percent-encoded, and what could be taken for the end of a field.
+# What a URL contains only percent-encoded, and what could be mistaken for the end of a field.
 ENCODED = re.compile(r"[^!#$&-~]")
 
 request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 
 
 def note_caller(user_id: int, session_id: str) -> None:
-    """Have the lines of this request, if there is one, tell whose it is."""
+    """Add the caller's ids to further log lines of this request; no effect outside one."""
     request_fields.get({}).update(user_id=user_id, session_id=session_id)
 
 
@@ -36,7 +36,7 @@ class RequestFields(logging.Filter):
     """Adds the ids of the current request to every record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Set each id that is known; outside a request there is none."""
+        """Add the ids known so far; outside a request there are none."""
         fields = request_fields.get(None)
         if fields:
             record.__dict__.update(fields)
@@ -58,7 +58,7 @@ class TextFormatter(logging.Formatter):
     def line(
         self, created: float, level: str, logger: str, message: str, fields: Mapping[str, Any]
     ) -> str:
-        """Return one line; of the fields only the ids are in it. The time is RFC 3339."""
+        """Return one line, with its time in RFC 3339 format; of `fields`, it includes only ids."""
         second = int(created)
         if second != self._second[0]:
             self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
@@ -83,19 +83,19 @@ class OneJsonObject(JsonFormatter):
     def line(
         self, created: float, level: str, logger: str, message: str, fields: Mapping[str, Any]
     ) -> str:
-        """Return the line of a record that has these fields."""
+        """Return the line of a record with these fields."""
         moment = datetime.fromtimestamp(created, UTC)
         about = {"level": level, "logger": logger, "message": message, **fields, "time": moment}
         return self.jsonify_log_record(about)
 
 
 def _on_one_line(message: str) -> str:
-    """Escape what could start a line that looks like another record's, or steer a terminal."""
+    """Escape characters that could forge another record's line or control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
 class DirectHandler(logging.Handler):
-    """Writes each record to standard error in one call, which needs neither buffer nor lock."""
+    """Writes each record to standard error in one system call, without a buffer or a lock."""
 
     def __init__(self, formatter: TextFormatter | OneJsonObject) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class DirectHandler(logging.Handler):
         self.line = formatter.line
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Emit what the filters let through, without the lock of a handler that has a buffer."""
+        """Emit what the filters let through, without the lock that a buffered handler needs."""
         passed = self.filter(record)
         if passed:
             self.emit(record)
@@ -115,7 +115,7 @@ class DirectHandler(logging.Handler):
         self.write(self.format(record))
 
     def write(self, text: str) -> None:
-        """Write one line; where nobody can read it, nothing can be said either."""
+        """Write one line; a failure is ignored, since there is nowhere else to report it."""
         line = f"{text}\n".encode("utf-8", "backslashreplace")
         with suppress(OSError):
             while line:
@@ -125,8 +125,7 @@ class DirectHandler(logging.Handler):
 class AccessLog:
     """Writes one line per request.
 
-    A record of it is made only where somebody else handles records, too: that costs more than to
-    write the line.
+    A log record is made only if there are other handlers or filters: it costs more than the line.
     """
 
     def __init__(self) -> None:
@@ -136,11 +135,10 @@ class AccessLog:
     def write(
         self, method: str, path: str, status: int, code: str, seconds: float, address: str | None
     ) -> None:
-        """Write the line; the path goes without its query, which may carry a token.
+        """Write the line, without the query of the path, which may carry a token.
 
-        `path` is as WSGI has it, decoded, and is encoded again: a space in it would let a client
-        write the fields that follow. `code` tells why the request was refused; empty where it was
-        not.
+        `path` is decoded, as WSGI has it, and is encoded again: with a space in it, a client could
+        forge the fields that follow. `code` is the error code of a refused request, or empty.
         """
         if not self._logger.isEnabledFor(logging.INFO):
             return
@@ -168,7 +166,7 @@ class AccessLog:
         self._logger.handle(record)
 
     def _only_handler(self) -> DirectHandler | None:
-        """Return the service's own handler if nobody else has a say."""
+        """Return the service's own handler, unless other handlers or filters are installed."""
         handlers = self._root.handlers
         if self._logger.handlers or self._logger.filters or len(handlers) != 1:
             return None
@@ -176,15 +174,15 @@ class AccessLog:
 
 
 def configure(log_format: Literal["text", "json"], level: str) -> None:
-    """Send everything at `level` and above to standard error in the chosen form."""
+    """Send everything at `level` and above to standard error in the chosen format."""
     handler = DirectHandler(OneJsonObject() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    # None of these is ever shown, and each costs a call per record.
+    # These fields are never shown, and each costs a call per record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    # These tell one line per statement or migration step, which is noise in a server's log.
+    # Alembic logs a line per migration step, which is noise in a server's log.
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    # At DEBUG these repeat whole requests to others, client secrets and tokens included.
+    # At DEBUG these log whole outgoing requests, client secrets and tokens included.
     for name in ("urllib3", "requests_oauthlib", "oauthlib"):
         logging.getLogger(name).setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""Scripts that Redis runs as one step, and their arguments."""
+"""Lua scripts that Redis runs atomically, and their arguments."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -10,29 +10,29 @@ from redis.exceptions import NoScriptError
 
 
 def epoch_seconds(moment: datetime) -> str:
-    """Return a time as scripts are given it and keys hold it: seconds since 1970."""
+    """Return a time as scripts take it and keys hold it: Unix time in seconds, six decimals."""
     return f"{moment.timestamp():.6f}"
 
 
 def pairs(fields: Mapping[str, str | float]) -> list[str | float]:
-    """Return the fields of a hash as arguments for HSET."""
+    """Return the fields of a hash as alternating names and values, for HSET."""
     return [text for pair in fields.items() for text in pair]
 
 
 class Script:
-    """One script; made once per process, run on any client."""
+    """One script, created once per process and run on any client."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # What Redis calls it, not a safeguard.
+        # The name by which Redis caches it, not a security measure.
         self._name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
     def run(self, redis: Redis, keys: Sequence[str], *arguments: str | float) -> int:
-        """Return the number that the script answers."""
+        """Run the script and return its answer, a number."""
         return int(self.answer(redis, keys, *arguments))
 
     def answer(self, redis: Redis, keys: Sequence[str], *arguments: str | float) -> Any:
-        """Return what the script answers; Redis is told its text only when it has lost it."""
+        """Run the script and return its answer; its text is sent only if Redis lacks it."""
         try:
             return redis.evalsha(self._name, len(keys), *keys, *arguments)
         except NoScriptError:

@@ -1,4 +1,4 @@
-"""Takes the one file out of a multipart/form-data body while it arrives (RFC 7578)."""
+"""Extracts the one file of a multipart/form-data body as it streams in (RFC 7578)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ MAX_FRAMING_BYTES = 1024 * 1024
 
 
 class BodyUnreadable(Exception):
-    """The body is no well-formed multipart body, or its sender went away."""
+    """The body is not well-formed multipart data, or the client disconnected."""
 
 
 class BodyTooLarge(Exception):
-    """The file, or everything around it, is larger than allowed."""
+    """The file, or everything around it, exceeds its limit."""
 
 
 @dataclass(frozen=True)
 class MultipartBody:
-    """A body on its way in: `read` waits for its next piece, and returns none at the end.
+    """An incoming body: `read` waits for its next chunk, and returns an empty one at the end.
 
-    `boundary` is None where the request names none; `read` raises BodyUnreadable.
+    `boundary` is None if the request names none; `read` may raise BodyUnreadable.
     """
 
     boundary: str | None
@@ -29,10 +29,10 @@ class MultipartBody:
 
 
 class FileTaker:
-    """Hands the first part that has a file name to `write`, and throws all others away.
+    """Passes the first part that has a file name to `write`, and discards all others.
 
-    `most_bytes` limits the file, and the other parts together as much again. Never more than one
-    read and one line of a part's header is held in memory.
+    `most_bytes` limits the file, and also the sum of the other parts. Memory never holds more than
+    one chunk and one line of a part's header.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class FileTaker:
         self._part: MultipartSegment | None = None
 
     def take(self, pause: Callable[[], None]) -> int | None:
-        """Read the whole body; return the file's size, None when there is none.
+        """Read the whole body; return the file's size in bytes, None if there is no file.
 
         `pause` is called before each read. Raises: BodyUnreadable, BodyTooLarge.
         """
@@ -67,7 +67,7 @@ class FileTaker:
         pause()
         chunk = self._body.read()
         self._all_bytes += len(chunk)
-        # What stands before, between and after the parts is thrown away, but not for ever.
+        # What comes before, between and after the parts is discarded, but not without limit.
         if self._all_bytes > 2 * self._most_bytes + MAX_FRAMING_BYTES:
             raise BodyTooLarge
         return chunk
