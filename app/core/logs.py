@@ -135,7 +135,7 @@ class AccessLog:
     def write(
         self, method: str, path: str, status: int, code: str, seconds: float, address: str | None
     ) -> None:
-        """Write the line, without the query of the path, which may carry a token.
+        """Write the line, without the URL's query string, which may carry a token.
 
         `path` is decoded, as WSGI has it, and is encoded again: with a space in it, a client could
         forge the fields that follow. `code` is the error code of a refused request, or empty.
