@@ -85,7 +85,7 @@ class FailedSecrets:
     """Limits the failed attempts at an account's password or second factor from one network.
 
     A slot is taken before the secret is checked, so concurrent guesses cannot exceed the limit
-    (decision E20); the caller frees them all with `clear` once a login is complete.
+    (decision E20); the caller frees them all once a login is complete.
     """
 
     def __init__(
