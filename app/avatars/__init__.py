@@ -1,1 +1,1 @@
-"""The picture of an account: uploading, choosing its source, sending it."""
+"""Account avatars: uploading them, choosing their source, serving them."""

@@ -1,4 +1,4 @@
-"""Waiting for the disk, and what becomes of its failures."""
+"""Blocking disk access off the event loop, with I/O errors turned into StorageFailed."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
-    """Run what waits for the disk in a native thread.
+    """Run a function that blocks on the disk in a native thread and return its result.
 
     Raises: StorageFailed.
     """
@@ -24,7 +24,7 @@ def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Log a failure of the disk and raise StorageFailed for it."""
+    """Log an OSError raised in the block and raise StorageFailed in its place."""
     try:
         yield
     except OSError as error:
@@ -32,6 +32,6 @@ def disk_errors() -> Iterator[None]:
 
 
 def storage_failed(error: OSError) -> StorageFailed:
-    """Log a failure of the disk and return what it is to the caller."""
+    """Log an OSError and return the StorageFailed to raise in its place."""
     log.error("the folder of the avatars failed: %s", error)
     return StorageFailed()

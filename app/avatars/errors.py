@@ -12,7 +12,7 @@ from app.core.errors import (
 
 
 class TooManyUploads(RateLimited):
-    """The account has as many uploads under way as it may have."""
+    """The account has reached its limit of concurrent uploads."""
 
     message = "Too many uploads are under way."
 
@@ -32,7 +32,7 @@ class UploadReadFailed(BadRequest):
 
 
 class FileTooLarge(BadRequest):
-    """The file, or what was sent beside it, has more bytes than allowed."""
+    """The file, or the rest of the body, has more bytes than allowed."""
 
     code = ErrorCode.FILE_TOO_LARGE
     message = "The image file is too large."
@@ -53,7 +53,7 @@ class EmptyImage(BadRequest):
 
 
 class ImageTooLarge(BadRequest):
-    """A side of the image is over the limit; found before any pixel is decoded."""
+    """A side of the image exceeds the limit; detected before any pixel is decoded."""
 
     code = ErrorCode.AVATAR_RENDER_FAILED
     message = "An avatar may have at most 1024 pixels on each side."
@@ -74,18 +74,18 @@ class ProcessorUnavailable(PreconditionFailed):
 
 
 class StorageFailed(ServerFault):
-    """The avatars' folder cannot be written or read."""
+    """The avatar folder cannot be written or read."""
 
     code = ErrorCode.STORAGE_UNKNOWN
     message = "Storage Driver Error"
 
 
 class VersionsUsedUp(ServerFault):
-    """The avatar was changed as often as its version can count (spec 04 §3.2)."""
+    """The avatar's version counter has reached its maximum (spec 04 §3.2)."""
 
 
 class QuotaExceeded(InsufficientStorage):
-    """The account's quota has no room for the two files; all sizes are in bytes (spec 04 §5.6)."""
+    """The two files do not fit into the account's quota; all sizes in bytes (spec 04 §5.6)."""
 
     code = ErrorCode.STORAGE_QUOTA_EXCEEDED
 
@@ -94,7 +94,7 @@ class QuotaExceeded(InsufficientStorage):
 
     @classmethod
     def example(cls) -> str:
-        """Return a message as callers get it, for the API description."""
+        """Return a sample message for the API description."""
         return cls(quota=1_000_000, used=950_000, need=80_000).public_message
 
 
@@ -105,12 +105,12 @@ class NothingUploaded(BadRequest):
 
 
 class SizeUnknown(BadRequest):
-    """Avatars do not come in this size."""
+    """Avatars are not available in this size."""
 
     message = "Avatars come in the sizes 512 and 1024."
 
 
 class AvatarNotFound(NotFound):
-    """The account shows no uploaded avatar."""
+    """The account's avatar is not an uploaded one."""
 
     message = "There is no uploaded avatar."

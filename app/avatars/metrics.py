@@ -1,4 +1,4 @@
-"""What is counted about avatars (spec 04 §8.1)."""
+"""Prometheus metrics of avatars (spec 04 §8.1)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ WAITING = Gauge(
 )
 ACTIVE = Gauge("avatar_render_active", "Uploads being rendered.", multiprocess_mode="livesum")
 
-# A series that appears with its first count has no rate then.
+# Export every series as 0 from the start: the increase to a series' first sample is never counted.
 for _outcome in ("applied", "superseded", "failed"):
     UPLOADS.labels(_outcome)
 
@@ -29,7 +29,7 @@ _in_progress = 0
 
 @contextmanager
 def rendering(at_once: int) -> Iterator[None]:
-    """Count an upload as waiting or being rendered, where `at_once` can be rendered at a time."""
+    """Count an upload as waiting or rendering; at most `at_once` render concurrently."""
     _note(1, at_once)
     try:
         yield

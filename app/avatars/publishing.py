@@ -1,8 +1,8 @@
-"""The steps of an upload, and what keeps disk and rows in agreement (spec 04 §3; decision A18).
+"""The steps of an upload, and what keeps files and rows consistent (spec 04 §3; decision A18).
 
-Invariant: what the account's row names is complete on the disk before the row names it, and stays
-there while it does. Files are put in place, and removed by a sweep, only under the lock of the
-account's row; a name that a row has given up is never taken up again.
+Invariant: the files that an account's row names are complete on disk before the row names them, and
+stay as long as it does. Files are put in place, and removed by a sweep, only while the account's
+row is locked; a name that a row no longer holds is never reused.
 """
 
 import logging
@@ -52,7 +52,7 @@ def publish_upload(
 ) -> Uploaded:
     """Receive an image, render it and publish it, unless another change came first.
 
-    Raises: as `service.upload`, but for TooManyUploads.
+    Raises: as `service.upload`, except TooManyUploads.
     """
     most_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
     require_another_version(principal.account)
@@ -64,13 +64,13 @@ def publish_upload(
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
-    """Remove what lies in an account's folder and is not its avatar; return how many folders.
+    """Remove everything in an account's folder but its current avatar; return how many entries.
 
     Raises: StorageFailed.
     """
     root = rt.config.avatar_dir
     with rt.transaction() as session:
-        # Without an account there is no row to lock, and nobody who could publish either.
+        # A deleted account has no row to lock, but no upload can be published for it either.
         users_queries.lock(session, user_id)
         names = on_disk(rt, files.list_names, root, user_id)
         account = users_queries.find_account(session, user_id)
@@ -79,7 +79,7 @@ def reconcile(rt: Runtime, user_id: int) -> int:
 
 
 def require_another_version(account: Account) -> None:
-    """Refuse an account whose numbers have run out.
+    """Refuse a change if the account's avatar version cannot be incremented any more.
 
     Raises: VersionsUsedUp.
     """
@@ -123,9 +123,10 @@ def _receive(rt: Runtime, body: MultipartBody, place: Place, most_bytes: int) ->
 
 
 def _considerately(rt: Runtime) -> Callable[[], None]:
-    """Return what lets others run, if that was long ago: what has arrived is read without waiting.
+    """Return a function that yields to other greenlets if it last did so over 3 ms ago.
 
-    To do so between any two reads would cost more than the reading.
+    Data that has already arrived is read without blocking, so nothing else yields. Yielding before
+    every read would cost more than the reading itself.
     """
     ran_until = rt.clock.monotonic()
 
@@ -139,7 +140,7 @@ def _considerately(rt: Runtime) -> Callable[[], None]:
 
 
 def _render(rt: Runtime, place: Place) -> int:
-    """Wait for the account's turn, then for one of all's; return how many bytes were rendered."""
+    """Render once the account's turn and a slot in the pool are free; return the bytes written."""
     asked, began = rt.clock.monotonic(), 0.0
 
     def render() -> int:
@@ -163,7 +164,7 @@ def _publish(
     rendered_bytes: int,
     client: Client,
 ) -> Uploaded:
-    """Make what was rendered the avatar, unless another change came first (spec 04 §3.2)."""
+    """Make the rendered files the avatar, unless another change came first (spec 04 §3.2)."""
     root, user_id, now = rt.config.avatar_dir, principal.user_id, rt.clock.now()
     name = files.new_name(seen + 1)
     began, is_in_place = rt.clock.monotonic(), False
@@ -200,9 +201,9 @@ def _require_room(account: Account, more_bytes: int) -> None:
 
 
 def _sort_out(rt: Runtime, place: Place) -> None:
-    """After files were put in place, and the commit failed or nobody knows: row and files agree.
+    """Reconcile files that are in place with a commit that failed or whose outcome is unknown.
 
-    Where the database cannot tell now, a later sweep asks it.
+    If that fails too, say because the database is down, leave it to a later sweep.
     """
     try:
         reconcile(rt, place.user_id)

@@ -30,7 +30,7 @@ def _set_source(insert: Any) -> Any:
 
 
 def _upsert(insert: Any, changed: dict[str, Any], condition: Any) -> Any:
-    """Insert the first row with version 1, or change the one there is if it meets the condition."""
+    """Insert a row with version 1, or update the existing one if it meets the condition."""
     first = {name: changed[name] for name in ("avatar_source", "updated_at")}
     if "avatar_key" in changed:
         first["avatar_key"] = changed["avatar_key"]
@@ -49,26 +49,26 @@ _SET_SOURCE = per_database(_set_source)
 
 
 def publish(session: Session, user_id: int, seen: int, key: str, now: datetime) -> int | None:
-    """Make `key` the account's avatar and return its version.
+    """Make `key` the account's avatar and return the new version.
 
-    None, and nothing is changed, when the version is no longer the one that was `seen` (0 where
-    there was no row). One statement, so of simultaneous candidates one is published.
+    Optimistic locking: return None and change nothing if the version is no longer `seen` (0 if
+    there was no row). A single statement, so of concurrent uploads exactly one is published.
     """
     values = {"user_id": user_id, "seen": seen, "key": key, "now": now}
     return session.execute(chosen(session, _PUBLISH), values).scalar_one_or_none()
 
 
 def set_source(session: Session, user_id: int, source: AvatarSource, now: datetime) -> bool:
-    """Change where the avatar comes from and advance its version; False if it is so already.
+    """Change the avatar's source and increment its version; False if the source is the same.
 
-    An account without a row comes from nowhere: for `none` the caller must not ask.
+    Without a row the source already is `none`, but a row would be inserted: don't call it then.
     """
     values = {"user_id": user_id, "source": source, "now": now}
     return session.execute(chosen(session, _SET_SOURCE), values).scalar_one_or_none() is not None
 
 
 def list_keys(reader: Connection, user_ids: list[int]) -> dict[int, str]:
-    """Return the keys of those of these accounts that have uploaded an avatar."""
+    """Return the avatar keys by account id, for those of these accounts that have one."""
     statement = select(UserProfile.user_id, UserProfile.avatar_key).where(
         UserProfile.user_id.in_(user_ids), UserProfile.avatar_key.is_not(None)
     )

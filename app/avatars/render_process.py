@@ -1,4 +1,4 @@
-"""Has uploads rendered, each in a process of its own (`rendering.py`)."""
+"""Runs the rendering of uploads (`rendering.py`) in a sandbox, one process per image."""
 
 import logging
 
@@ -14,8 +14,8 @@ from app.core.sandbox import LimitExceeded, Limits, Sandbox, SandboxFailed
 
 log = logging.getLogger(__name__)
 
-RENDERS_AT_ONCE = 2  # in one worker process
-# Honest images need up to 48 MB and half a second.
+RENDERS_AT_ONCE = 2  # per worker process
+# Legitimate images need up to 48 MB and half a second.
 LIMITS = Limits(memory_bytes=64 * 1024 * 1024, cpu_seconds=4)
 REFUSALS = (FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed)
 
@@ -23,11 +23,11 @@ _sandbox = Sandbox("app.avatars.rendering:render", LIMITS, REFUSALS)
 
 
 def render(place: Place) -> int:
-    """Make the folder `place.rendered` of the source; return the bytes of its files.
+    """Render `place.source` into the folder `place.rendered`; return its size in bytes.
 
-    Runs in a native thread, at most two at once (`rt.renders`).
+    Runs in a native thread, at most two at a time (`rt.renders`).
     Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
-    OSError when the disk fails.
+    OSError if the disk fails.
     """
     try:
         written: int = _sandbox.call(str(place.source.absolute()), str(place.rendered.absolute()))

@@ -1,8 +1,8 @@
-"""From an uploaded file to two WebP files (spec, Limits; decision A19).
+"""Render an uploaded file as two WebP files (spec, Limits; decision A19).
 
-Runs in a process of its own with limits for memory and time (`render_process.py`), for the file is
-hostile until proven otherwise: a kilobyte can make a decoder ask for gigabytes. What goes out is
-drawn anew, so nothing of the file itself survives.
+Runs in a process of its own with memory and CPU limits (`render_process.py`), since the file is
+untrusted: a kilobyte can make a decoder allocate gigabytes. The output is encoded anew from pixels,
+so nothing else of the file survives.
 
 Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
 """
@@ -40,11 +40,11 @@ from app.core.errors import AppError
 
 LONGEST_SIDE = 1024
 QUALITY = 90
-METHOD = 2  # how long to look for a smaller file, from 0 to 6
-# What has no more colours than this is drawn, not photographed, and is kept exactly.
+METHOD = 2  # the encoder's effort, from 0 (fastest) to 6 (smallest file)
+# An image with at most this many colours is taken for a drawing and encoded losslessly.
 MAX_DRAWN_COLORS = 4096
 
-# Named, so that they are loaded once and not for every image.
+# Imported here so that they are loaded once, before the fork, and not for every image.
 PLUGINS = (
     AvifImagePlugin,
     BmpImagePlugin,
@@ -55,7 +55,7 @@ PLUGINS = (
     WebPImagePlugin,
 )
 ACCEPTED = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
-# Formats a build of Pillow may lack.
+# Formats that a build of Pillow may lack, and the feature to check for.
 OPTIONAL = {"AVIF": "avif", "WEBP": "webp"}
 AVIF_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
 SIGNATURES: dict[str, Callable[[bytes], bool]] = {
@@ -73,18 +73,18 @@ TRANSPOSED = {
     8: Image.Transpose.ROTATE_90,
 }
 
-# Pillow's own guards, on top of ours: for a canvas that a plugin makes while it opens a file.
+# Pillow's own guards, in addition to ours, for plugins that allocate a canvas while opening a file.
 Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
-Image.preinit()  # else every process would
+Image.preinit()  # else each forked process would do it
 
 
 def render(source: str, folder: str) -> int:
-    """Make `folder` with the avatar in both sizes, written through to the disk; return its bytes.
+    """Create `folder` with the avatar in both sizes, fsynced; return its size in bytes.
 
     Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
-    OSError when the disk fails; MemoryError.
+    OSError if the disk fails; MemoryError.
     """
     image, rendered = _decoded(Path(source)), Path(folder)
     files.make_folder(rendered)
@@ -103,12 +103,12 @@ def missing_formats() -> list[str]:
 
 
 def _decoded(source: Path) -> Image.Image:
-    """Return the first frame, upright, as the largest square in its middle."""
+    """Return the first frame, upright and cropped to its largest centred square."""
     with source.open("rb") as file:
         _require_processor(file.read(16))
         file.seek(0)
         try:
-            # Opening reads headers only; not given a path, Pillow maps no file into memory.
+            # Opening reads only headers. Given a file object, not a path, Pillow does not mmap it.
             with Image.open(file, formats=ACCEPTED) as opened:
                 _require_size(opened)
                 opened.load()
@@ -118,11 +118,11 @@ def _decoded(source: Path) -> Image.Image:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise ImageTooLarge from None
         except OSError as error:
-            # A place that no file can have is the image's fault, anything else the disk's.
+            # EINVAL is a seek to an impossible offset from the image; any other errno is the disk.
             if error.errno not in {None, errno.EINVAL}:
                 raise
             raise FileTypeNotAllowed from None
-        # Decoders meet damage in as many ways as there are to be damaged.
+        # On damaged images, decoders may raise anything.
         except Exception:
             raise FileTypeNotAllowed from None
 
@@ -134,7 +134,7 @@ def _require_processor(head: bytes) -> None:
 
 
 def _require_size(opened: Image.Image) -> None:
-    """Refuse, before pixels are decoded, what is larger than an avatar may be.
+    """Refuse an empty or oversized image before its pixels are decoded.
 
     Raises: EmptyImage, ImageTooLarge.
     """
@@ -145,7 +145,7 @@ def _require_size(opened: Image.Image) -> None:
 
 
 def _orientation(opened: Image.Image) -> int:
-    """Return the EXIF orientation; metadata that cannot be read has none."""
+    """Return the EXIF orientation; 1 (upright) if it is missing or unreadable."""
     with suppress(Exception):
         orientation: int = opened.getexif().get(ORIENTATION, 1)
         return orientation
@@ -153,9 +153,9 @@ def _orientation(opened: Image.Image) -> int:
 
 
 def _in_rgb(image: Image.Image) -> Image.Image:
-    """Return a new image of eight bits per colour, with alpha only where it is used."""
+    """Return a new image with 8 bits per channel, with alpha only if any pixel is not opaque."""
     if image.mode in {"I;16", "I;16B", "I;16L", "I;16N"}:
-        # Pillow would cut off, not scale, what does not fit into eight bits.
+        # Pillow would clip 16-bit values to 255 instead of scaling them.
         image = image.convert("I").point(lambda value: value / 256).convert("L")
     elif image.mode in {"I", "F"}:
         image = _scaled(image)
@@ -167,7 +167,7 @@ def _in_rgb(image: Image.Image) -> Image.Image:
 
 
 def _scaled(image: Image.Image) -> Image.Image:
-    """Return greys that go from the darkest to the lightest value of a scale that is not known."""
+    """Return 8-bit greys; a range beyond 0 to 255 is stretched from its minimum to its maximum."""
     extrema: Any = image.getextrema()
     low, high = (float(value) for value in extrema)
     if high <= 255 and low >= 0:
@@ -192,7 +192,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
     try:
         if image.size != (size, size):
             image = image.resize((size, size), Image.Resampling.BILINEAR)
-        # A copy of pixels, colours and size alone: Pillow would write profiles and EXIF again.
+        # Keep nothing but the pixels: Pillow would copy colour profiles and EXIF from `info`.
         image.info.clear()
         stream = io.BytesIO()
         if image.getcolors(MAX_DRAWN_COLORS) is None:
@@ -201,7 +201,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
             image.save(stream, "WEBP", lossless=True, quality=20, method=3)
     except MemoryError:
         raise
-    # Encoders fail in as many ways.
+    # So may encoders.
     except Exception as error:
         raise RenderFailed from error
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""An avatar on the wire (decision A20)."""
+"""HTTP responses of avatars (decision A20)."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from app.core.runtime import Runtime
 from app.users import responses as users
 
 MEDIA_TYPE = "image/webp"
-# An address never changes what it shows while the same person asks. But two people who share a
-# browser may have avatars of the same version, and so of the same address.
+# To one person, a URL always shows the same image. But two people who share a browser may have
+# avatars of the same version, and so the same URL; hence Vary.
 CACHING = {
     "Cache-Control": "private, max-age=31536000, immutable",
     "Vary": "Authorization, Cookie",
@@ -24,25 +24,25 @@ def uploaded(rt: Runtime, outcome: Uploaded) -> dict[str, Any]:
 
 
 def is_held_by_client(picture: Picture) -> bool:
-    """Tell whether the request names this very picture as one it has."""
+    """Return whether If-None-Match names this picture."""
     held = request.if_none_match
     return bool(held) and held.contains_weak(picture.etag)
 
 
 def not_modified(picture: Picture) -> Response:
-    """Answer that the client's copy is good."""
+    """Return 304: the client's cached copy is current."""
     response = Response(status=304, headers=_headers(picture))
     del response.headers["Content-Type"]
     return response
 
 
 def content(picture: Picture, body: bytes) -> Response:
-    """Answer the file."""
+    """Return the file's content."""
     return Response(body, headers=_headers(picture), content_type=MEDIA_TYPE)
 
 
 def by_proxy(rt: Runtime, picture: Picture) -> Response:
-    """Have the proxy in front answer the file, from a location of its own."""
+    """Have the reverse proxy send the file from its internal location (nginx X-Accel-Redirect)."""
     headers = {**_headers(picture), "X-Accel-Redirect": f"{rt.config.avatar_accel}/{picture.key}"}
     return Response(headers=headers, content_type=MEDIA_TYPE)
 

@@ -1,4 +1,4 @@
-"""Use cases of the avatar (spec 04 §3; decisions A18, A19)."""
+"""Use cases of avatars (spec 04 §3; decisions A18, A19)."""
 
 import logging
 from collections.abc import Callable
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-# How often a reader looks again when the files it was sent to have just been replaced.
+# How many times to try a read while concurrent uploads keep replacing the files.
 READ_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One published file: `name` is never given to another content."""
+    """One published file; a `name` is never reused for other content."""
 
     user_id: int
     name: str
@@ -39,23 +39,23 @@ class Picture:
 
     @property
     def etag(self) -> str:
-        """What tells it from every other."""
+        """The entity tag, unique to this content."""
         return f"{self.name}-{self.size}"
 
     @property
     def key(self) -> str:
-        """Its path below the folder of the avatars."""
+        """The path relative to the avatar folder."""
         return files.file_key(self.user_id, self.name, self.size)
 
 
 def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:
     """Receive an image, render it and make it the account's avatar.
 
-    It is applied only if the avatar was not changed since the request came in; else, and on every
-    failure, the account keeps what it has, and nothing of the upload is left.
+    It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
+    and on every failure, the account keeps the avatar it has and the upload is discarded.
     Raises: TooManyUploads, UploadReadFailed, FileRequired, FileTooLarge, FileTypeNotAllowed,
     EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed, StorageFailed, QuotaExceeded,
-    VersionsUsedUp; AccountDisabled, TokenInvalid when that happened meanwhile.
+    VersionsUsedUp; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
     """
     try:
         with upload_limit.counted(principal.user_id):
@@ -70,10 +70,10 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 
 
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
-    """Change where the avatar comes from; uploaded files stay, for switching back.
+    """Change the avatar's source; uploaded files are kept for switching back.
 
-    Raises: NothingUploaded, StorageFailed, VersionsUsedUp; AccountDisabled, TokenInvalid when that
-    happened meanwhile.
+    Raises: NothingUploaded, StorageFailed, VersionsUsedUp; AccountDisabled, TokenInvalid if the
+    account or session ended meanwhile.
     """
     now = rt.clock.now()
     with rt.transaction() as session:
@@ -92,7 +92,7 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
 def parsed_size(text: str) -> int:
     """Return the size that a path asks for, in pixels.
 
-    Raises: SizeUnknown; AvatarNotFound for what is no number (decision E9).
+    Raises: SizeUnknown; AvatarNotFound if it is not a number (decision E9).
     """
     if not text.removeprefix("-").isdecimal() or not text.isascii():
         raise AvatarNotFound
@@ -102,7 +102,7 @@ def parsed_size(text: str) -> int:
 
 
 def picture(account: Account, size: int) -> Picture:
-    """Return which file an account shows in a size.
+    """Return the file of the account's current avatar in a size.
 
     Raises: AvatarNotFound.
     """
@@ -113,7 +113,7 @@ def picture(account: Account, size: int) -> Picture:
 
 
 def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
-    """Return the file's content, or that of the picture which has replaced it meanwhile.
+    """Return the file's content, or that of the picture that has replaced it meanwhile.
 
     Raises: AvatarNotFound, StorageFailed.
     """
@@ -121,7 +121,7 @@ def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
 
 
 def found(rt: Runtime, wanted: Picture) -> Picture:
-    """Return the picture, or the one that has replaced it meanwhile, whose file is there.
+    """Return the picture, or the one that has replaced it meanwhile; its file exists.
 
     Raises: AvatarNotFound, StorageFailed.
     """

@@ -1,10 +1,10 @@
-"""One upload's place on the disk while it arrives and is rendered.
+"""Staging area on disk for an upload while it is received and rendered.
 
-Every function here waits for the disk and runs in a native thread (`rt.disk`).
+Every function here blocks on the disk and must run in a native thread (`rt.disk`).
 
-Invariant: a place belongs to a live upload exactly while its file is locked. The kernel lets go of
-a lock when its process ends, however it ended, and on a shared volume other machines see it, too.
-So whoever gets the lock of a place may clear it, at once and without knowing whose it was.
+Invariant: a place belongs to a live upload exactly as long as its file is locked. The kernel
+releases the lock when the process ends, however it ends, and on a shared volume other machines see
+the lock too. So a process that acquires the lock of a place may clear it at once, whoever made it.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ RENDERED = ".rendered"
 
 
 class Place:
-    """A locked file for the source, named after the account, and a folder for what is rendered."""
+    """A locked file for the upload, named after the account, and a folder for rendered files."""
 
     def __init__(self, source: Path, descriptor: int) -> None:
         self.source = source
@@ -30,21 +30,21 @@ class Place:
 
     @property
     def user_id(self) -> int:
-        """The account whose avatar this may become."""
+        """The id of the uploading account."""
         return int(self.source.name.partition("-")[0])
 
     def write(self, content: bytes) -> None:
-        """Add to the source."""
+        """Append to the source file."""
         view = memoryview(content)
         while view:
             view = view[os.write(self._descriptor, view) :]
 
     def keep(self) -> None:
-        """Have `clear` leave the source, empty, so that a later sweep looks after the account."""
+        """Make `clear` leave an empty source file, so that a later sweep reconciles the account."""
         self._is_kept = True
 
     def clear(self) -> None:
-        """Remove everything and give up the lock; the source goes last, as it holds the lock."""
+        """Remove everything and release the lock; the source file goes last, as it is the lock."""
         try:
             shutil.rmtree(self.rendered, ignore_errors=True)
             if self._is_kept:
@@ -56,7 +56,7 @@ class Place:
 
 
 def new_place(root: Path, user_id: int) -> Place:
-    """Make a place for an upload of this account."""
+    """Create and lock a place for an upload of this account."""
     folder = _folder(root)
     files.make_root(root)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -65,7 +65,7 @@ def new_place(root: Path, user_id: int) -> Place:
         descriptor = os.open(source, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # A sweep may have met the file before it was locked, and removed it.
+            # A sweep may have locked and removed the file before this process locked it.
             if os.fstat(descriptor).st_nlink:
                 return Place(source, descriptor)
         except OSError:
@@ -76,11 +76,11 @@ def new_place(root: Path, user_id: int) -> Place:
 
 
 def abandoned(root: Path) -> Iterator[Place]:
-    """Yield the places of uploads whose process has ended, each locked for the caller."""
+    """Yield the places of uploads whose process has died, each locked for the caller."""
     for name in _listed(_folder(root)):
         source = _folder(root) / name
         if name.endswith(RENDERED):
-            # Its source goes last. Without one, the folder is nobody's.
+            # The source is removed last, so a folder without one is an orphan.
             if not source.with_name(name.removesuffix(RENDERED)).exists():
                 shutil.rmtree(source, ignore_errors=True)
         elif files.user_id_of(name.partition("-")[0]) is not None and (
@@ -93,7 +93,7 @@ def _taken_over(source: Path) -> Place | None:
     try:
         descriptor = os.open(source, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return None  # gone, no file, or another user's
+        return None  # removed, not a file, or owned by another user
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -1,4 +1,4 @@
-"""What dead processes left, and what lies in folders that nothing names (spec 04 §8.5)."""
+"""Removal of what killed uploads left behind, and of files no account refers to (spec 04 §8.5)."""
 
 import logging
 import threading
@@ -18,18 +18,18 @@ log = logging.getLogger(__name__)
 
 BATCH_USERS = 500
 STOP_SECONDS = 2.0
-# Files and rows agree again with the next cleanup; nothing is lost by waiting for it.
+# After any of these, the next cleanup makes files and rows consistent; nothing is lost till then.
 FAILURES = (StorageFailed, *DATABASE_AWAY, Overloaded)
 
 
 def start(rt: Runtime) -> Callable[[], None]:
-    """Sweep once in the background; return how to wait for its end."""
+    """Sweep once in the background; return a function that waits up to 2 s for it to finish."""
 
     def run() -> None:
         try:
             sweep(rt)
         except StorageFailed:
-            return  # it is in the log, and `flask doctor` tells, too
+            return  # already logged, and `flask doctor` reports it too
 
     thread = threading.Thread(target=run, name="avatar-sweep", daemon=True)
     thread.start()
@@ -37,20 +37,20 @@ def start(rt: Runtime) -> Callable[[], None]:
 
 
 def sweep(rt: Runtime) -> int:
-    """Clear up after uploads whose process was killed; return how many.
+    """Clean up after uploads whose process was killed; return how many.
 
-    Safe beside running uploads, of other instances too: theirs are locked. An account whose upload
-    was killed may have files that its row does not name, so they are looked after, too.
+    Safe while uploads are running, on other instances too: they hold locks. A killed upload may
+    have left published files that the account's row does not name, so the account is reconciled.
     """
     places, cleared = staging.abandoned(rt.config.avatar_dir), 0
-    # One after the other: each is an open file and a lock, which nobody else can have meanwhile.
+    # One at a time: each is an open file and a lock, which is held only while it is cleaned up.
     while place := on_disk(rt, next, places, None):
         cleared += _clear_up(rt, place)
     return cleared
 
 
 def cleanup(rt: Runtime) -> int:
-    """Remove everything in the folder of the avatars that no account names; return how much."""
+    """Remove everything in the avatar folder that no account refers to; return how many items."""
     removed = sweep(rt)
     user_ids = iter(on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
@@ -60,7 +60,7 @@ def cleanup(rt: Runtime) -> int:
 
 
 def forget(rt: Runtime, user_id: int) -> None:
-    """Remove the files of an account that was deleted; what fails is left to the next cleanup."""
+    """Remove the files of a deleted account; on failure they are left to the next cleanup."""
     try:
         publishing.reconcile(rt, user_id)
     except FAILURES as error:
@@ -70,7 +70,10 @@ def forget(rt: Runtime, user_id: int) -> None:
 
 
 def _clear_up(rt: Runtime, place: staging.Place) -> bool:
-    """Return whether nothing is left to do; the lock is given up in any case."""
+    """Reconcile the account and clear the place; False if a later sweep has to finish.
+
+    The lock is released in any case.
+    """
     is_done = False
     try:
         publishing.reconcile(rt, place.user_id)
@@ -82,20 +85,20 @@ def _clear_up(rt: Runtime, place: staging.Place) -> bool:
         try:
             on_disk(rt, place.clear)
         except StorageFailed:
-            is_done = False  # it is in the log
+            is_done = False  # already logged
     return is_done
 
 
 def _reconciled(rt: Runtime, user_id: int) -> int:
-    """Reconcile one account; a folder that cannot be cleared keeps nobody from the others."""
+    """Reconcile one account; a folder that cannot be cleaned up must not stop the others."""
     try:
         return publishing.reconcile(rt, user_id)
     except StorageFailed:
-        return 0  # it is in the log
+        return 0  # already logged
 
 
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
-    """Yield the accounts whose folder holds something else than the row says."""
+    """Yield the accounts whose folder differs from what the profile row says."""
     root = rt.config.avatar_dir
     listed = on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
@@ -106,7 +109,7 @@ def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
 
 
 def _names(root: Path, user_id: int) -> list[str] | None:
-    """Return what is in an account's folder; None where that cannot be read."""
+    """List an account's folder; None if it cannot be read."""
     try:
         return files.list_names(root, user_id)
     except OSError:

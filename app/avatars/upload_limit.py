@@ -1,9 +1,9 @@
-"""What one account may have of what all uploads share, in this process.
+"""Limits of one account's share of the resources for uploads, per process.
 
-An upload may take half an hour (`app/serving/body.py`), and until then it holds a connection and as
-much of the disk as has arrived. So one account may not have any number of them. And rendering may
-take seconds, of which few go on at a time: those of one account take turns, or one that sends many
-would keep everybody else waiting.
+An upload may take half an hour (`app/serving/body.py`), during which it occupies a connection and
+the disk space of what has arrived, so the number of concurrent uploads per account is limited.
+Rendering may take seconds, and few renders run at a time: those of one account run one after the
+other, or an account that uploads many images would starve all others.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ MAX_UPLOADS = 20
 RETRY_SECONDS = 10
 
 _counts: Counter[int] = Counter()
-# For as long as an account has uploads.
+# An entry exists only while its account has uploads.
 _turns: dict[int, Lock] = {}
 _lock = Lock()
 
@@ -43,6 +43,6 @@ def counted(user_id: int) -> Iterator[None]:
 
 
 def turn(user_id: int) -> Lock:
-    """Return what an account whose upload is `counted` holds while it is rendered."""
+    """Return the lock that serializes the renders of an account; its upload must be `counted`."""
     with _lock:
         return _turns.setdefault(user_id, Lock())

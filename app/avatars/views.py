@@ -40,7 +40,7 @@ bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
 
 
 class PictureSize(BaseConverter):
-    """Any last part of a path but those of the routes beside it, which have no GET."""
+    """Any last path segment except those of the sibling routes, which have no GET."""
 
     regex = r"(?!(?:upload|source)$)[^/]+"
     part_isolating = True
