@@ -201,7 +201,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
             image.save(stream, "WEBP", lossless=True, quality=20, method=3)
     except MemoryError:
         raise
-    # So may encoders.
+    # Encoders may raise anything too.
     except Exception as error:
         raise RenderFailed from error
     return stream.getvalue()

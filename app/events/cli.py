@@ -1,4 +1,4 @@
-"""`flask events`: publish a storage event, or watch those that are published."""
+"""`flask events`: publish a storage event, or watch published ones."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ MOST = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
 ids = Whole(1, MOST, told="of 1 or more")
-# What a line of text says by itself.
+# Fields that a line of text shows anyway, or implies; not repeated as details.
 UNTOLD = frozenset({"at", "kind", "workspace"})
 
 

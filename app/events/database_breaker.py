@@ -1,4 +1,4 @@
-"""Looking things up for streams, whose signs of life go on while the database is away or hangs."""
+"""Circuit breaker for the streams' queries; heartbeats go on if the database is down or hangs."""
 
 import logging
 import math
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-# What hangs may hang for minutes: an answer later than this is not waited for.
+# Timeout of a query: one that hangs may hang for minutes.
 PATIENCE_SECONDS = 5.0
-# A database that does not answer is asked this often: with it all is well again within 5 s.
+# Interval between attempts while the database does not answer; allows a recovery within 5 s.
 RETRY_SECONDS = 1.0
-# So many questions may hang, each of them with a connection, before no other is asked.
+# Hanging queries, each occupying a connection, at which no further query is started.
 MAX_HANGING = 2
 
 
 class DatabaseBreaker:
-    """Asks the database for the streams of one process, and remembers that it does not answer."""
+    """Runs queries for the streams of one process, and fails fast after one has failed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -41,9 +41,9 @@ class DatabaseBreaker:
         )
 
     def ask(self, look: Callable[[], T]) -> T:
-        """Return what `look` finds in the database.
+        """Run the query `look` with a timeout and return its result.
 
-        Raises: DATABASE_AWAY, at once when it did not answer a moment ago.
+        Raises: DATABASE_AWAY, at once if a query failed less than RETRY_SECONDS ago.
         """
         if self._clock.monotonic() < self._due_at:
             raise DatabaseUnavailable

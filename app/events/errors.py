@@ -4,18 +4,18 @@ from app.core.errors import BadRequest, RateLimited, Unavailable
 
 
 class TooManyStreams(RateLimited):
-    """The account has as many open streams as it may have."""
+    """The account has reached its limit of open streams."""
 
     message = "The account has too many open event streams."
 
 
 class WorkerFull(Unavailable):
-    """The worker holds as many streams as it can; another one may have room."""
+    """The worker has reached its limit of open streams; another one may have room."""
 
     message = "Too many event streams are open at the moment."
 
 
 class EventTooLarge(BadRequest):
-    """The event names more than fits in one message; `sync.required` says it in short."""
+    """The event names more items than fit into one message; `sync.required` covers them all."""
 
     message = "The event is too large; publish sync.required instead."

@@ -1,8 +1,8 @@
-"""What the open streams of one process are told, and which of them may go on.
+"""Delivers storage events to the open streams of one process, and ends those of ended sessions.
 
-One Redis subscription serves them all. Before a frame is sent, and with every sign of life, it is
-looked up whether the stream's session may go on; many streams share one query. Who belongs to a
-team is looked up with every event of the team.
+One Redis subscription serves all streams. Before each frame and at each heartbeat, the stream's
+session is checked to be still live, many streams per query. The members of a team are looked up for
+each batch of events anew.
 """
 
 import logging
@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 15.0
-# So many streams are checked by one query.
+# Streams whose sessions are checked by one query.
 CHECKED_AT_ONCE = 100
-# And so many are told before requests that wait get their turn: half a millisecond.
+# Streams sent to between two yields to waiting requests: half a millisecond's worth.
 TOLD_AT_ONCE = 20
 STOP_SECONDS = 2.0
 
@@ -52,17 +52,17 @@ SYNCS = Counter(
     "storage_event_syncs_total", "Times a stream was told to load everything anew.", ["reason"]
 )
 
-# What a stream is to be sent: frames in their order, joined, and shared by all that get the same.
+# A stream and the frames to send it, joined in order; streams that get the same share the bytes.
 Delivery = tuple[Stream, bytes]
 
 
 class Hub:
-    """The streams of one process."""
+    """Feeds the open streams of one process."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self.streams = OpenStreams(rt)
-        # Streams that were ended since the last tick, and since the one before it.
+        # Streams ended since the last tick, and in the interval before; the latter are overdue.
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
         self._owes_sync = False
@@ -73,13 +73,13 @@ class Hub:
     # --- life ----------------------------------------------------------------------------------
 
     def start(self) -> Callable[[], None]:
-        """Listen, and take streams from now on; return how to stop."""
+        """Start listening and accepting streams; return a function that stops the hub."""
         listener = Listener(
             self._rt.redis,
             self._rt.clock,
             [
                 Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.tell_gap),
-                # A gap ends what has to end already, since it has everybody told.
+                # Both channels have a gap together, and `tell_gap` checks every stream's session.
                 Channel(SESSIONS_CHANNEL, self._sessions_ended, on_gap=lambda: None),
             ],
         )
@@ -98,7 +98,7 @@ class Hub:
         return stop
 
     def wind_down(self) -> None:
-        """End every stream and take no more."""
+        """End every stream and accept no more."""
         self.streams.close()
         for stream in self.streams.everybody():
             self._end(stream)
@@ -106,9 +106,9 @@ class Hub:
     def open(
         self, user_id: int, session_id: str, connection: ClientConnection | None
     ) -> Stream | None:
-        """Return a new stream of a session that was just found good; None while none are taken.
+        """Return a new stream for a session that was just authenticated; None if none are accepted.
 
-        `connection` is None where the client's cannot be watched.
+        `connection` is None if the server does not expose the client's connection.
         Raises: WorkerFull, TooManyStreams.
         """
         if not self.streams.is_open():
@@ -127,14 +127,14 @@ class Hub:
     # --- events --------------------------------------------------------------------------------
 
     def deliver(self, texts: Sequence[str]) -> None:
-        """Send what was published, in its order, to the streams that may see it."""
+        """Send published messages, in order, to the streams whose users may see them."""
         messages = list(self._readable(texts))
         with self._owing_sync():
             for part in _parts(self._plan(messages), CHECKED_AT_ONCE):
                 self._send(part)
 
     def tell_gap(self) -> None:
-        """Have every page load everything anew: events were missed."""
+        """Make every page reload everything, since events were missed."""
         self._sync_everybody("gap")
 
     def _readable(self, texts: Iterable[str]) -> Iterator[Message]:
@@ -153,9 +153,9 @@ class Hub:
             yield message
 
     def _plan(self, messages: Sequence[Message]) -> Iterator[Delivery]:
-        """Yield what to send to whom; users with the same messages share the bytes.
+        """Yield what to send to each stream; users with the same messages share the bytes.
 
-        One by one, since requests that wait shall not wait for thousands.
+        Lazily, so that waiting requests need not wait until thousands are planned.
         """
         for_all = tuple(n for n, message in enumerate(messages) if message.audience == EVERYBODY)
         for_some = self._recipients(messages)
@@ -170,7 +170,7 @@ class Hub:
                 yield stream, frames[wanted]
 
     def _recipients(self, messages: Sequence[Message]) -> dict[int, set[int]]:
-        """Return the numbers of the messages for each user, those for everybody left out."""
+        """Return each user's messages as indexes into `messages`, without those for everybody."""
         found: dict[int, set[int]] = {}
         of_team: dict[int, set[int]] = {}
         for number, message in enumerate(messages):
@@ -191,7 +191,7 @@ class Hub:
         return self._breaker.ask(lambda: teams_queries.list_members_among(database, team_ids, here))
 
     def _send(self, deliveries: Sequence[Delivery]) -> None:
-        """Send to those whose session goes on, and end the other streams."""
+        """Send to the streams whose session is live, and end the others."""
         open_ids = self._still_open([stream for stream, _ in deliveries])
         instead = self._sync_frame()
         for few in _parts(deliveries, TOLD_AT_ONCE):
@@ -213,9 +213,9 @@ class Hub:
 
     @contextmanager
     def _owing_sync(self) -> Iterator[None]:
-        """Owe everybody a sync if this fails; a database that is away is no error beyond that.
+        """Owe every stream a sync if the block fails; swallow the error if the database is down.
 
-        Nobody is told what they perhaps may no longer see: they will load it themselves.
+        Unless permissions can be checked, nothing is delivered: pages reload later instead.
         """
         try:
             yield
@@ -231,12 +231,12 @@ class Hub:
     # --- who may stay --------------------------------------------------------------------------
 
     def _sessions_ended(self, texts: Sequence[str]) -> None:
-        """Look at the streams of those users again whose sessions ended somewhere."""
+        """Check the streams of users who had a session ended, by any process."""
         users = {user for text in texts if (user := parsed_id(text)) is not None}
         self._check([stream for user in users for stream in self.streams.of_user(user)])
 
     def _check(self, streams: Sequence[Stream]) -> None:
-        """End the streams whose session may not go on; without the database, none."""
+        """End the streams whose session is no longer live; while the database is down, none."""
         try:
             for part in _parts(streams, CHECKED_AT_ONCE):
                 open_ids = self._still_open(part)
@@ -245,7 +245,7 @@ class Hub:
                         self._end(stream)
                 self._rt.clock.sleep(0)
         except DATABASE_AWAY:
-            return  # the next sign of life is another occasion
+            return  # checked again at the next heartbeat
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
         ids = {stream.session_id for stream in streams}
@@ -254,10 +254,10 @@ class Hub:
     # --- time ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Do what is due every second."""
+        """Do the work of one tick, due every second."""
         self._cut_what_is_stuck()
         fresh, due = self.streams.turn()
-        # Signs of life, which tell nothing, wait for no database.
+        # Heartbeats reveal nothing, so they need not wait for the database.
         for few in _parts(due, TOLD_AT_ONCE):
             for stream in few:
                 stream.beat()
@@ -276,13 +276,13 @@ class Hub:
             try:
                 self.tick()
             except Exception:
-                # This thread is never started again.
+                # Nothing restarts this thread, so no error may end it.
                 log.exception("event streams were not looked after")
-            # What a tick takes delays no sign of life; one that takes longer makes up for nothing.
+            # A tick's duration does not delay the next one; missed ticks are not made up for.
             due_at = max(due_at + TICK_SECONDS, now())
 
     def _cut_what_is_stuck(self) -> None:
-        """Hang up on those whose stream ended while they did not read what it sent."""
+        """Disconnect clients whose stream has ended but who do not read what is being sent."""
         overdue, self._overdue, self._ending = self._overdue, self._ending, []
         for stream in overdue:
             if stream.connection is not None and self.streams.holds(stream):

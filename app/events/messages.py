@@ -1,4 +1,4 @@
-"""Storage events: as the file side publishes them, and as a page receives them.
+"""Storage events: the messages the file service publishes and the events a page receives.
 
 Sources: decision A22 and docs/storage-event.schema.json for the message, spec 04 §4 for the event.
 """
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from app.web.schema import INT64, timestamp
 
-# A page that is told of more than this had better look for itself: `sync.required`.
+# In characters. A larger change is better published as `sync.required`: pages then reload.
 LONGEST_MESSAGE = 64 * 1024
 KEEP_ALIVE = b": keep-alive\n\n"
 _MOMENT = re.compile(
@@ -46,18 +46,18 @@ class Kind(StrEnum):
 
 
 class MessageMalformed(ValueError):
-    """The text is no message of the documented form."""
+    """The text is not a message of the documented format."""
 
 
 @dataclass(frozen=True)
 class Audience:
-    """Who is told: one user, the members of one team, or with neither everybody."""
+    """The recipients: one user, the members of one team, or everybody if both are None."""
 
     user_id: int | None = None
     team_id: int | None = None
 
     def wire(self) -> Any:
-        """Return the `audience` of a message."""
+        """Return the `audience` member of a message."""
         if self.user_id is not None:
             return {"user": self.user_id}
         return "any" if self.team_id is None else {"team": self.team_id}
@@ -68,9 +68,9 @@ EVERYBODY = Audience()
 
 @dataclass(frozen=True)
 class StorageEvent:
-    """One change. `storage_delta` is in bytes, None when it is not about quota.
+    """One change. `storage_delta` is in bytes; None if the quota is not involved.
 
-    `workspace` is None for `sync.required` only, which tells a page to load everything anew.
+    `workspace` is None only for `sync.required`, which makes a page reload everything.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ class StorageEvent:
     storage_delta: int | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the payload of a frame; every key is always there."""
+        """Return the payload of a frame; every key is always present."""
         return {
             "kind": self.kind.value,
             "workspace": self.workspace,
@@ -98,30 +98,30 @@ class StorageEvent:
         }
 
     def frame(self) -> bytes:
-        """Return the event as a stream carries it (WHATWG HTML, server-sent events)."""
+        """Return the event as a frame of the stream (WHATWG HTML, server-sent events)."""
         return b"data: " + json.dumps(self.wire(), separators=(",", ":")).encode() + b"\n\n"
 
 
 @dataclass(frozen=True)
 class Message:
-    """What travels over the channel."""
+    """What is published on the Redis channel."""
 
     audience: Audience
     event: StorageEvent
 
     def text(self) -> str:
-        """Return the message as it is published."""
+        """Return the message as JSON text, as published."""
         wire = {"audience": self.audience.wire(), "event": self.event.wire()}
         return json.dumps(wire, separators=(",", ":"))
 
 
 def sync_required(at: datetime) -> StorageEvent:
-    """Return the event that says: something was missed, load everything anew."""
+    """Return the event that makes a page reload everything, as it may have missed something."""
     return StorageEvent(Kind.SYNC_REQUIRED, None, at, affects_quota=True)
 
 
 def parse(text: str) -> Message:
-    """Read a published message; members it does not know are left out.
+    """Parse a published message; unknown members are ignored.
 
     Raises: MessageMalformed.
     """

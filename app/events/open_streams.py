@@ -1,4 +1,4 @@
-"""The open streams of one process: whose they are, how many, when each gets its sign of life."""
+"""Registry of one process's open streams: their users, their number and their heartbeats."""
 
 import threading
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from app.events.seats import Seats
 from app.events.streams import Stream
 from app.web.client_connection import ClientConnection
 
-# In ticks, of which the hub makes one a second.
+# Used as a number of ticks, of which the hub makes one per second.
 HEARTBEAT_SECONDS = 15
-# A browser comes back by itself after a while; so may who was refused.
+# When a refused client may retry (Retry-After); browsers also reconnect by themselves.
 RETRY_SECONDS = 15
 
 STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mode="livesum")
@@ -21,14 +21,14 @@ REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["r
 
 
 class Turn(NamedTuple):
-    """Whose turn a tick is: streams that came since the last one, and those due a sign of life."""
+    """The streams of one tick: those added since the last one, and those due a heartbeat."""
 
     fresh: list[Stream]
     due: list[Stream]
 
 
 class OpenStreams:
-    """Takes streams in and lets them go; any thread may ask who is here."""
+    """Adds streams and removes them when they end; thread-safe."""
 
     def __init__(self, rt: Runtime) -> None:
         self.seats = Seats(rt)
@@ -37,28 +37,28 @@ class OpenStreams:
         self._is_open = False
         self._by_user: dict[int, list[Stream]] = {}
         self._count = 0
-        # A stream is in one slot; each tick the streams of the next one get their sign of life.
+        # Timing wheel: a stream is in one slot; each tick, the next slot's streams get a heartbeat.
         self._wheel: tuple[set[Stream], ...] = tuple(set() for _ in range(HEARTBEAT_SECONDS))
         self._ticks = 0
         self._fresh: list[Stream] = []
 
     def open_up(self) -> None:
-        """Take streams from now on; called after the fork."""
+        """Accept streams from now on; must be called after the fork."""
         self.seats.join()
         with self._lock:
             self._is_open = True
 
     def close(self) -> None:
-        """Take no more; for one that is being taken just now `is_open` is false afterwards."""
+        """Accept no more; `is_open` is False from now on, also for a stream being added."""
         with self._lock:
             self._is_open = False
 
     def is_open(self) -> bool:
-        """Tell whether streams are taken."""
+        """Return whether streams are accepted."""
         return self._is_open
 
     def add(self, user_id: int, session_id: str, connection: ClientConnection | None) -> Stream:
-        """Return a new stream, which leaves by itself at its end.
+        """Return a new stream, which removes itself when it ends.
 
         Raises: WorkerFull, TooManyStreams.
         """
@@ -68,34 +68,34 @@ class OpenStreams:
         )
         with self._lock:
             self._by_user.setdefault(user_id, []).append(stream)
-            # The slot just passed: its next turn is a whole round away.
+            # The current slot, whose next turn is a whole revolution away.
             stream.slot = self._ticks % HEARTBEAT_SECONDS
             self._wheel[stream.slot].add(stream)
-            # The session may have ended while its stream was not known here yet.
+            # Checked at the next tick: the session may have ended before its stream was added here.
             self._fresh.append(stream)
         return stream
 
     def holds(self, stream: Stream) -> bool:
-        """Tell whether this stream has not left yet."""
+        """Return whether this stream has not been removed yet."""
         return stream in self._wheel[stream.slot]
 
     def users(self) -> list[int]:
-        """Return who has streams here."""
+        """Return the ids of the users who have streams here."""
         with self._lock:
             return list(self._by_user)
 
     def of_user(self, user_id: int) -> tuple[Stream, ...]:
-        """Return the streams of a user, in the order they came."""
+        """Return the streams of a user, oldest first."""
         with self._lock:
             return tuple(self._by_user.get(user_id, ()))
 
     def everybody(self) -> list[Stream]:
-        """Return every stream."""
+        """Return all streams."""
         with self._lock:
             return [stream for theirs in self._by_user.values() for stream in theirs]
 
     def turn(self) -> Turn:
-        """Go on by a tick and return whose turn it is."""
+        """Advance the wheel by one tick and return the streams to handle."""
         with self._lock:
             self._ticks += 1
             fresh, self._fresh = self._fresh, []

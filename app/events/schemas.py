@@ -1,4 +1,4 @@
-"""What a page receives: one event of the stream, for the API description."""
+"""The API description of what a page receives: one event of the stream."""
 
 from typing import Any
 

@@ -1,12 +1,13 @@
-"""How many streams each account has, over all workers of all instances (decisions A21, E14).
+"""Limits the open streams of each account across all workers of all instances (decisions A21, E14).
 
-Each worker keeps its own counts in memory and in a Redis hash, and its name in a list of workers
-with the time until which it is believed to live. So the counts of a worker that died are void a
-moment later, and a Redis that was emptied gets them again. Without Redis each worker counts alone
-(decision A29).
+Each worker keeps its own counts in memory and in a Redis hash, and its name in a sorted set of
+workers, scored by when its lease expires. So the counts of a dead worker lapse with its lease, and
+a Redis that lost its data gets the counts again. While Redis is down, each worker counts only its
+own streams (decision A29).
 
-A seat is taken and given back by one command each; now and then all are written down anew. A seat
-that changes meanwhile may be counted twice or not at all, so they are written down once more.
+A seat is taken or given back by one atomic script. When Redis may be wrong, a worker rewrites all
+its counts; a seat that changes during that may be counted twice or not at all, so it rewrites them
+once more.
 """
 
 import logging
@@ -28,13 +29,13 @@ log = logging.getLogger(__name__)
 WORKERS = "gatehouse:stream_workers"
 COUNTS = "gatehouse:streams:"
 BELIEVED_SECONDS = 45
-# A member of the hash that is there once all counts were written down. A hash without it was made
-# by a single seat, after Redis had lost the others.
+# A field of the hash, set when all counts are written. A hash without it was created by a single
+# seat after Redis had lost the others.
 WHOLE = "whole"
 
-# Adds one to this worker's count unless all together reach the limit: 1, else 0. What this worker
-# counted itself is told, too, since Redis may have lost it. The other workers' hashes are no
-# declared keys: which they are is found out here.
+# Increments this worker's count and returns 1, or returns 0 if all workers' counts together reach
+# the limit. The worker passes the count it has in memory, since Redis may have lost it. The other
+# workers' hashes are not declared in KEYS: only the script finds out which they are.
 _TAKE = Script("""
 local now, user, most, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local total = math.max(own, tonumber(redis.call('HGET', KEYS[2], user)) or 0)
@@ -50,7 +51,7 @@ redis.call('EXPIRE', KEYS[2], ARGV[8])
 return 1
 """)
 
-# Takes one from this worker's count, and the entry away with the last one.
+# Decrements this worker's count, and deletes the field at 0.
 _GIVE_BACK = Script("""
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
 return 1
@@ -58,24 +59,27 @@ return 1
 
 
 class Seats:
-    """The seats of one worker."""
+    """The seats of one worker; each open stream takes one."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._name = self._key = ""
         self._own: Counter[int] = Counter()
         self._lock = threading.Lock()
-        # Seats that were taken or given back: how many in all, and those Redis may not know of yet.
+        # Changes of seats: how many were ever begun, and how many Redis may not have seen yet.
         self._changes = self._under_way = 0
         self._is_told = True
 
     def join(self) -> None:
-        """Become a worker of one's own; after the fork, or all would have one name."""
+        """Choose this worker's name; must be called after the fork, or all would share one."""
         self._name = random_hex()
         self._key = COUNTS + self._name
 
     def take(self, user_id: int) -> bool:
-        """Take a seat; False when the account has as many as it may have."""
+        """Take a seat; False if the account has reached its limit.
+
+        While Redis is down, only this worker's seats count.
+        """
         most = self._rt.config.sse_per_user
         with self._changing():
             with self._lock:
@@ -93,7 +97,7 @@ class Seats:
             return is_free
 
     def give_back(self, user_id: int) -> None:
-        """Leave a seat."""
+        """Give a seat back."""
         with self._changing():
             self._forget(user_id)
             try:
@@ -102,7 +106,10 @@ class Seats:
                 self._is_told = False
 
     def renew(self) -> None:
-        """Tell that this worker lives; called more often than every BELIEVED_SECONDS."""
+        """Renew this worker's lease, and rewrite its counts if Redis may be wrong.
+
+        Must be called more often than every BELIEVED_SECONDS.
+        """
         try:
             is_whole = self._rt.impatient_breaker.call(self._prolong)
             if not is_whole or not self._is_told:
@@ -112,7 +119,7 @@ class Seats:
             log.debug("open streams are counted by each worker alone: %s", error)
 
     def leave(self) -> None:
-        """Give every seat back at once: this worker ends."""
+        """Give back all seats at once, as this worker is stopping."""
         try:
             with self._rt.impatient_redis.pipeline() as pipeline:
                 pipeline.zrem(WORKERS, self._name)
@@ -160,7 +167,7 @@ class Seats:
                 del self._own[user_id]
 
     def _prolong(self, redis: Redis) -> bool:
-        """Prolong what Redis knows; False when it has lost it."""
+        """Extend the lease; False if Redis has lost the counts."""
         now = self._rt.clock.now().timestamp()
         with redis.pipeline() as pipeline:
             pipeline.zremrangebyscore(WORKERS, "-inf", now)
@@ -170,7 +177,7 @@ class Seats:
             return bool(pipeline.execute()[-1])
 
     def _tell_all(self) -> None:
-        """Write down all counts of this worker anew."""
+        """Rewrite all counts of this worker in Redis."""
         with self._lock:
             changes, is_exact = self._changes, not self._under_way
             told: dict[Any, Any] = {WHOLE: 1, **self._own}

@@ -1,4 +1,4 @@
-"""Publishing storage events: what the file side of the product, or an operator, does."""
+"""Publishing storage events, as the file service or an operator does."""
 
 from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
@@ -7,10 +7,10 @@ from app.events.messages import LONGEST_MESSAGE, Audience, Message, StorageEvent
 
 
 def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
-    """Tell every process at once; nothing is stored, so who is not connected hears nothing.
+    """Publish an event to every process; it is not stored, so clients not connected miss it.
 
-    Not within a transaction: a page that hears of a change looks at it right away.
-    Raises: EventTooLarge; RedisError when the event could not be published.
+    Call it after the commit: a page that hears of a change fetches it right away.
+    Raises: EventTooLarge; RedisError if the event could not be published.
     """
     message = Message(audience, event)
     text = message.text()

@@ -1,4 +1,4 @@
-"""One open stream: a bounded queue that the hub fills and the request empties."""
+"""One open stream: a bounded queue that the hub fills and the request drains."""
 
 import threading
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from app.events.messages import KEEP_ALIVE
 from app.web.client_connection import ClientConnection
 
-# About a thousand events. Every frame is shared by all streams that wait to send it.
+# About a thousand events. The bytes of a frame are shared by all streams that queue it.
 MAX_QUEUED_BYTES = 256 * 1024
 
 
 class Stream:
-    """The body of one answer, as WSGI iterates over it.
+    """The body of one response, as a WSGI iterable.
 
-    Ten thousand of these are open at a time, so each holds next to nothing: no connection to a
-    database, no request, no application context. While its request sleeps and the client reads,
-    the hub sends by itself, since waking a request costs more than everything else about an event.
-    `lock` is the hub's; nothing waits while it is held.
+    Some ten thousand may be open at a time, so each holds as little as possible: no database
+    connection, request or application context. While the request sleeps and the client keeps up,
+    the hub writes to the socket itself, since waking a request costs more than all other work for
+    an event. `lock` is shared with the registry of streams; nothing blocks while it is held.
     """
 
     __slots__ = (
@@ -60,9 +60,9 @@ class Stream:
     # --- the hub's side ------------------------------------------------------------------------
 
     def push(self, frames: bytes, instead: bytes) -> bool:
-        """Send frames, or queue them to be sent.
+        """Send frames at once or queue them.
 
-        When they do not fit, what is queued and they are dropped and `instead` is queued: False.
+        If they do not fit, drop them and the whole queue, queue `instead` and return False.
         """
         with self._lock:
             if self._ended or self._is_sent(frames):
@@ -78,7 +78,7 @@ class Stream:
             return fits
 
     def beat(self) -> None:
-        """Send a sign of life, unless something else is about to be sent."""
+        """Send a heartbeat, unless something else is about to be sent."""
         with self._lock:
             if not self._queue and not self._ended and not self._is_sent(KEEP_ALIVE):
                 self._queue.append(KEEP_ALIVE)
@@ -86,20 +86,23 @@ class Stream:
                 self._wake_up()
 
     def end(self) -> None:
-        """Send nothing more; the answer ends as soon as what is just being sent is out."""
+        """Send nothing more; the response ends once what is being sent is out."""
         with self._lock:
             self._ended = True
             self._queue = []
             self._wake_up()
 
     def client_left(self) -> None:
-        """End it, and whatever is just being sent: nobody reads that any more."""
+        """End the stream and abort what is being sent: the client has disconnected."""
         self.end()
         if self.connection is not None:
             self.connection.cut()
 
     def _is_sent(self, frames: bytes) -> bool:
-        """Send frames right away if the request sleeps, so that nothing else is being sent."""
+        """Send frames right away if the request sleeps, so that it is not sending itself.
+
+        Return whether they were sent, or are left to the request in part.
+        """
         if not self._is_waiting or self.connection is None:
             return False
         rest = self.connection.send_now(frames)
@@ -119,7 +122,7 @@ class Stream:
         return self
 
     def __next__(self) -> bytes:
-        """Return everything that is queued, waiting until there is something."""
+        """Return everything that is queued, blocking until there is something."""
         while True:
             self._send_rest()
             with self._lock:
@@ -137,6 +140,6 @@ class Stream:
             self.connection.send_rest(rest)
 
     def close(self) -> None:
-        """Leave the hub; WSGI calls this whatever became of the answer."""
+        """Leave the registry; the WSGI server calls this however the response ended (PEP 3333)."""
         self.end()
         self._leave(self)

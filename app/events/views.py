@@ -20,7 +20,7 @@ bp = Blueprint("events", __name__, url_prefix=PREFIX)
 
 HUB = "gatehouse_event_hub"
 MEDIA_TYPE = "text/event-stream"
-# Spec 04 §4. nginx would keep what it forwards until it has a page full of it.
+# Spec 04 §4. X-Accel-Buffering: else nginx would hold frames back until a buffer is full.
 HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Encoding": "identity",
@@ -29,7 +29,7 @@ HEADERS = {
 
 
 def install(app: Flask, hub: Hub) -> None:
-    """Give the route the streams of this process."""
+    """Register this process's hub for the route."""
     app.extensions[HUB] = hub
 
 
@@ -55,5 +55,5 @@ def storage(principal: Principal) -> ResponseReturnValue:
     stream = hub.open(principal.user_id, principal.session_id, client_connection.connection())
     if stream is None:
         return Response(status=204, headers={"Cache-Control": "no-cache"})
-    # Passed through as it is: a wrapper would keep request and answer as long as the stream.
+    # Passed through unwrapped: a wrapper would keep request and response alive with the stream.
     return Response(stream, headers=HEADERS, content_type=MEDIA_TYPE, direct_passthrough=True)
