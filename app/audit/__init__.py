@@ -1,1 +1,1 @@
-"""The audit log: who did what to which account, kept in the same transaction as the deed."""
+"""The audit log: who did what to what, recorded in the same transaction as the change itself."""

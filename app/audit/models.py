@@ -1,4 +1,4 @@
-"""The audit log's table and its vocabulary (spec 04 §7)."""
+"""The audit log's table, actions and entity types (spec 04 §7)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,10 +95,10 @@ class EntityType(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """What somebody did, as the log is to tell it.
+    """An action to be recorded.
 
-    `client` is None for the command line and the system itself, `user_id` 0 also for nobody known.
-    `details` must hold no secret.
+    `client` is None for the command line and for the system itself; `user_id` is 0 for these and
+    for an unknown user. `details` must not contain secrets.
     """
 
     action: Action

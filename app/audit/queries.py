@@ -30,7 +30,7 @@ ENTRY_COLUMNS = (
 
 @dataclass(frozen=True)
 class Filter:
-    """Which entries are asked for; None asks for all. `since` belongs to the span, `until` not."""
+    """Filter for entries; None matches all. `since` is inclusive, `until` exclusive."""
 
     user_id: int | None = None
     action: str | None = None
@@ -44,11 +44,11 @@ def add_if(
     account: InstrumentedAttribute[int] | None = None,
     locks: type[Base] | None = None,
 ) -> Prepared:
-    """Return the statement that inserts an entry where a condition holds.
+    """Return a statement that inserts an entry if a condition holds.
 
-    It takes the values of ENTRY_COLUMNS, then those of the condition's parameters. With `account`,
-    an id found where the condition holds, the entry is about that account and of its doing. `locks`
-    is the table whose row the condition names, if nobody may change it until the commit.
+    It takes the values of ENTRY_COLUMNS, then those of the condition's `parameters`. If `account`
+    is given, an id column of the rows that the condition matches, user_id and entity_id come from
+    there instead. `locks` is a table whose matching row is to be locked until the commit.
     """
     values: list[Any] = []
     given = []
@@ -68,15 +68,15 @@ def add_if(
 def entry_steps(
     statement: Prepared, entry: Mapping[str, Any] | None, **parameters: Any
 ) -> list[Step]:
-    """Return the step that adds an entry by a statement of `add_if`; none for None.
+    """Return the step that runs a statement of `add_if` for an entry; no step if it is None.
 
-    `parameters` are those of its condition.
+    `parameters` are the values for the statement's condition.
     """
     if entry is None:
         return []
     values = {**entry, **parameters}
     for name in {"user_id", "entity_id"}.difference(statement.parameters):
-        del values[name]  # the account that the statement itself finds
+        del values[name]  # the statement finds the account itself
     return [statement.step(**values)]
 
 
@@ -86,7 +86,7 @@ def add(session: Session, **columns: Any) -> None:
 
 
 def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
-    """Return up to `most` entries, the newest first."""
+    """Return up to `most` matching entries, newest first."""
     statement = select(*AuditEntry.__table__.columns)
     if wanted.user_id is not None:
         statement = statement.where(AuditEntry.user_id == wanted.user_id)
@@ -101,6 +101,6 @@ def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
 
 
 def delete_older(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` entries made before a moment; return how many."""
+    """Delete up to `most` entries made before a time; return how many."""
     outdated = select(AuditEntry.id).where(AuditEntry.created_at < before).limit(most)
     return bulk.change(session, delete(AuditEntry).where(AuditEntry.id.in_(outdated)))

@@ -1,4 +1,4 @@
-"""Recording the audit log, and forgetting what is outdated."""
+"""Writing the audit log, and deleting entries past their retention period."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ LONGEST_NAME = 255
 
 
 def record(rt: Runtime, session: Session, event: Event) -> None:
-    """Add an event to the running transaction, unless its action is not recorded."""
+    """Record an event in the current transaction, unless the settings exclude its action."""
     columns = entry(rt, event)
     if columns is not None:
         queries.add(session, **columns)
@@ -48,7 +48,7 @@ def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
 
 
 def record_alone(rt: Runtime, event: Event) -> None:
-    """Record what changes nothing else; that it cannot be recorded prevents nothing (04 §0)."""
+    """Record an event that changes nothing else; failing to do so is only logged (04 §0)."""
     try:
         with rt.transaction() as session:
             record(rt, session, event)
@@ -57,14 +57,14 @@ def record_alone(rt: Runtime, event: Event) -> None:
 
 
 def record_server_event(rt: Runtime, action: Action) -> None:
-    """Record the start or the stop of a server."""
+    """Record that a server has started or stopped."""
     record_alone(rt, Event(action, EntityType.SYSTEM_CONFIG))
 
 
 def delete_outdated(rt: Runtime) -> int:
     """Delete entries past `audit_log_retention_days`; return how many.
 
-    0 days or less keep them for ever.
+    0 days or less keeps them for ever.
     """
     days = rt.settings.get(keys.RETENTION_DAYS)
     if days <= 0:

@@ -1,4 +1,4 @@
-"""Refusals about avatars (spec 04 §3; decisions A18, A19, E13)."""
+"""Errors of avatars (spec 04 §3; decisions A18, A19, E13)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import (

@@ -1,4 +1,4 @@
-"""Refusals of the event stream."""
+"""Errors of the event streams."""
 
 from app.core.errors import BadRequest, RateLimited, Unavailable
 

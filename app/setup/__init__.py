@@ -1,1 +1,1 @@
-"""Set-up of a new installation: its state, and its first administrator."""
+"""Set-up of a new installation: its state and its first administrator."""

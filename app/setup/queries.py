@@ -1,4 +1,4 @@
-"""The one statement behind the set-up state."""
+"""The single query behind the set-up state."""
 
 from sqlalchemy import exists, select
 
@@ -24,16 +24,16 @@ _FACTS_NOW = Prepared(_FACTS, ())
 
 
 def facts_now(database: Database) -> Facts:
-    """Return the facts in one read of its own."""
+    """Return the facts in one query, without a connection of the caller's."""
     return Facts(*map(bool, database.rows(_FACTS_NOW)[0]))
 
 
 def facts(reader: Reader) -> Facts:
-    """Return the facts in one read."""
+    """Return the facts in one query."""
     return Facts(*map(bool, reader.execute(_FACTS).one()))
 
 
 def facts_and_read_only(reader: Reader) -> tuple[Facts, bool]:
-    """Return the facts, and whether the server takes no changes, in one read."""
+    """Return the facts, and whether the server is read-only, in one query."""
     *found, is_read_only = map(bool, reader.execute(_FACTS.add_columns(ServerReadOnly())).one())
     return Facts(*found), is_read_only

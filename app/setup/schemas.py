@@ -1,4 +1,4 @@
-"""Payloads of the set-up; its body is that of any new account."""
+"""Responses of the set-up; its request body is that of any new account."""
 
 from marshmallow import Schema, fields
 

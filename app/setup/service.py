@@ -1,4 +1,4 @@
-"""Use cases of the set-up."""
+"""Use cases and steps of the set-up."""
 
 import json
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from app.web import site
 
 @dataclass(frozen=True)
 class PublicState:
-    """What anybody may know of the installation; nothing about any one account."""
+    """What anyone may know about the installation; nothing about any single account."""
 
     setup_state: SetupState
     has_users: bool
@@ -36,7 +36,7 @@ class PublicState:
 
 
 def public_state(rt: Runtime) -> PublicState:
-    """Return the set-up state and which ways in are open."""
+    """Return the set-up state and the enabled ways to register and sign in."""
     facts = queries.facts_now(rt.database)
     passwords = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return PublicState(
@@ -54,9 +54,9 @@ def current_state(reader: Reader) -> SetupState:
 
 
 def state_where_changes_are_taken(rt: Runtime, reader: Reader) -> SetupState:
-    """Return the set-up state, in one read.
+    """Return the set-up state after checking, in the same query, that the database is writable.
 
-    Raises: DatabaseReadOnly.
+    Raises: DatabaseReadOnly, DatabaseUnavailable.
     """
     facts, is_read_only = queries.facts_and_read_only(reader)
     judge(rt.database, server_read_only=is_read_only)
@@ -64,7 +64,7 @@ def state_where_changes_are_taken(rt: Runtime, reader: Reader) -> SetupState:
 
 
 def require_ready(reader: Reader) -> None:
-    """Let ordinary accounts be made only in a ready installation.
+    """Refuse to create an ordinary account before the installation is ready.
 
     Raises: SystemNotInitialized.
     """
@@ -73,9 +73,9 @@ def require_ready(reader: Reader) -> None:
 
 
 def group_for_newcomer(session: Session) -> int:
-    """Return the policy group of a new ordinary account, held until the transaction ends.
+    """Return the id of a new ordinary account's policy group, locked until the transaction ends.
 
-    Raises: SystemNotInitialized, also when the group went between the two looks.
+    Raises: SystemNotInitialized, also if the group went away between the two queries.
     """
     require_ready(session)
     group_id = storage_queries.find_default_group_id(session)
@@ -85,7 +85,7 @@ def group_for_newcomer(session: Session) -> int:
 
 
 def require_ready_now(rt: Runtime) -> None:
-    """Do `require_ready` before a transaction; it may have to be done again within.
+    """Like `require_ready`, before a transaction, within which it may have to be repeated.
 
     Raises: SystemNotInitialized.
     """
@@ -96,11 +96,11 @@ def require_ready_now(rt: Runtime) -> None:
 def create_first_admin(
     rt: Runtime, *, username: str, email: str, password: str, origin: str | None, client: Client
 ) -> Account:
-    """Make the first administrator; of simultaneous calls exactly one succeeds.
+    """Create the first administrator; of concurrent calls exactly one succeeds.
 
-    `origin` is where the caller reached the service, None when that cannot be told; it becomes the
-    site's address if none is set (decision A12). Raises: SystemAlreadyInitialized,
-    PasswordInvalid, UsernameInvalid, EmailInvalid. Source: spec 01 §4.
+    `origin` is the origin at which the caller reached the service, None if unknown; it becomes the
+    site's URL if none is set (decision A12). Raises: SystemAlreadyInitialized, PasswordInvalid,
+    UsernameInvalid, EmailInvalid. Source: spec 01 §4.
     """
     _require_untouched(queries.facts_now(rt.database))
     users.require_acceptable(rt, password, username, email)
@@ -134,7 +134,7 @@ def _require_untouched(facts: Facts) -> None:
 
 
 def _learn_address(session: Session, origin: str, now: datetime) -> None:
-    """Keep what the first caller's address tells: the site's URL, and whether it is secure."""
+    """Store what the caller's origin reveals: the site's URL, and that cookies can be Secure."""
     locks.hold(session, locks.SETTINGS)
     address = json.dumps([site.storable_origin(origin)])
     settings_queries.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)

@@ -1,4 +1,4 @@
-"""The rule of the set-up state (spec, States; 01 §3)."""
+"""How the set-up state is derived (spec, States; 01 §3)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from app.setup.errors import AdministratorMissing
 
 
 class SetupState(StrEnum):
-    """How far the installation is."""
+    """How far the installation is set up."""
 
     NEEDS_ADMIN = "needs_admin"
     NEEDS_STORAGE = "needs_storage"
@@ -16,7 +16,7 @@ class SetupState(StrEnum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the set-up state is computed from."""
+    """What the set-up state is derived from."""
 
     has_users: bool
     has_admin: bool
@@ -26,9 +26,9 @@ class Facts:
 
 
 def state_of(facts: Facts) -> SetupState:
-    """Return the state.
+    """Return the set-up state.
 
-    Raises: AdministratorMissing, which keeps the public set-up closed.
+    Raises: AdministratorMissing, so that the public set-up stays closed.
     """
     if not facts.has_users:
         return SetupState.NEEDS_ADMIN

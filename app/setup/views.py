@@ -55,7 +55,7 @@ def set_up(body: dict[str, Any]) -> ResponseReturnValue:
 
 
 def _origin_of_site() -> str | None:
-    """Return what the browser says, or else the address the request came to (decision A12)."""
+    """Return the Origin header, else the origin the request was sent to, else None (A12)."""
     try:
         return site.site_origin(request.headers.get("Origin", ""))
     except ValueError:

@@ -1,1 +1,1 @@
-"""Storage policies and policy groups: where an account's files may go."""
+"""Storage policies and policy groups: where an account's files may be stored."""

@@ -1,6 +1,6 @@
-"""`flask storage`: policies and groups; `bootstrap`, which tells the set-up state, is added above.
+"""`flask storage`: policies and groups; POLICY and GROUP may always be an id or a name.
 
-POLICY and GROUP are an id or a name everywhere.
+`bootstrap` reports the set-up state, which this layer may not import: `administration` adds it.
 """
 
 import click

@@ -1,4 +1,4 @@
-"""Refusals about policy groups."""
+"""Errors of storage policies and policy groups."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Conflict, NotFound
@@ -17,7 +17,7 @@ class GroupAmbiguous(Conflict):
 
 
 class GroupUnusable(BadRequest):
-    """The group is switched off or has no policy."""
+    """The group is disabled or has no policy."""
 
     message = "The policy group is disabled or has no policy."
 
@@ -36,7 +36,7 @@ class PolicyAmbiguous(Conflict):
 
 
 class PolicyRepeated(BadRequest):
-    """A group has each policy once."""
+    """A policy was named twice; a group contains each policy at most once."""
 
     message = "A policy is named twice."
 
@@ -48,7 +48,7 @@ class NameInvalid(BadRequest):
 
 
 class DefaultGroupKept(BadRequest):
-    """New accounts need a group that is switched on."""
+    """The group is the default, which must stay enabled for new accounts."""
 
     message = "The default policy group cannot be disabled; make another one the default first."
 
@@ -60,7 +60,7 @@ class GroupAssigned(BadRequest):
 
 
 class TargetNotPositive(BadRequest):
-    """The target is no id at all."""
+    """The target id is not positive."""
 
     message = "target_group_id must be greater than 0"
 
@@ -72,12 +72,12 @@ class SameGroup(BadRequest):
 
 
 class TargetDisabled(BadRequest):
-    """The target takes no accounts."""
+    """The target group is disabled."""
 
     message = "The target policy group is disabled."
 
 
 class TargetEmpty(BadRequest):
-    """The target has no policy."""
+    """The target group has no policy."""
 
     message = "The target policy group has no policy."

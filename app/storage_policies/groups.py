@@ -1,4 +1,4 @@
-"""What an operator does with policies and groups, and the rules of groups (spec 04 §5.4)."""
+"""An operator's use cases for policies and groups, and the rules of groups (spec 04 §5.4)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ LONGEST_NAME = 128
 
 
 def create_policy(rt: Runtime, name: str) -> StoragePolicy:
-    """Make a policy for files on this machine; it is in no group yet.
+    """Create a policy for files on this machine; it is in no group yet.
 
     Raises: NameInvalid.
     """
@@ -45,7 +45,7 @@ def create_policy(rt: Runtime, name: str) -> StoragePolicy:
 def create_group(
     rt: Runtime, name: str, policies: Sequence[str], *, is_default: bool = False
 ) -> GroupWithItems:
-    """Make a group of policies, named in the order they are to be tried.
+    """Create a group of policies, given by id or name in the order they are to be tried.
 
     Raises: NameInvalid, PolicyNotFound, PolicyAmbiguous, PolicyRepeated.
     """
@@ -64,9 +64,9 @@ def create_group(
 
 
 def set_default(rt: Runtime, typed: str) -> GroupWithItems:
-    """Make a group the one new accounts get.
+    """Make a group the default, which new accounts get.
 
-    Raises: GroupNotFound, GroupAmbiguous; GroupUnusable when it is disabled or empty.
+    Raises: GroupNotFound, GroupAmbiguous; GroupUnusable if it is disabled or empty.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
@@ -80,7 +80,7 @@ def set_default(rt: Runtime, typed: str) -> GroupWithItems:
 
 
 def enable_group(rt: Runtime, typed: str) -> GroupWithItems:
-    """Let accounts be assigned to a group again.
+    """Enable a group, so that accounts and teams can be assigned to it again.
 
     Raises: GroupNotFound, GroupAmbiguous.
     """
@@ -91,7 +91,7 @@ def enable_group(rt: Runtime, typed: str) -> GroupWithItems:
 
 
 def disable_group(rt: Runtime, typed: str) -> GroupWithItems:
-    """Let nobody be assigned to a group any more.
+    """Disable a group that nobody is assigned to, so that nobody can be.
 
     Raises: GroupNotFound, GroupAmbiguous, DefaultGroupKept, GroupAssigned.
     """
@@ -105,9 +105,9 @@ def disable_group(rt: Runtime, typed: str) -> GroupWithItems:
 
 
 def delete_group(rt: Runtime, typed: str) -> GroupWithItems:
-    """Delete a group that nobody is assigned to; return what it was.
+    """Delete a group that nobody is assigned to; return it as it was.
 
-    Without its default group the installation is back to `needs_storage`.
+    Deleting the default group returns the installation to the state `needs_storage`.
     Raises: GroupNotFound, GroupAmbiguous, GroupAssigned.
     """
     with rt.transaction() as session:

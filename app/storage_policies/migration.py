@@ -23,13 +23,12 @@ from app.teams import queries as teams_queries
 from app.users import queries as users_queries
 from app.users.models import Role, Status
 
-# To the audit log the command line is.
-NOBODY = 0
+NOBODY = 0  # the audit log's user id for the command line
 
 
 @dataclass(frozen=True)
 class Migrated:
-    """What was moved from where to where."""
+    """The result of a migration."""
 
     source_group_id: int
     target_group_id: int
@@ -38,7 +37,7 @@ class Migrated:
 
     @property
     def migrated_assignments(self) -> int:
-        """Return how many assignments were moved in all."""
+        """Return the total number of assignments moved."""
         return self.affected_users + self.affected_teams
 
 
@@ -50,10 +49,10 @@ def migrate_assignments(
     by: Principal,
     client: Client,
 ) -> Migrated:
-    """Assign all accounts and teams of the source group to the target group; repeatable.
+    """Assign all accounts and teams of the source group to the target group; idempotent.
 
-    Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired when that
-    happened to `by` since the access check; GroupNotFound for the source, then for the target;
+    Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired if `by`
+    has lost access since the access check; GroupNotFound for the source, then for the target;
     SameGroup, TargetDisabled, TargetEmpty.
     """
     if target_group_id < 1:
@@ -67,7 +66,7 @@ def migrate_assignments(
 
 
 def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
-    """Like `migrate_assignments`, for groups an operator names by id or name.
+    """Like `migrate_assignments`, for an operator who gives the groups by id or name.
 
     Raises, in this order: GroupNotFound, GroupAmbiguous; SameGroup, TargetDisabled, TargetEmpty.
     """
@@ -78,10 +77,10 @@ def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
 
 
 def _require_still_admin(session: Session, by: Principal) -> None:
-    """Refuse who was demoted or disabled while the body arrived, or the topology was waited for.
+    """Refuse an administrator demoted or disabled while the body arrived or the lock was awaited.
 
-    Whose sessions were all ended since, say because one was stolen, is refused, too: that gives the
-    account another `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    So is one whose sessions were all revoked since, say because one was stolen: that changes the
+    account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
     """
     account = users_queries.hold(session, by.user_id)
     if account is None:
@@ -109,7 +108,7 @@ def _migrate(
     user_id: int,
     client: Client | None,
 ) -> Migrated:
-    """Move what the source has at this moment; the caller holds the storage topology."""
+    """Move the source's current assignments; the caller holds the lock STORAGE_TOPOLOGY."""
     if source.id == target.id:
         raise SameGroup
     if not target.is_enabled:

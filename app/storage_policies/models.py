@@ -1,4 +1,4 @@
-"""Policies, groups and the policies in a group (spec 04 §5.1)."""
+"""Tables of policies, groups and the policies in a group (spec 04 §5.1)."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ DEFAULT_CHUNK_BYTES = 5 * 1024 * 1024
 
 
 class StoragePolicy(Base):
-    """A place for files. Sizes are bytes; 0 means no limit, and for chunks a single upload."""
+    """A place for files. Sizes are in bytes; 0 means no limit, or for chunks, no chunking."""
 
     __tablename__ = "storage_policies"
 
@@ -28,7 +28,7 @@ class StoragePolicy(Base):
 
 
 class StoragePolicyGroup(Base):
-    """What accounts and teams are assigned to."""
+    """A list of policies to which accounts and teams are assigned."""
 
     __tablename__ = "storage_policy_groups"
 

@@ -17,14 +17,14 @@ Named = TypeVar("Named", StoragePolicy, StoragePolicyGroup)
 
 
 def usable_default_group() -> ColumnElement[bool]:
-    """Return the condition under which a group takes new accounts by default."""
+    """Return the condition that a group is the default and can take new accounts."""
     has_items = exists().where(StoragePolicyGroupItem.group_id == StoragePolicyGroup.id)
     return StoragePolicyGroup.is_default & StoragePolicyGroup.is_enabled & has_items
 
 
-# The group new accounts get, as a subquery; no row while the storage route is incomplete. It can be
-# neither disabled nor deleted until the transaction ends: the foreign key's own look would come too
-# late for the one, and be an error for the other.
+# The group new accounts get, as a subquery; no row while the storage route is incomplete. The lock
+# keeps it from being disabled or deleted until the transaction ends: the foreign key's own check
+# would be too late to prevent the one, and would fail after the other.
 DEFAULT_GROUP = (
     select(StoragePolicyGroup.id)
     .where(usable_default_group(), exists().where(StoragePolicy.is_default))
@@ -37,7 +37,7 @@ DEFAULT_GROUP = (
 
 
 def find_default_group_id(reader: Reader) -> int | None:
-    """Return the group new accounts get, held as `DEFAULT_GROUP` is; None while there is none."""
+    """Return the id of the group new accounts get, locked as in `DEFAULT_GROUP`; None without."""
     return reader.execute(select(DEFAULT_GROUP.c.id)).scalar()
 
 
@@ -54,19 +54,19 @@ def find_default_group(session: Session) -> StoragePolicyGroup | None:
 
 
 def list_policies(session: Session) -> Sequence[StoragePolicy]:
-    """Return every policy by id."""
+    """Return all policies, ordered by id."""
     return session.scalars(select(StoragePolicy).order_by(StoragePolicy.id)).all()
 
 
 def list_groups(session: Session) -> Sequence[StoragePolicyGroup]:
-    """Return every group by id."""
+    """Return all groups, ordered by id."""
     return session.scalars(select(StoragePolicyGroup).order_by(StoragePolicyGroup.id)).all()
 
 
 def list_items(
     session: Session, group_ids: Sequence[int]
 ) -> Sequence[tuple[StoragePolicyGroupItem, StoragePolicy]]:
-    """Return the items of these groups with their policies, by group and priority."""
+    """Return the items of these groups with their policies, ordered by group and priority."""
     statement = (
         select(StoragePolicyGroupItem, StoragePolicy)
         .join(StoragePolicy, StoragePolicy.id == StoragePolicyGroupItem.policy_id)
@@ -77,7 +77,7 @@ def list_items(
 
 
 def has_items(session: Session, group_id: int) -> bool:
-    """Tell whether the group has a policy."""
+    """Return whether the group has a policy."""
     condition = exists(
         select(StoragePolicyGroupItem.id).where(StoragePolicyGroupItem.group_id == group_id)
     )
@@ -85,7 +85,7 @@ def has_items(session: Session, group_id: int) -> bool:
 
 
 def find_called(session: Session, kind: type[Named], row_id: int | None, name: str) -> list[Named]:
-    """Return the group or policy of this id, or else all of this name, which is not unique."""
+    """Return the group or policy with this id, or else all with this name; names aren't unique."""
     if row_id is not None and (found := session.get(kind, row_id)):
         return [found]
     return list(session.scalars(select(kind).where(kind.name == name).order_by(kind.id)))
@@ -97,7 +97,7 @@ def find_group(session: Session, group_id: int) -> StoragePolicyGroup | None:
 
 
 def set_default(session: Session, group_id: int, now: datetime) -> None:
-    """Make one group the only default; groups that already are as they should be stay untouched."""
+    """Make one group the only default; only rows that change are updated."""
     is_it = StoragePolicyGroup.id == group_id
     session.execute(
         update(StoragePolicyGroup)
@@ -112,7 +112,7 @@ def remove_group(session: Session, group_id: int) -> None:
 
 
 def hold_group(session: Session, group_id: int) -> None:
-    """Wait for accounts that are just being assigned to this group, and let no further ones."""
+    """Lock a group: wait for assignments to it that are under way, and block further ones."""
     statement = select(StoragePolicyGroup.id).where(StoragePolicyGroup.id == group_id)
     session.execute(statement.with_for_update()).all()
 
@@ -124,7 +124,7 @@ def count_assigned_users(session: Session, group_id: int) -> int:
 
 
 def move_users(session: Session, source_id: int, target_id: int, now: datetime) -> int:
-    """Assign every account of one group to another; return how many."""
+    """Reassign every account of one group to another; return how many."""
     return bulk.change(
         session,
         update(User)
@@ -134,7 +134,7 @@ def move_users(session: Session, source_id: int, target_id: int, now: datetime) 
 
 
 def assign_everybody_without_group(session: Session, group_id: int, now: datetime) -> None:
-    """Assign every account that has no group."""
+    """Assign every account that has no group to this one."""
     session.execute(
         update(User)
         .where(User.policy_group_id.is_(None))

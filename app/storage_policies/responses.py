@@ -1,4 +1,4 @@
-"""The wire forms of policies and groups (spec 04 §5.4)."""
+"""JSON representations of policies and groups (spec 04 §5.4)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from app.web.schema import timestamp
 
 
 def policy(row: StoragePolicy) -> dict[str, Any]:
-    """Return one policy."""
+    """Represent a policy."""
     return {
         "id": row.id,
         "name": row.name,
@@ -23,7 +23,7 @@ def policy(row: StoragePolicy) -> dict[str, Any]:
 
 
 def group(row: GroupWithItems) -> dict[str, Any]:
-    """Return one group with its items."""
+    """Represent a group with its items."""
     return {
         "id": row.group.id,
         "name": row.group.name,
@@ -37,7 +37,7 @@ def group(row: GroupWithItems) -> dict[str, Any]:
 
 
 def migrated(done: Migrated) -> dict[str, int]:
-    """Return what a migration of assignments did."""
+    """Represent the result of a migration of assignments."""
     return {
         "source_group_id": done.source_group_id,
         "target_group_id": done.target_group_id,

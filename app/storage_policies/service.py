@@ -1,4 +1,4 @@
-"""The default storage route, and the policies and groups beside it (spec 04 §5.2; decision A23)."""
+"""The default storage route, and all policies and groups (spec 04 §5.2; decision A23)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ DEFAULT_GROUP_NAME = "Default Policy Group"
 
 @dataclass(frozen=True)
 class StorageRoute:
-    """The default policy and the default group."""
+    """The ids of the default policy and the default group."""
 
     policy_id: int
     group_id: int
@@ -43,20 +43,20 @@ class StorageRoute:
 
 @dataclass(frozen=True)
 class GroupWithItems:
-    """A group and its policies in the order they are tried."""
+    """A group and its policies, in the order they are tried."""
 
     group: StoragePolicyGroup
     items: list[tuple[StoragePolicyGroupItem, StoragePolicy]]
 
 
 def bootstrap(rt: Runtime) -> StorageRoute:
-    """Make the default route complete; repeatable (decision E10).
+    """Create whatever is missing of the default route; idempotent (decision E10).
 
     Accounts and teams without a group are assigned to the default one.
     """
     now = rt.clock.now()
     with rt.transaction() as session:
-        locks.hold(session, locks.SETUP)  # no administrator is made without a group meanwhile
+        locks.hold(session, locks.SETUP)  # so that no administrator is created without a group
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         policy = queries.find_default_policy(session)
         if policy is None:
@@ -73,9 +73,9 @@ def bootstrap(rt: Runtime) -> StorageRoute:
 
 
 def named_group(session: Session, typed: str) -> StoragePolicyGroup:
-    """Return the group an operator means, by id or name; digits are an id first.
+    """Return the group with the id or name an operator typed; digits are taken for an id first.
 
-    Raises: GroupNotFound; GroupAmbiguous when several groups have this name.
+    Raises: GroupNotFound; GroupAmbiguous if several groups have this name.
     """
     found = queries.find_called(session, StoragePolicyGroup, typed_id(typed), typed.strip())
     if not found:
@@ -86,9 +86,9 @@ def named_group(session: Session, typed: str) -> StoragePolicyGroup:
 
 
 def named_policy(session: Session, typed: str) -> StoragePolicy:
-    """Return the policy an operator means, by id or name; digits are an id first.
+    """Return the policy with the id or name an operator typed; digits are taken for an id first.
 
-    Raises: PolicyNotFound; PolicyAmbiguous when several policies have this name.
+    Raises: PolicyNotFound; PolicyAmbiguous if several policies have this name.
     """
     found = queries.find_called(session, StoragePolicy, typed_id(typed), typed.strip())
     if not found:
@@ -99,7 +99,7 @@ def named_policy(session: Session, typed: str) -> StoragePolicy:
 
 
 def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
-    """Let accounts be assigned only to a group that can take their files (spec 04 §5.4).
+    """Refuse assignments to a group that is disabled or has no policy (spec 04 §5.4).
 
     Raises: GroupUnusable.
     """
@@ -108,13 +108,13 @@ def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
 
 
 def list_policies(rt: Runtime) -> list[StoragePolicy]:
-    """Return every policy."""
+    """Return all policies."""
     with rt.reading_session() as session:
         return list(queries.list_policies(session))
 
 
 def list_groups(rt: Runtime) -> list[GroupWithItems]:
-    """Return every group with its policies."""
+    """Return all groups with their policies."""
     with rt.reading_session() as session:
         groups = queries.list_groups(session)
         items = queries.list_items(session, [group.id for group in groups])
@@ -157,7 +157,7 @@ def add_group(
     *,
     is_default: bool = False,
 ) -> StoragePolicyGroup:
-    """Insert a group that tries these policies in this order, for files of every size."""
+    """Insert a group that tries these policies in this order, for files of any size."""
     group = StoragePolicyGroup(
         name=name,
         description="",

@@ -40,7 +40,7 @@ def migrate_assignments(principal: Principal, body: dict[str, Any], id: str) -> 
     """Move all user and team assignments of a policy group to another one."""
     done = migration.migrate_assignments(
         runtime(),
-        # What is no id names no group either, which is found out after the body (04 §5.3).
+        # A malformed id is an unknown group, reported only after errors of the body (04 §5.3).
         parsed_id(id) or NO_GROUP,
         body["target_group_id"],
         by=principal,

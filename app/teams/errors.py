@@ -1,4 +1,4 @@
-"""Refusals about teams."""
+"""Errors of teams."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Conflict, Forbidden, NotFound
@@ -23,7 +23,7 @@ class TeamNameInvalid(BadRequest):
 
 
 class TeamArchived(Conflict):
-    """The team is out of use."""
+    """The team is archived and cannot be changed."""
 
     message = "The team is archived."
 
@@ -36,7 +36,7 @@ class TeamMemberExists(BadRequest):
 
 
 class TeamMemberDisabled(BadRequest):
-    """A disabled account joins no team."""
+    """The account is disabled and cannot join a team."""
 
     message = "The account is disabled."
 
@@ -49,7 +49,7 @@ class TeamNotMember(Forbidden):
 
 
 class LastTeamOwner(BadRequest):
-    """The team would be left without an owner."""
+    """The change would leave the team without an owner."""
 
     message = "This is the last owner of the team."
 
@@ -61,6 +61,6 @@ class TeamOwnerKept(Conflict):
 
 
 class TeamCreatorKept(Conflict):
-    """A team remembers who created it (spec 04 §5.1)."""
+    """Deleting the account is refused while a team that it created exists (spec 04 §5.1)."""
 
     message = "The account created a team that still exists; archive it and wait for its deletion."

@@ -1,4 +1,4 @@
-"""Teams and memberships (spec 04 §5.1)."""
+"""Tables of teams and memberships (spec 04 §5.1)."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +20,7 @@ class TeamRole(StrEnum):
 
 
 class Team(Base):
-    """A workspace of several accounts; an archived one is out of use and deleted after a while."""
+    """A workspace shared by accounts; an archived one is unusable and deleted after a while."""
 
     __tablename__ = "teams"
 
@@ -39,7 +39,7 @@ class Team(Base):
 
 
 class TeamMember(Base):
-    """One account in one team."""
+    """One account's membership in one team."""
 
     __tablename__ = "team_members"
     __table_args__ = (

@@ -49,7 +49,7 @@ _INFO = select(
 
 
 class Member(NamedTuple):
-    """An account in a team, and since when."""
+    """A member of a team; `created_at` is when the account joined."""
 
     user_id: int
     username: str
@@ -59,7 +59,7 @@ class Member(NamedTuple):
 
 
 class TeamInfo(NamedTuple):
-    """A team as it is shown; `owner_id` is its first owner, None when the last one is gone."""
+    """A team as it is shown; `owner_id` is the lowest of its owners' ids, None if it has none."""
 
     id: int
     name: str
@@ -78,9 +78,9 @@ class TeamInfo(NamedTuple):
 def list_members_among(
     database: Database, team_ids: Collection[int], user_ids: Collection[int]
 ) -> list[tuple[int, int]]:
-    """Return (team, user) for those of the users who are members of these teams.
+    """Return (team id, user id) of every membership of one of these users in one of these teams.
 
-    Archived teams have none. Raises: DatabaseUnavailable.
+    Archived teams count as empty. Raises: DatabaseUnavailable.
     """
     rows = database.rows(_MEMBERS_AMONG, list(team_ids), list(user_ids))
     return [(row[0], row[1]) for row in rows]
@@ -93,13 +93,13 @@ def find(reader: Reader, team_id: int) -> TeamInfo | None:
 
 
 def list_ids_by_name(reader: Reader, name: str) -> list[int]:
-    """Return the ids of every team of this name; names are not unique."""
+    """Return the ids of all teams with this name; names are not unique."""
     rows = reader.execute(select(Team.id).where(Team.name == name).order_by(Team.id))
     return [row[0] for row in rows]
 
 
 def list_teams(reader: Reader, *, archived: bool) -> list[TeamInfo]:
-    """Return the teams by id; those that are archived only if asked for."""
+    """Return the teams ordered by id; with `archived`, archived ones too."""
     statement = _INFO.order_by(Team.id)
     if not archived:
         statement = statement.where(Team.archived_at.is_(None))
@@ -107,14 +107,14 @@ def list_teams(reader: Reader, *, archived: bool) -> list[TeamInfo]:
 
 
 def list_owner_names(reader: Reader) -> dict[int, str]:
-    """Return the username of every account that owns a team."""
+    """Return the usernames, by id, of all accounts that own a team."""
     owners = select(TeamMember.user_id).where(TeamMember.role == TeamRole.OWNER)
     rows = reader.execute(select(User.id, User.username).where(User.id.in_(owners)))
     return {row[0]: row[1] for row in rows}
 
 
 def list_members(reader: Reader, team_id: int) -> list[Member]:
-    """Return the members of a team: owners first, then administrators, each by account."""
+    """Return the members of a team by role (owners, administrators, others), then by id."""
     rank = case({TeamRole.OWNER: 0, TeamRole.ADMIN: 1}, value=TeamMember.role, else_=2)
     statement = (
         select(User.id, User.username, User.email, TeamMember.role, TeamMember.created_at)
@@ -126,12 +126,12 @@ def list_members(reader: Reader, team_id: int) -> list[Member]:
 
 
 def lock(session: Session, team_id: int) -> None:
-    """Keep everybody else from changing this team until the transaction ends."""
+    """Lock the team's row until the transaction ends."""
     session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).all()
 
 
 def lock_owned(session: Session, user_id: int) -> list[int]:
-    """Keep everybody else from changing the teams in use this account owns; return their ids."""
+    """Lock the unarchived teams that this account owns; return their ids."""
     statement = (
         select(Team.id)
         .join(TeamMember, TeamMember.team_id == Team.id)
@@ -153,13 +153,13 @@ def add(session: Session, **columns: Any) -> int:
 
 
 def set_columns(session: Session, team_id: int, now: datetime, **values: Any) -> None:
-    """Change columns of a team."""
+    """Update columns of a team."""
     statement = update(Team).where(Team.id == team_id).values(updated_at=now, **values)
     session.execute(statement.execution_options(synchronize_session=False))
 
 
 def find_role(session: Session, team_id: int, user_id: int) -> str | None:
-    """Return what the account may do in the team; None if it is no member."""
+    """Return the account's role in the team; None if it is not a member."""
     statement = select(TeamMember.role).where(
         TeamMember.team_id == team_id, TeamMember.user_id == user_id
     )
@@ -179,7 +179,7 @@ def add_member(session: Session, team_id: int, user_id: int, role: TeamRole, now
 
 
 def set_role(session: Session, team_id: int, user_id: int, role: TeamRole, now: datetime) -> None:
-    """Change what a member may do."""
+    """Change a member's role."""
     this = TeamMember.team_id == team_id, TeamMember.user_id == user_id
     statement = update(TeamMember).where(*this).values(role=role, updated_at=now)
     bulk.change(session, statement)
@@ -194,7 +194,7 @@ def remove_member(session: Session, team_id: int, user_id: int) -> bool:
 
 
 def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
-    """Tell whether somebody besides this account owns the team."""
+    """Return whether an account other than this one owns the team."""
     others = select(TeamMember.id).where(
         TeamMember.team_id == team_id,
         TeamMember.role == TeamRole.OWNER,
@@ -204,20 +204,20 @@ def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
 
 
 def has_created_any(session: Session, user_id: int) -> bool:
-    """Tell whether some team was created by this account."""
+    """Return whether any existing team, archived or not, was created by this account."""
     return bool(
         session.execute(select(exists(select(Team.id).where(Team.created_by == user_id)))).scalar()
     )
 
 
 def delete_archived(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` teams that were archived before a moment; return how many."""
+    """Delete up to `most` teams archived before a time; return how many."""
     outdated = select(Team.id).where(Team.archived_at < before).limit(most)
     return bulk.change(session, delete(Team).where(Team.id.in_(outdated)))
 
 
 def move_assignments(session: Session, source_id: int, target_id: int, now: datetime) -> int:
-    """Assign the teams of one policy group to another, archived ones too; return how many."""
+    """Reassign the teams of one policy group to another, archived ones too; return how many."""
     return bulk.change(
         session,
         update(Team)
@@ -227,7 +227,7 @@ def move_assignments(session: Session, source_id: int, target_id: int, now: date
 
 
 def assign_all_without_group(session: Session, group_id: int, now: datetime) -> None:
-    """Assign every team that has no policy group, archived ones too."""
+    """Assign every team without a policy group to this one, archived teams too."""
     session.execute(
         update(Team)
         .where(Team.policy_group_id.is_(None))

@@ -1,4 +1,4 @@
-"""The wire form of a team (spec 04 §5.5; decisions, section C)."""
+"""JSON representation of a team (spec 04 §5.5; decisions, section C)."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from app.web.schema import timestamp
 
 
 def team(info: TeamInfo) -> dict[str, Any]:
-    """Return one team."""
+    """Represent a team."""
     return {
         **info._asdict(),
         "created_at": timestamp(info.created_at),
@@ -17,5 +17,5 @@ def team(info: TeamInfo) -> dict[str, Any]:
 
 
 def member(found: Member) -> dict[str, Any]:
-    """Return one member of a team."""
+    """Represent a member of a team."""
     return {**found._asdict(), "created_at": timestamp(found.created_at)}

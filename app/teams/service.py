@@ -1,7 +1,7 @@
-"""Steps on teams; whole operations, which need accounts and policy groups, are `administration`'s.
+"""Steps on teams; the use cases, which need accounts and policy groups, are in `administration`.
 
-A team that is being changed is held first (`queries.lock`), so that checks and changes of its
-members cannot overtake each other.
+A team is locked (`queries.lock`) before it is changed, so that checks and changes of its members
+cannot race.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ def create(
     storage_quota: int,
     now: datetime,
 ) -> TeamInfo:
-    """Make a team whose owner is its first member.
+    """Create a team with its owner as the first member.
 
     Raises: TeamNameInvalid, TeamMemberDisabled.
     """
@@ -73,9 +73,9 @@ def get(reader: Reader, team_id: int) -> TeamInfo:
 
 
 def named(reader: Reader, typed: str) -> TeamInfo:
-    """Return the team an operator means, by id or name; digits are an id first.
+    """Return the team with the id or name an operator typed; digits are taken for an id first.
 
-    Raises: TeamNotFound; TeamAmbiguous when several teams have this name.
+    Raises: TeamNotFound; TeamAmbiguous if several teams have this name.
     """
     team_id = typed_id(typed)
     info = None if team_id is None else queries.find(reader, team_id)
@@ -91,7 +91,7 @@ def named(reader: Reader, typed: str) -> TeamInfo:
 
 
 def hold(session: Session, typed: str) -> TeamInfo:
-    """Return a team in use that nobody else changes until the transaction ends.
+    """Lock an unarchived team until the transaction ends and return it.
 
     Raises: TeamNotFound, TeamAmbiguous, TeamArchived.
     """
@@ -102,7 +102,7 @@ def hold(session: Session, typed: str) -> TeamInfo:
 
 
 def hold_any(session: Session, typed: str) -> TeamInfo:
-    """Like `hold`, for an archived team too."""
+    """Like `hold`, but for archived teams too."""
     team_id = named(session, typed).id
     queries.lock(session, team_id)
     return get(session, team_id)
@@ -111,7 +111,7 @@ def hold_any(session: Session, typed: str) -> TeamInfo:
 def add_member(
     session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
 ) -> None:
-    """Add an account to a held team.
+    """Add an account to a locked team.
 
     Raises: TeamMemberDisabled, TeamMemberExists.
     """
@@ -122,7 +122,7 @@ def add_member(
 
 
 def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
-    """Take an account out of a held team; from the next event on it is told nothing of it.
+    """Remove an account from a locked team; it receives none of the team's later events.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
@@ -134,7 +134,7 @@ def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
 def set_role(
     session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
 ) -> bool:
-    """Change what a member of a held team may do; False if that is what it may already.
+    """Change the role of a member of a locked team; False if the member has that role already.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
@@ -148,9 +148,9 @@ def set_role(
 
 
 def require_dispensable(session: Session, user_id: int) -> None:
-    """Let an account that the caller holds be deleted only if no team in use needs it.
+    """Refuse the deletion of an account that a team still needs; the caller has locked the account.
 
-    Raises: TeamCreatorKept, TeamOwnerKept.
+    Raises: TeamCreatorKept for any team; TeamOwnerKept for the last owner of an unarchived one.
     """
     if queries.has_created_any(session, user_id):
         raise TeamCreatorKept

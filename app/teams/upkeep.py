@@ -1,4 +1,4 @@
-"""Archived teams are kept for a while and then deleted."""
+"""Deletion of archived teams once their retention period is over."""
 
 from datetime import timedelta
 

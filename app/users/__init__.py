@@ -1,1 +1,1 @@
-"""The account: its tables, its rules, and its wire form. No HTTP."""
+"""Accounts: their tables, rules and JSON representation. No HTTP."""

@@ -1,11 +1,11 @@
-"""Refusals about accounts, their names and addresses (spec 01 §2; decision A4)."""
+"""Errors of accounts, usernames and e-mail addresses (spec 01 §2; decision A4)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound
 
 
 class UsernameInvalid(BadRequest):
-    """The username is too short, too long, or has other characters (decision A13)."""
+    """The username is too short, too long or has a forbidden character (decision A13)."""
 
     message = "A username has 2 to 64 letters, digits, dots, hyphens or underscores."
 
@@ -29,7 +29,7 @@ class PasswordGuessable(PasswordInvalid):
 
 
 class UsernameExists(BadRequest):
-    """Another account has this username, in whatever case."""
+    """Another account has this username, ignoring case."""
 
     code = ErrorCode.AUTH_USERNAME_EXISTS
     message = "This username is taken."
@@ -50,14 +50,14 @@ class EmailBlocked(BadRequest):
 
 
 class EmailNotAllowlisted(BadRequest):
-    """The local e-mail policy accepts only other addresses."""
+    """The local e-mail policy has an allowlist, and this address is not on it."""
 
     code = ErrorCode.AUTH_EMAIL_NOT_ALLOWLISTED
     message = "This e-mail address cannot be used here."
 
 
 class IdentifierExists(BadRequest):
-    """A simultaneous request took the username or the address."""
+    """A concurrent request took the username or the address."""
 
     code = ErrorCode.AUTH_IDENTIFIER_EXISTS
     message = "The username or the e-mail address is taken."
@@ -70,7 +70,7 @@ class UserNotFound(NotFound):
 
 
 class PendingActivation(Forbidden):
-    """The account is waiting for its activation."""
+    """The account has not been activated yet."""
 
     code = ErrorCode.AUTH_PENDING_ACTIVATION
     message = "The account is not activated yet."

@@ -11,9 +11,10 @@ _USERNAME = re.compile(r"[A-Za-z0-9_.-]{2,64}")
 
 @dataclass(frozen=True)
 class Identifier:
-    """What somebody typed to say who they are; `is_email` decides which column it is looked up in.
+    """A login identifier as typed; `is_email` decides which column it is looked up in.
 
-    `key` is the one spelling all variants in case, of ASCII, and surrounding space share.
+    `key` is the canonical form, shared by all spellings that differ only in ASCII case or
+    surrounding whitespace.
     """
 
     key: str
@@ -21,7 +22,7 @@ class Identifier:
 
 
 def username(typed: str) -> str:
-    """Return the username to store, as typed but for surrounding space.
+    """Validate a username and return it as stored: as typed, without surrounding whitespace.
 
     Raises: UsernameInvalid.
     """
@@ -32,12 +33,12 @@ def username(typed: str) -> str:
 
 
 def username_key(name: str) -> str:
-    """Return the form usernames are unique by."""
+    """Return the form in which usernames are compared and unique."""
     return _lower(name)
 
 
 def email(typed: str) -> str:
-    """Return the address to store: lower case, an internationalised domain in punycode.
+    """Validate an address and return it as stored: lower case, with the domain in punycode.
 
     Raises: EmailInvalid.
     """
@@ -48,12 +49,12 @@ def email(typed: str) -> str:
 
 
 def is_listed(address: str, entries: tuple[str, ...]) -> bool:
-    """Tell whether a normalised address, or exactly its domain, is among policy entries."""
+    """Return whether a normalised address, or exactly its domain, is among policy entries."""
     return address in entries or address.rpartition("@")[2] in entries
 
 
 def identifier(typed: str) -> Identifier:
-    """Return how to look up what was typed at a login; never fails, nonsense is just not found."""
+    """Parse what was typed at a login; never fails, as an invalid identifier is just not found."""
     text = typed.strip()
     if "@" not in text:
         return Identifier(username_key(text), is_email=False)
@@ -64,15 +65,15 @@ def identifier(typed: str) -> Identifier:
 
 
 def attempts_key(user_id: int) -> str:
-    """Return the name an account's failed secrets are counted under, however it was spelled."""
+    """Return the key for counting an account's failed attempts, whichever identifier was typed."""
     return f"user:{user_id}"
 
 
 def attempts_key_of_nobody(who: Identifier) -> str:
-    """Like `attempts_key`, for who is unknown: so the limit tells nothing either (decision E20)."""
+    """Like `attempts_key`, for no account, so that the limit reveals nothing (decision E20)."""
     return f"name:{who.key}"
 
 
 def _lower(text: str) -> str:
-    """Return ASCII in lower case, and no other letter as one of ASCII: the Kelvin sign is no k."""
+    """Lower-case only ASCII text: `str.lower` would turn the Kelvin sign into an ASCII k."""
     return text.lower() if text.isascii() else text

@@ -1,4 +1,4 @@
-"""Accounts and their profiles (spec 04 §5.1; decisions A4, A7, A13)."""
+"""Tables of accounts and their profiles (spec 04 §5.1; decisions A4, A7, A13)."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -18,14 +18,14 @@ class Role(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether an account may be used."""
+    """The status column: whether an operator has disabled the account."""
 
     ACTIVE = "active"
     DISABLED = "disabled"
 
 
 class Standing(StrEnum):
-    """Whether an account can be used at all: its status, and whether it was activated (A4)."""
+    """Whether an account can be used: its status and activation combined (A4)."""
 
     ACTIVE = "active"
     PENDING = "pending"
@@ -46,9 +46,9 @@ class AvatarSource(StrEnum):
 class User(Base):
     """One account.
 
-    `username_key` and `email` are lower case and carry the uniqueness; `username` is as typed.
-    `password_hash` is None while the account has no usable password. `session_version` advances
-    whenever everything issued before must stop working.
+    `username_key` and `email` are lower case and unique; `username` is as typed. `password_hash` is
+    None while the account has no usable password. `session_version` is incremented to invalidate
+    everything issued before.
     """
 
     __tablename__ = "users"
@@ -84,10 +84,10 @@ class User(Base):
 
 
 class UserProfile(Base):
-    """How an account shows itself; a missing row means no name and no avatar.
+    """An account's public profile; a missing row means no display name and no avatar.
 
-    `avatar_version` advances with every change of the avatar. `avatar_key` names the folder of the
-    uploaded files, which stay when the source is switched away; None while there are none.
+    `avatar_version` is incremented by every change of the avatar. `avatar_key` names the folder of
+    the uploaded files, which are kept when another source is chosen; None if there are none.
     """
 
     __tablename__ = "user_profiles"
@@ -104,7 +104,7 @@ class UserProfile(Base):
 
 
 class Account(NamedTuple):
-    """A read copy of an account and its profile; a name that both have is the account's."""
+    """A read-only copy of an account and its profile; columns that both have are the account's."""
 
     id: int
     username: str
@@ -129,7 +129,7 @@ class Account(NamedTuple):
 
     @property
     def standing(self) -> Standing:
-        """Return what the status and the activation come to."""
+        """Return the combination of status and activation."""
         if self.status == Status.ACTIVE and self.activated_at is None:
             return Standing.PENDING
         return Standing(self.status)
@@ -139,5 +139,5 @@ ACCOUNT_COLUMNS = columns_of(Account, User, UserProfile)
 
 
 def with_profile(statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT from accounts that has their ACCOUNT_COLUMNS, with the profiles there are."""
+    """Outer-join the profiles to a SELECT of ACCOUNT_COLUMNS from the accounts."""
     return statement.outerjoin(UserProfile, UserProfile.user_id == User.id)

@@ -1,4 +1,4 @@
-"""Mails that tell the owner of an account what happened to it."""
+"""Mails that notify the owner of an account of what happened to it."""
 
 import logging
 
@@ -12,10 +12,10 @@ log = logging.getLogger(__name__)
 
 
 def tell(rt: Runtime, session: Session, account: Account, event: str) -> None:
-    """Tell the account's owner by mail, once the running transaction is committed.
+    """Notify the account's owner by mail, once the current transaction is committed.
 
-    `event` is the sentence in the mail. An owner whom an hour has told often enough is not told
-    again.
+    `event` is the sentence in the mail. Rate-limited: past the hourly limit per address, the notice
+    is dropped.
     """
     names = {"username": account.username, "event": event}
     if not mail.queue_notice(rt, session, account.email, **names):

@@ -1,7 +1,7 @@
 """Statements on accounts.
 
-`look_up_...` share prepared statements and need no connection of the caller's; the others are part
-of its transaction or reading.
+Functions that take a `Database` run prepared statements and need no connection of the caller's; the
+others are part of the caller's transaction or read.
 """
 
 from collections.abc import Collection, Iterator
@@ -49,7 +49,7 @@ _PASSWORD_HASH = Prepared(
 _LOCK_VERSION = (
     select(User.status, User.session_version)
     .where(User.id == bindparam("user_id"))
-    # Not FOR SHARE: two logins that also re-hash would each wait for the other.
+    # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
     .with_for_update(key_share=True)
 )
 
@@ -61,27 +61,27 @@ def find_account(reader: Reader, user_id: int) -> Account | None:
 
 
 def look_up_account(database: Database, user_id: int) -> Account | None:
-    """Return the account like `find_account`, sharing the round trip of others; None without."""
+    """Like `find_account`, in one round trip with concurrent lookups."""
     row = database.lookup(_BY_ID, user_id)
     return Account(*row) if row else None
 
 
 def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
-    """Return the account; None if nobody is called this."""
+    """Return the account with this username or address; None if there is none."""
     row = reader.execute(_ACCOUNT.where(_column(who) == who.key)).one_or_none()
     return Account(*row) if row else None
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which accounts to list; `search` is part of a username or address in any case."""
+    """Filter for `list_accounts`; `search` is a part of the username or address, in any case."""
 
     search: str | None = None
     standing: Standing | None = None
     role: Role | None = None
 
     def conditions(self) -> Iterator[ColumnElement[bool]]:
-        """Yield what an account must meet."""
+        """Yield the conditions that an account must meet."""
         if self.search is not None:
             part = self.search.strip().lower()
             columns = User.username_key, User.email
@@ -103,49 +103,52 @@ EVERYBODY = Wanted()
 def list_accounts(
     reader: Reader, most: int | None = None, wanted: Wanted = EVERYBODY
 ) -> list[Account]:
-    """Return the first `most` accounts that are wanted by id; None means all of them."""
+    """Return the first `most` matching accounts, ordered by id; None means all of them."""
     statement = _ACCOUNT.where(*wanted.conditions()).order_by(User.id).limit(most)
     return [Account(*row) for row in reader.execute(statement)]
 
 
 def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
-    """Return those of these accounts that exist, by id."""
+    """Return the existing ones of these accounts, keyed by id."""
     rows = reader.execute(_ACCOUNT.where(User.id.in_(user_ids)))
     return {row[0]: Account(*row) for row in rows}
 
 
 def find_credentials(database: Database, who: Identifier) -> tuple[Account, str | None] | None:
-    """Return the account and its password hash; None if nobody is called this."""
+    """Return the account with this username or address, and its password hash; None if none."""
     row = database.row(_BY_EMAIL if who.is_email else _BY_USERNAME, who.key)
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
 def look_up_identifier(database: Database, who: Identifier) -> Account | None:
-    """Return the account like `find_by_identifier`; None if nobody is called this."""
+    """Like `find_by_identifier`, without a connection of the caller's."""
     found = find_credentials(database, who)
     return found[0] if found else None
 
 
 def find_password_hash(database: Database, user_id: int) -> str | None:
-    """Return the hash; None without account or usable password."""
+    """Return the password hash; None if there is no account or no usable password."""
     row = database.row(_PASSWORD_HASH, user_id)
     return row[0] if row else None
 
 
 def has_password(session: Session, user_id: int) -> bool:
-    """Tell whether the account has a usable password (decision E26)."""
+    """Return whether the account has a usable password (decision E26)."""
     return _any(session, User.id == user_id, User.password_hash.is_not(None))
 
 
 def what_is_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
-    """Tell whether an account has this username in any case, and one this address."""
+    """Return whether the username is taken, in any case, and whether the address is.
+
+    An address is taken also while an account is changing to it.
+    """
     values = {"username_key": username_key(name), "email": address}
     row = reader.execute(_TAKEN, values).one()
     return bool(row[0]), bool(row[1])
 
 
 def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
-    """Tell whether another account has this address or is changing to it."""
+    """Return whether an account but `except_for` has this address or is changing to it."""
     return _any(
         reader,
         or_(User.email == address, User.pending_email == address),
@@ -160,7 +163,7 @@ def add(session: Session, **columns: Any) -> int:
 
 
 def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
-    """Return status and session_version, which nobody changes until this transaction ends."""
+    """Lock the account until the transaction ends; return (status, session_version) or None."""
     row = session.connection().execute(_LOCK_VERSION, {"user_id": user_id}).one_or_none()
     return (row[0], row[1]) if row else None
 
@@ -173,45 +176,45 @@ def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -
 def change_password(
     session: Session, user_id: int, new_hash: str, now: datetime, *, old_hash: str
 ) -> bool:
-    """Replace the hash and lift a forced change; False if another change came first."""
+    """Replace the hash and lift a forced change; False if a concurrent change came first."""
     values = {"password_hash": new_hash, "must_change_password": False, "updated_at": now}
     return bulk.change(session, _with_hash(user_id, old_hash).values(values)) == 1
 
 
 def lock(session: Session, user_id: int) -> None:
-    """Keep everybody else from changing this account until the transaction ends."""
-    # Read to its end: an open cursor would keep SQLite's snapshot beyond the commit.
+    """Lock the account's row until the transaction ends."""
+    # Fetch all: an open cursor would keep SQLite's snapshot beyond the commit.
     session.execute(select(User.id).where(User.id == user_id).with_for_update()).all()
 
 
 def hold(session: Session, user_id: int) -> Account | None:
-    """Return an account that nobody else changes until the transaction ends; None without."""
+    """Lock an account until the transaction ends and return it; None if there is none."""
     lock(session, user_id)
     return find_account(session, user_id)
 
 
 def set_columns(session: Session, user_id: int, now: datetime, **values: Any) -> None:
-    """Change columns of an account."""
+    """Update columns of an account."""
     its_row = update(User).where(User.id == user_id)
     bulk.change(session, its_row.values(updated_at=now, **values))
 
 
 def drop_pending_email(session: Session, user_id: int) -> None:
-    """Forget the address an account is changing to.
+    """Cancel a pending change of address.
 
-    Its link needs no session: whoever asked for it and is shut out of the account must not keep it.
+    Its confirmation link needs no session, so an intruder who has been shut out could still use it.
     """
     its_row = update(User).where(User.id == user_id, User.pending_email.is_not(None))
     bulk.change(session, its_row.values(pending_email=None))
 
 
 def remove(session: Session, user_id: int) -> None:
-    """Delete an account with everything that hangs on it."""
+    """Delete an account with everything that belongs to it."""
     bulk.change(session, delete(User).where(User.id == user_id))
 
 
 def is_other_admin_active(session: Session, user_id: int) -> bool:
-    """Tell whether an administrator besides this account can sign in."""
+    """Return whether an administrator other than this account can sign in."""
     return _any(
         session,
         User.role == Role.ADMIN,

@@ -1,4 +1,4 @@
-"""The wire forms of an account and its profile (spec 01 §5)."""
+"""JSON representations of an account and its profile (spec 01 §5)."""
 
 import hashlib
 from typing import Any
@@ -12,7 +12,7 @@ AVATAR_SIZES = (512, 1024)
 
 
 def base(account: Account) -> dict[str, Any]:
-    """Return what every form of an account carries."""
+    """Return the fields that every representation of an account has."""
     return {
         "id": account.id,
         "username": account.username,
@@ -29,12 +29,12 @@ def base(account: Account) -> dict[str, Any]:
 
 
 def quota(account: Account) -> dict[str, Any]:
-    """Return the storage group; a quota of 0 means unlimited."""
+    """Return the storage fields, in bytes; a quota of 0 means unlimited."""
     return {"storage_used": account.storage_used, "storage_quota": account.storage_quota}
 
 
 def profile(rt: Runtime, account: Account, *, is_own: bool = True) -> dict[str, Any]:
-    """Return name and avatar as their owner sees them, or else as an administrator does."""
+    """Return display name and avatar, with the owner's URLs or else an administrator's."""
     source = account.avatar_source or AvatarSource.NONE
     version = account.avatar_version or 0
     owner = "/auth/profile" if is_own else f"/admin/users/{account.id}"
@@ -52,11 +52,11 @@ def user_info(rt: Runtime, account: Account, *, is_own: bool = True) -> dict[str
 
 
 def _avatar_url(rt: Runtime, account: Account, owner: str, size: int) -> str | None:
-    """Return an address relative to the API's base for an upload, absolute for a gravatar."""
+    """Return a URL relative to the API's base for an upload, absolute for a Gravatar, else None."""
     if account.avatar_source == AvatarSource.UPLOADED and account.avatar_key:
         return f"{owner}/avatar/{size}?v={account.avatar_version}"
     if account.avatar_source == AvatarSource.GRAVATAR:
-        # Gravatar's own name for an address; nothing is protected by this digest.
+        # The hash that Gravatar's URLs require; nothing depends on its security.
         name = hashlib.md5(account.email.encode(), usedforsecurity=False).hexdigest()
         base_url = rt.settings.get(keys.GRAVATAR_BASE_URL).strip().rstrip("/")
         return f"{base_url or keys.GRAVATAR_BASE_URL.default}/{name}?d=identicon&s={size}&r=g"

@@ -1,4 +1,4 @@
-"""How an account looks on the wire, also when it is about to be made."""
+"""Schemas of accounts in requests and responses."""
 
 from marshmallow import Schema, fields, validate
 

@@ -1,4 +1,4 @@
-"""Accounts: creating and finding them, what they must fulfil, and their part of the audit log."""
+"""Accounts: creating and finding them, requirements on them, and their audit records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,9 +38,9 @@ from app.users.models import FIRST_SESSION_VERSION, Account, Role, Status
 
 @dataclass(frozen=True)
 class NewUser:
-    """An account about to be made. `password_hash` None: it has no usable password.
+    """An account about to be created. `password_hash` is None if it has no usable password.
 
-    `activated_at` and `email_verified_at` are None for what is still to be proven (decision A4).
+    `activated_at` and `email_verified_at` are None while these are still pending (decision A4).
     """
 
     username: str
@@ -55,7 +55,7 @@ class NewUser:
 
 
 def require_acceptable(rt: Runtime, password: str, *names: str) -> None:
-    """Check a password that is about to be set for the account with these names.
+    """Check a password that is about to be set on the account with these names.
 
     `names` are its username and e-mail address, as far as they are known.
     Raises: PasswordInvalid; PasswordGuessable, while `auth_password_blocklist_enabled` is on.
@@ -74,15 +74,15 @@ def record(
     client: Client | None = None,
     details: Mapping[str, object] | None = None,
 ) -> None:
-    """Note in the audit log what the owner of an account did to it, from `client`.
+    """Record in the audit log what the owner of an account did to it, from `client`.
 
-    `client` None: an operator did, on the command line.
+    If `client` is None, an operator did it on the command line.
     """
     audit.record(rt, session, _event(action, account, client, details))
 
 
 def entry(rt: Runtime, action: Action, account: Account, client: Client) -> dict[str, Any] | None:
-    """Return `record` as the columns of an entry; None if it is not recorded."""
+    """Return the columns of the entry that `record` would add; None if it would add none."""
     return audit.entry(rt, _event(action, account, client))
 
 
@@ -106,31 +106,31 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
 
 
 def reserve_address(session: Session, address: str, *, user_id: int | None = None) -> None:
-    """Make sure that nobody else has this address, or changes to it, until the transaction ends.
+    """Ensure that no other account has or claims this address until the transaction ends.
 
-    Two columns hold addresses, so their unique constraints alone do not see each other.
-    Raises: EmailExists, unless it is `user_id` who has it.
+    Addresses are in two columns, and a unique constraint does not span them.
+    Raises: EmailExists, unless the account is `user_id`.
     """
     hold_address(session, address)
     require_free_address(session, address, user_id=user_id)
 
 
 def require_free_address(reader: Reader, address: str, *, user_id: int | None = None) -> None:
-    """Insist that nobody else has this address, or changes to it, at this moment.
+    """Check that no other account currently has this address or is changing to it.
 
-    Raises: EmailExists, unless it is `user_id` who has it.
+    Raises: EmailExists, unless the account is `user_id`.
     """
     if queries.is_email_taken(reader, address, except_for=user_id):
         raise EmailExists
 
 
 def hold_address(session: Session, address: str) -> None:
-    """Keep everybody else from claiming this address until the transaction ends."""
+    """Lock an address against being claimed until the transaction ends."""
     locks.hold_text(session, _lock_of(address))
 
 
 def hold_address_steps(rt: Runtime, address: str) -> list[Step]:
-    """Return `hold_address` as a step; none where the database needs none."""
+    """Return `hold_address` as a step; none on SQLite, which has one writer at a time."""
     return locks.hold_text_steps(rt.database, _lock_of(address))
 
 
@@ -165,7 +165,7 @@ def require_open(account: Account) -> None:
 
 
 def require_activated(account: Account) -> None:
-    """Refuse what an account may do only once it is activated (decision A4).
+    """Refuse an account that is not activated yet (decision A4).
 
     Raises: PendingActivation.
     """
@@ -185,9 +185,9 @@ def get(reader: Reader, user_id: int) -> Account:
 
 
 def named(reader: Reader, typed: str) -> Account:
-    """Return the account an operator means: by id, username or e-mail address.
+    """Return the account whose id, username or e-mail address an operator typed.
 
-    Digits are an id first, and a username when no account has that id. Raises: UserNotFound.
+    Digits are an id first, and a username if no account has that id. Raises: UserNotFound.
     """
     user_id = typed_id(typed)
     account = None if user_id is None else queries.find_account(reader, user_id)
@@ -199,14 +199,14 @@ def named(reader: Reader, typed: str) -> Account:
 
 
 def hold_named(session: Session, typed: str) -> Account:
-    """Like `named`, for an account that nobody else changes until the transaction ends."""
+    """Like `named`, with the account locked until the transaction ends."""
     user_id = named(session, typed).id
     queries.lock(session, user_id)
     return get(session, user_id)
 
 
 def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
-    """Return the row of a new account; `username` and `email` are in the form that is stored."""
+    """Return the row of a new account; `username` and `email` are normalised already."""
     return {
         "username": username,
         "username_key": identifiers.username_key(username),
@@ -227,8 +227,8 @@ def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str,
 
 
 def taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
-    """Return the error that tells which unique column a simultaneous insert won."""
-    # PostgreSQL's own words would quote what was typed.
+    """Return the error for the unique column on which a concurrent insert won."""
+    # Not PostgreSQL's message: it quotes what was typed, which would be searched too.
     diagnosis = getattr(error.orig, "diag", None)
     complaint = (diagnosis.constraint_name or "") if diagnosis else str(error.orig)
     if "username_key" in complaint:
