@@ -18,7 +18,7 @@ class TooManyUploads(RateLimited):
 
 
 class FileRequired(BadRequest):
-    """The body has no part with a file name, or an empty file."""
+    """No part of the body has a file name, or the file is empty."""
 
     code = ErrorCode.AVATAR_FILE_REQUIRED
     message = "An image file is required."

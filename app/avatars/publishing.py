@@ -123,7 +123,7 @@ def _receive(rt: Runtime, body: MultipartBody, place: Place, most_bytes: int) ->
 
 
 def _considerately(rt: Runtime) -> Callable[[], None]:
-    """Return a function that yields to other greenlets if it last did so over 3 ms ago.
+    """Return a function that lets other greenlets run, but not more often than every 3 ms.
 
     Data that has already arrived is read without blocking, so nothing else yields. Yielding before
     every read would cost more than the reading itself.

@@ -61,7 +61,7 @@ def publish(session: Session, user_id: int, seen: int, key: str, now: datetime) 
 def set_source(session: Session, user_id: int, source: AvatarSource, now: datetime) -> bool:
     """Change the avatar's source and increment its version; False if the source is the same.
 
-    Without a row the source already is `none`, but a row would be inserted: don't call it then.
+    Without a row the source is `none` already, but setting `none` would insert one: don't.
     """
     values = {"user_id": user_id, "source": source, "now": now}
     return session.execute(chosen(session, _SET_SOURCE), values).scalar_one_or_none() is not None

@@ -35,6 +35,6 @@ def render(place: Place) -> int:
         log.info("an image needed more than %s, or crashed its decoder", LIMITS)
         raise FileTypeNotAllowed from None
     except SandboxFailed as error:
-        log.error("an avatar could not be rendered: %s", error)  # noqa: TRY400 - it says all
+        log.error("an avatar could not be rendered: %s", error)  # noqa: TRY400 - the message says it all
         raise RenderFailed from None
     return written

@@ -23,7 +23,7 @@ FAILURES = (StorageFailed, *DATABASE_AWAY, Overloaded)
 
 
 def start(rt: Runtime) -> Callable[[], None]:
-    """Sweep once in the background; return a function that waits up to 2 s for it to finish."""
+    """Sweep once in the background; return a function that waits a moment for its end."""
 
     def run() -> None:
         try:

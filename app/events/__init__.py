@@ -1,1 +1,1 @@
-"""Live events: every page hears at once what changed in the storage it can see."""
+"""Live events: open pages are notified of changes in the storage they can see."""

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
 # Interval between attempts while the database does not answer; allows a recovery within 5 s.
 RETRY_SECONDS = 1.0
-# Hanging queries, each occupying a connection, at which no further query is started.
+# Limit of hanging queries, each occupying a connection; at it, no further query is started.
 MAX_HANGING = 2
 
 

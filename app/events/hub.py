@@ -79,7 +79,7 @@ class Hub:
             self._rt.clock,
             [
                 Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.tell_gap),
-                # Both channels have a gap together, and `tell_gap` checks every stream's session.
+                # A gap always affects both channels, and `tell_gap` checks every stream's session.
                 Channel(SESSIONS_CHANNEL, self._sessions_ended, on_gap=lambda: None),
             ],
         )

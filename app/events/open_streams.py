@@ -11,7 +11,7 @@ from app.events.seats import Seats
 from app.events.streams import Stream
 from app.web.client_connection import ClientConnection
 
-# Used as a number of ticks, of which the hub makes one per second.
+# Also a number of ticks, of which the hub makes one per second.
 HEARTBEAT_SECONDS = 15
 # When a refused client may retry (Retry-After); browsers also reconnect by themselves.
 RETRY_SECONDS = 15

@@ -91,7 +91,7 @@ def enable_group(rt: Runtime, typed: str) -> GroupWithItems:
 
 
 def disable_group(rt: Runtime, typed: str) -> GroupWithItems:
-    """Disable a group that nobody is assigned to, so that nobody can be.
+    """Disable a group that nobody is assigned to, so that nobody can be assigned any more.
 
     Raises: GroupNotFound, GroupAmbiguous, DefaultGroupKept, GroupAssigned.
     """

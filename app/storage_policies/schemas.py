@@ -1,4 +1,4 @@
-"""Body and answer of the administrative operation (spec, Endpoints)."""
+"""Request and response of the administrative operation (spec, Endpoints)."""
 
 from marshmallow import Schema, fields
 

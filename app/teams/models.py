@@ -20,7 +20,7 @@ class TeamRole(StrEnum):
 
 
 class Team(Base):
-    """A workspace shared by accounts; an archived one is unusable and deleted after a while."""
+    """A workspace shared by accounts; an archived one is out of use and deleted after a while."""
 
     __tablename__ = "teams"
 

@@ -150,7 +150,7 @@ def set_role(
 def require_dispensable(session: Session, user_id: int) -> None:
     """Refuse the deletion of an account that a team still needs; the caller has locked the account.
 
-    Raises: TeamCreatorKept for any team; TeamOwnerKept for the last owner of an unarchived one.
+    Raises: TeamCreatorKept; TeamOwnerKept if the account is an unarchived team's last owner.
     """
     if queries.has_created_any(session, user_id):
         raise TeamCreatorKept

@@ -148,7 +148,7 @@ def what_is_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
 
 
 def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
-    """Return whether an account but `except_for` has this address or is changing to it."""
+    """Return whether an account other than `except_for` has or is changing to this address."""
     return _any(
         reader,
         or_(User.email == address, User.pending_email == address),
