@@ -1,11 +1,11 @@
 """Verifies WebAuthn ceremonies: registration (§7.1 of Level 3) and authentication (§7.2).
 
-The fido2 library reads authenticator data, keys and attestation. The steps are ours, since its
-server leaves some of them out and spends more time on the rest than on the signature;
-docs/decisions/0004-passkeys.md goes through them one by one.
+The fido2 library parses authenticator data, keys and attestation. The steps are implemented here,
+because its server omits some of them and spends more time on the rest than on the signature;
+docs/decisions/0004-passkeys.md lists them one by one.
 
-Invariant: whatever does not hold raises PasskeyRefused, which says nothing of which step it was.
-The log does.
+Invariant: every failed check raises the same PasskeyRefused, which does not reveal the step. Only
+the log does.
 """
 
 import hashlib
@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_TOLD = 200
 CREATE, GET = "webauthn.create", "webauthn.get"
-# None is asked for, but not every client takes away what an authenticator added (§5.4.7).
+# The options ask for no attestation, but not every client strips what an authenticator added
+# (§5.4.7).
 FORMATS = {
     form.FORMAT: form()
     for form in (
@@ -57,7 +58,7 @@ class NewCredential:
 
 @dataclass(frozen=True)
 class KnownCredential:
-    """What is stored of a credential that signs in."""
+    """The stored state of a credential that signs in."""
 
     public_key: bytes
     sign_count: int
@@ -66,7 +67,7 @@ class KnownCredential:
 
 @dataclass(frozen=True)
 class Used:
-    """What an authentication changes of its credential."""
+    """What an authentication changes in its stored credential."""
 
     sign_count: int
     backed_up: bool
@@ -115,7 +116,7 @@ def authenticated(
     signed = bytes(data) + hashlib.sha256(proof.client_data.raw).digest()
     is_signed = public_keys.has_signed(known.public_key, signed, proof.signature)
     _insist(is_signed, "the signature is not that of the passkey")
-    # An authenticator that counts never counts back; one that does may be a copy (§6.1.1).
+    # A counter that fails to advance may mean a cloned authenticator; both 0: it has none (§6.1.1).
     counts_on = data.counter > known.sign_count or data.counter == known.sign_count == 0
     _insist(counts_on, "the count of signatures went back")
     return Used(sign_count=data.counter, backed_up=data.is_backed_up())
@@ -140,11 +141,11 @@ def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> No
 
 
 def _check_attestation(new: Attestation) -> None:
-    """Check that the statement is one of its format; whoever made it is trusted alike."""
+    """Check that the statement is valid for its format; every attester is trusted alike."""
     digest = hashlib.sha256(new.client_data.raw).digest()
     try:
         FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)
-    # Besides its own errors the library lets through whatever Python raises on broken input.
+    # Besides its own errors, the library lets through whatever Python raises on malformed input.
     except Exception as error:
         raise _refused(f"its attestation does not hold ({type(error).__name__})") from None
 
@@ -155,6 +156,6 @@ def _insist(holds: bool, otherwise: str) -> None:
 
 
 def _refused(why: str) -> PasskeyRefused:
-    """Tell the operator, and nobody else, which condition does not hold; never a secret."""
+    """Log the failed condition, for the operator only and without secrets; return the refusal."""
     log.info("a passkey was refused: %s", why)
     return PasskeyRefused()

@@ -1,7 +1,7 @@
-"""Reads a browser's WebAuthn JSON: its shape and its encodings, not whether any of it is true.
+"""Parses a browser's WebAuthn JSON: shape and encodings only; nothing is verified here.
 
-Whatever cannot be read is CredentialMalformed. Nothing is read that is larger than any
-authenticator makes, since CBOR takes time that grows with the square of its length.
+Anything that cannot be parsed raises CredentialMalformed. Nothing larger than authenticators
+produce is parsed, since decoding CBOR takes time quadratic in its length.
 """
 
 import json
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 TYPE = "public-key"
 MAX_BYTES = 4 * 1024
-# With a chain of certificates it takes about 6 kB.
+# With a certificate chain, an attestation object takes about 6 kB.
 MAX_ATTESTATION_BYTES = 16 * 1024
 MAX_TRANSPORTS = 16
 _TRANSPORT = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -41,8 +41,8 @@ class ClientData:
 class Attestation:
     """A new credential.
 
-    `statement` is that of the attestation `format`, of any type. `transports` is None when the
-    client told none. `is_discoverable` is None when the client does not know.
+    `statement` is the attestation statement, of a type that depends on `format`. `transports` is
+    None if the client reported none, `is_discoverable` None if the client does not know.
     """
 
     credential_id: str
@@ -56,7 +56,7 @@ class Attestation:
 
 @dataclass(frozen=True)
 class Assertion:
-    """A proof of possession. `user_handle` is base64url; None when there is none."""
+    """A proof of possession. `user_handle` is base64url, or None if the client sent none."""
 
     credential_id: str
     client_data: ClientData
@@ -66,7 +66,7 @@ class Assertion:
 
 
 def attestation(credential: Mapping[str, Any]) -> Attestation:
-    """Read what `navigator.credentials.create` returned.
+    """Parse what `navigator.credentials.create` returned.
 
     Raises: CredentialMalformed.
     """
@@ -86,7 +86,7 @@ def attestation(credential: Mapping[str, Any]) -> Attestation:
 
 
 def assertion(credential: Mapping[str, Any]) -> Assertion:
-    """Read what `navigator.credentials.get` returned.
+    """Parse what `navigator.credentials.get` returned.
 
     Raises: CredentialMalformed.
     """
@@ -103,7 +103,7 @@ def assertion(credential: Mapping[str, Any]) -> Assertion:
 
 
 def _credential_id(credential: Mapping[str, Any]) -> str:
-    """Return the id, which is written twice, in its one spelling."""
+    """Return the canonical form of the id, which is sent twice, as `id` and `rawId`."""
     written = credential.get("rawId")
     if credential.get("id") != written or credential.get("type") != TYPE:
         raise CredentialMalformed
@@ -118,7 +118,7 @@ def _client_data(response: Mapping[str, Any]) -> ClientData:
     kind, challenge, origin = (data.get(name) for name in ("type", "challenge", "origin"))
     if not isinstance(kind, str) or not isinstance(challenge, str) or not isinstance(origin, str):
         raise CredentialMalformed
-    # A page of another site had this one in a frame (WebAuthn §13.4.2).
+    # The page was embedded in a frame of another site (WebAuthn §13.4.2).
     is_embedded = bool(_optional(data.get("crossOrigin"), bool)) or "topOrigin" in data
     return ClientData(raw, kind, challenge, origin, is_embedded)
 
@@ -128,7 +128,7 @@ def _json(raw: bytes) -> Any:
 
 
 def _transports(told: Any) -> list[str] | None:
-    """Return the transports worth keeping; what they mean is the client's business."""
+    """Return the well-formed transports, deduplicated; only clients interpret them."""
     if told is None:
         return None
     if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
@@ -146,7 +146,7 @@ def _object(parent: Mapping[str, Any], name: str, *, is_needed: bool = True) -> 
 
 
 def _attestation_object(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the members of an attestation object, of which only the format's type is checked."""
+    """Return a decoded attestation object; of its members, only the type of `fmt` is checked."""
     raw = _decoded(response.get("attestationObject"), MAX_ATTESTATION_BYTES)
     made = _parsed(cbor.decode, raw)
     if not isinstance(made, dict) or not isinstance(made.get("fmt"), str) or "attStmt" not in made:
@@ -155,7 +155,7 @@ def _attestation_object(response: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _authenticator_data(raw: Any) -> AuthenticatorData:
-    # The library takes a number for that many zeros, and makes them.
+    # Given an integer, the library would allocate that many zero bytes.
     if not isinstance(raw, bytes) or len(raw) > MAX_BYTES:
         raise CredentialMalformed
     data: AuthenticatorData = _parsed(AuthenticatorData, raw)

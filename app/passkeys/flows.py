@@ -1,8 +1,8 @@
-"""Challenges that wait for an authenticator's answer, in Redis.
+"""Pending WebAuthn challenges, in Redis.
 
-Each is good for one answer, right or wrong. A challenge of one purpose is unknown for the other.
+Each accepts one answer, right or wrong, and only for the purpose it was opened for.
 
-`open_flow` and `take` raise RedisError while Redis does not answer.
+`open_flow` and `take` raise RedisError while Redis is unavailable.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Purpose(StrEnum):
 
 
 def life_seconds(rt: Runtime) -> int:
-    """Return how long a flow opened now will live."""
+    """Return the lifetime of a flow opened now."""
     return rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS)
 
 
@@ -35,14 +35,14 @@ def new_challenge() -> str:
 
 
 def open_flow(rt: Runtime, purpose: Purpose, data: Mapping[str, Any]) -> str:
-    """Have a flow wait for its answer; return its id."""
+    """Store a flow until it is answered; return its id."""
     flow_id = random_uuid()
     one_shot.put(rt, _key(purpose, flow_id), data, timedelta(seconds=life_seconds(rt)))
     return flow_id
 
 
 def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
-    """Use a flow up and return what it was opened with; of simultaneous callers one gets it.
+    """Consume a flow and return what it was opened with; of concurrent callers, only one gets it.
 
     Raises: FlowInvalid.
     """
@@ -53,5 +53,5 @@ def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
 
 
 def _key(purpose: Purpose, flow_id: str) -> str:
-    # By its digest, so that Redis never shows an id somebody could answer.
+    # A digest, so that nobody can answer a flow with an id read from Redis.
     return f"gatehouse:passkey:{purpose}:{digest(flow_id)}"

@@ -1,8 +1,8 @@
 """Use cases of signing in with a passkey (spec 02 §2.7, §2.8).
 
-Invariant: nothing is told about accounts before a signature is verified, but what the
-specification says about the account of a passkey that is known; and a signature is good once: its
-flow is used up before it is looked at, its count is taken in the transaction of the session.
+Invariants: before a signature is verified, nothing about accounts is revealed, except what the
+specification requires for the account of a known passkey. A signature works once: its flow is
+consumed before it is examined, and its counter is stored in the transaction that opens the session.
 """
 
 import hmac
@@ -30,9 +30,9 @@ from app.users.models import Account
 
 
 def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> Started:
-    """Begin a sign-in; the answer is the same whoever is named, and whether they exist.
+    """Begin a sign-in; the response is the same for every `identifier`, known or not.
 
-    `identifier` restricts who may finish it; None or blank restricts nobody.
+    Only the account of that `identifier` may finish it; if it is None or blank, any account may.
     Raises: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid.
     """
     _require_enabled(rt)
@@ -51,11 +51,11 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
 def finish(
     rt: Runtime, *, flow_id: str, credential: Mapping[str, Any], client: Client
 ) -> LoginOutcome | MfaRequired:
-    """Sign in with what an authenticator signed; the flow is used up, whatever comes of it.
+    """Sign in with an assertion; the flow is consumed even if that fails.
 
     Raises, in this order: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid, which
     leave the flow open; FlowInvalid, CredentialMalformed; PasskeyRefused for an unknown passkey;
-    AccountDisabled, PendingActivation; PasskeyRefused for a ceremony that proves nothing.
+    AccountDisabled, PendingActivation; PasskeyRefused for a ceremony that fails verification.
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
@@ -63,7 +63,7 @@ def finish(
     proof = credentials.assertion(credential)
     known = _known(rt, proof)
     _require_named(known.account, flow["identifier"])
-    users.require_open(known.account)  # before its signature is looked at (spec 02 §2.8)
+    users.require_open(known.account)  # before the signature is verified (spec 02 §2.8)
     stored = KnownCredential(known.public_key, known.sign_count, known.backup_eligible)
     used = ceremony.authenticated(site, flow["challenge"], stored, proof)
     factor = FirstFactor(
@@ -93,7 +93,7 @@ def _require_enabled(rt: Runtime) -> None:
 
 
 def _known(rt: Runtime, proof: Assertion) -> Known:
-    """Return the passkey of this credential, if it is the named account's.
+    """Return the stored passkey of this credential, if its account has the asserted user handle.
 
     Raises: PasskeyRefused.
     """
@@ -104,13 +104,13 @@ def _known(rt: Runtime, proof: Assertion) -> Known:
 
 
 def _kept(identifier: str | None) -> str:
-    """Return what Redis gets to see of an identifier: of a long one as much as of a short one."""
+    """Return what Redis stores of an identifier: a digest of fixed length, or "" if blank."""
     typed = (identifier or "").strip()
     return digest(identifiers.identifier(typed).key) if typed else ""
 
 
 def _require_named(account: Account, kept: str) -> None:
-    """Refuse an account that is not the one the sign-in was begun for (decision E21)."""
+    """Refuse an account other than the one the sign-in was started for, if any (decision E21)."""
     names = (account.email, identifiers.username_key(account.username))
     if kept and kept not in map(digest, names):
         raise PasskeyRefused

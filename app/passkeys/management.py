@@ -1,4 +1,4 @@
-"""Use cases of an account's passkeys; open whether one can sign in with them or not."""
+"""Use cases of managing an account's passkeys, available even while passkey login is disabled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,17 +23,17 @@ from app.users.models import Account
 
 
 def list_passkeys(rt: Runtime, user_id: int) -> list[ListedPasskey]:
-    """Return the passkeys of an account, the one used last first."""
+    """Return the passkeys of an account, most recently used first."""
     return queries.list_passkeys(rt.database, user_id)
 
 
 def rename(
     rt: Runtime, principal: Principal, passkey_id: str, *, name: str, client: Client
 ) -> ListedPasskey:
-    """Give a passkey another name.
+    """Rename a passkey.
 
     Raises: PasskeyNotFound, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid
-    when that happened meanwhile.
+    if the account or session has just become invalid.
     """
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
@@ -54,16 +54,17 @@ def rename(
 
 
 def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client) -> None:
-    """Remove a passkey, unless nobody could sign in to the account any more; sessions go on.
+    """Remove a passkey, unless it is the last way to sign in; sessions continue.
 
-    Raises: PasskeyNotFound, LastWayIn; AccountDisabled, TokenInvalid when that happened meanwhile.
+    Raises: PasskeyNotFound, LastWayIn; AccountDisabled, TokenInvalid if the account or session has
+    just become invalid.
     """
     can_sign_in = ways.any_of(rt)
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         passkey = _own(session, account, passkey_id)
         queries.remove(session, account.id, passkey.id)
-        # While passkeys cannot be used, those that are left are no way in, but remain one to be.
+        # Other passkeys suffice even while they cannot be used: passkey login may be enabled again.
         is_last = not queries.has_passkey(session, account.id)
         if is_last and not can_sign_in(session, account.id):
             raise LastWayIn
@@ -80,7 +81,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
 
 
 def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
-    """Return what tells whether an account can sign in with a passkey."""
+    """Return a predicate for whether an account can sign in with a passkey."""
     is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and relying_party.is_usable(rt)
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
 

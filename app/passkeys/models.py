@@ -14,9 +14,9 @@ HANDLE_BYTES = 16
 
 
 class PasskeyHandle(Base):
-    """The random name authenticators know an account by, from its first passkey to its last.
+    """The WebAuthn user handle of an account, kept until its last passkey is removed.
 
-    `handle` is base64url; it says nothing about the account (WebAuthn §14.6.1).
+    `handle` is random, in base64url; it reveals nothing about the account (WebAuthn §14.6.1).
     """
 
     __tablename__ = "passkey_handles"
@@ -30,8 +30,8 @@ class PasskeyHandle(Base):
 class Passkey(Base):
     """One WebAuthn credential.
 
-    `credential_id` is base64url, `public_key` a COSE key, `transports` a JSON list or None when
-    the client told none.
+    `credential_id` is base64url, `public_key` a COSE key, `transports` a JSON list, or None if the
+    client reported none.
     """
 
     __tablename__ = "passkeys"

@@ -8,7 +8,7 @@ DEFAULT_NAME = "Passkey"
 
 
 def tidy(typed: str | None) -> str:
-    """Return the name to store; a blank or absent one becomes the default.
+    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None.
 
     Raises: PasskeyNameTooLong, PasskeyNameInvalid.
     """

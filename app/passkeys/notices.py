@@ -1,4 +1,4 @@
-"""What the owner of an account is told by mail about its passkeys."""
+"""Notices mailed to an account's owner about its passkeys."""
 
 from enum import StrEnum
 
@@ -6,8 +6,8 @@ from enum import StrEnum
 class Notice(StrEnum):
     """An event; its value is the sentence in the mail.
 
-    Names of passkeys are left out: whoever took over a session must not choose words that a mail
-    of this service says.
+    Passkey names are left out, so that a hijacked session cannot put text of its choice into a mail
+    from this service.
     """
 
     ADDED = "A passkey was added. It can be used to sign in without a password."

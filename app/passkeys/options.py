@@ -1,4 +1,4 @@
-"""What pages pass to `navigator.credentials`: WebAuthn's options as JSON (spec 02 §2.2, §2.7)."""
+"""WebAuthn options as JSON, for pages to pass to `navigator.credentials` (spec 02 §2.2, §2.7)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +23,8 @@ def creation(
 ) -> Options:
     """Return the options of a registration.
 
-    `seconds` is how long the answer is waited for, `excluded` the credentials an authenticator
-    must not hold already.
+    `seconds` is the timeout; `excluded` are credential ids: an authenticator that already holds one
+    must not create another.
     """
     options: Options = {
         "rp": {"name": site_name, "id": site.id},
@@ -55,9 +55,9 @@ def creation(
 
 
 def request(site: RelyingParty, *, challenge: str, seconds: int, is_conditional: bool) -> Options:
-    """Return the options of a sign-in, the same for everybody.
+    """Return the options of a sign-in, the same for every account.
 
-    `is_conditional` has the browser offer passkeys where a name is typed.
+    `is_conditional` requests conditional UI: the browser offers passkeys as autofill suggestions.
     """
     options: Options = {
         "publicKey": {

@@ -1,4 +1,4 @@
-"""Which public keys a passkey may have: ES256 and RS256 (spec 02 §2.1; RFC 9052, RFC 8230)."""
+"""The public keys accepted for passkeys: ES256 and RS256 (spec 02 §2.1; RFC 9052, RFC 8230)."""
 
 from contextlib import suppress
 from typing import Any
@@ -9,19 +9,19 @@ from fido2.cose import ES256, RS256, CoseKey
 
 ALGORITHMS = (ES256.ALGORITHM, RS256.ALGORITHM)
 
-# COSE's names of the members (RFC 9052 §7, RFC 9053 §7.1, RFC 8230 §4).
+# COSE key parameter labels (RFC 9052 §7, RFC 9053 §7.1, RFC 8230 §4).
 KTY, ALG, CRV, X, Y, N, E = 1, 3, -1, -2, -3, -1, -2
 EC2, RSA, P_256 = 2, 3, 1
 P_256_BYTES = 32
-# What authenticators make; a longer one would take long to verify.
+# The sizes authenticators generate; longer keys would make verification slow.
 RSA_BITS = range(2048, 4097)
 LONGEST_EXPONENT_BYTES = 4
 
 
 def stored(key: CoseKey) -> bytes | None:
-    """Return what is kept of a key; None when it is none that may sign in.
+    """Return the CBOR encoding to store of a key; None if the key is not acceptable.
 
-    Only the members that make the key are kept.
+    Only the parameters that make up the key are kept.
     """
     members = _ec_members(key) if key.get(ALG) == ES256.ALGORITHM else _rsa_members(key)
     if members is None or not _is_usable(CoseKey.parse(members)):
@@ -30,7 +30,7 @@ def stored(key: CoseKey) -> bytes | None:
 
 
 def has_signed(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether the owner of a stored key signed this message."""
+    """Return whether `signature` is a stored key's signature of this message."""
     return _has_signed(CoseKey.parse(_decoded(key)), message, signature)
 
 
@@ -55,7 +55,7 @@ def _ec_members(key: CoseKey) -> dict[int, Any] | None:
 
 
 def _is_point(x: Any, y: Any) -> bool:
-    # A compressed point has a boolean for y, which WebAuthn does not allow (§5.8.5).
+    # In a compressed point y is a boolean, which WebAuthn does not allow (§5.8.5).
     return all(isinstance(value, bytes) and len(value) == P_256_BYTES for value in (x, y))
 
 
@@ -71,7 +71,7 @@ def _rsa_members(key: CoseKey) -> dict[int, Any] | None:
 
 
 def _is_usable(key: CoseKey) -> bool:
-    """Tell whether the numbers make a key: a point on the curve, a sound exponent."""
+    """Return whether the parameters form a valid key: a point on the curve, a sound exponent."""
     try:
         with suppress(InvalidSignature):
             key.verify(b"", b"")

@@ -30,8 +30,8 @@ from app.sessions import opening
 from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
-# A program that registers without end has thousands, whose list would take a worker seconds, and
-# everybody else with it.
+# A runaway client may register thousands; listing them all would block a worker, and every request
+# it serves, for seconds.
 MAX_LISTED = 500
 _KNOWN = Lookup(
     with_profile(
@@ -52,13 +52,13 @@ _KNOWN = Lookup(
 _COUNT = bindparam("sign_count", type_=BigInteger)
 _IS_PASSKEY = (
     Passkey.id == bindparam("passkey_id"),
-    # Ids of removed rows may be given out again.
+    # The id alone is not enough: SQLite may reuse the ids of deleted rows.
     Passkey.credential_id == bindparam("credential_id"),
 )
 _OPEN = opening.if_unchanged(
     Passkey.user_id == User.id,
     *_IS_PASSKEY,
-    # Counts are not negative, so their sum is 0 only where neither counts.
+    # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
     or_(Passkey.sign_count < _COUNT, (Passkey.sign_count + _COUNT) == literal_column("0")),
     parameters=("passkey_id", "credential_id", "sign_count"),
     locked=(Passkey,),
@@ -84,7 +84,7 @@ _ADD = per_database(
 
 
 class ListedPasskey(NamedTuple):
-    """A passkey as its owner sees it; `transports` is a JSON list, None if the client told none."""
+    """A passkey as its owner sees it; `transports` is a JSON list, None if none were reported."""
 
     id: int
     name: str
@@ -112,7 +112,7 @@ _FIRST = Prepared(
 
 
 class Known(NamedTuple):
-    """A passkey that signs in, and its account."""
+    """A stored passkey with its account, as a sign-in needs it."""
 
     id: int
     name: str
@@ -124,7 +124,7 @@ class Known(NamedTuple):
 
 
 def find_known(database: Database, credential_id: str) -> Known | None:
-    """Return the passkey of a credential and its account in one indexed read; None without."""
+    """Return the passkey of a credential with its account, in one indexed read; None if unknown."""
     row = database.lookup(_KNOWN, credential_id)
     if row is None:
         return None
@@ -136,9 +136,9 @@ def find_known(database: Database, credential_id: str) -> Known | None:
 def use(
     passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
 ) -> OneTimeUse:
-    """Return what a session that is opened by a passkey depends on, and what it notes of it.
+    """Return what opening a session with a passkey requires of it, and how it updates it.
 
-    Of simultaneous logins with one signature count exactly one opens a session.
+    Of concurrent logins with the same non-zero signature counter, exactly one opens a session.
     """
     which = {"passkey_id": passkey_id, "credential_id": credential_id}
     noted = {"new_count": count, "new_backed_up": backed_up, "now": now}
@@ -146,9 +146,9 @@ def use(
 
 
 def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
-    """Return the passkeys of an account: the one used last first, the never used newest first.
+    """Return an account's passkeys: most recently used first, then those never used, newest first.
 
-    Of very many only the first MAX_LISTED.
+    At most the first MAX_LISTED.
     """
     rows = database.lookup_all(_LIST, user_id)
     if len(rows) > MAX_LISTED:
@@ -163,7 +163,7 @@ def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
 def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]]:
     """Return id and credential id of an account's passkeys, oldest first.
 
-    Of very many only the MAX_LISTED newest.
+    At most the MAX_LISTED newest.
     """
     statement = select(Passkey.id, Passkey.credential_id).where(Passkey.user_id == user_id)
     newest = session.execute(statement.order_by(Passkey.id.desc()).limit(MAX_LISTED))
@@ -171,7 +171,7 @@ def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]
 
 
 def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> ListedPasskey:
-    """Return a passkey of this account; None is nobody's id.
+    """Return a passkey of this account; an id of None matches nothing.
 
     Raises: PasskeyNotFound.
     """
@@ -183,23 +183,23 @@ def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Liste
 
 
 def find_id(session: Session, credential_id: str) -> tuple[int, int] | None:
-    """Return id and owner of the passkey of a credential; None if nobody has it."""
+    """Return the id and owner's id of the passkey of a credential; None if it is unknown."""
     statement = select(Passkey.id, Passkey.user_id).where(Passkey.credential_id == credential_id)
     row = session.execute(statement).one_or_none()
     return None if row is None else (row[0], row[1])
 
 
 def has_passkey(session: Session, user_id: int) -> bool:
-    """Tell whether the account has a passkey."""
+    """Return whether the account has a passkey."""
     return bool(session.execute(select(exists().where(Passkey.user_id == user_id))).scalar())
 
 
 def add(
     session: Session, *, transports: Collection[str] | None, now: datetime, **columns: Any
 ) -> int | None:
-    """Insert a passkey and return its id; None if the credential is registered already.
+    """Insert a passkey and return its id; None if the credential is already registered.
 
-    A single INSERT, so of simultaneous registrations of one credential exactly one succeeds.
+    A single INSERT, so of concurrent registrations of one credential exactly one succeeds.
     """
     listed = None if transports is None else json.dumps(transports)
     moments = {"created_at": now, "updated_at": now}
@@ -208,13 +208,13 @@ def add(
 
 
 def rename(session: Session, passkey_id: int, name: str, now: datetime) -> None:
-    """Give a passkey another name."""
+    """Rename a passkey."""
     statement = update(Passkey).where(Passkey.id == passkey_id).values(name=name, updated_at=now)
     bulk.change(session, statement)
 
 
 def remove(session: Session, user_id: int, passkey_id: int) -> None:
-    """Delete a passkey, and with the last one of an account its handle."""
+    """Delete a passkey, and the account's user handle with its last passkey."""
     this = Passkey.id == passkey_id, Passkey.user_id == user_id
     bulk.change(session, delete(Passkey).where(*this))
     without = PasskeyHandle.user_id == user_id, ~exists().where(Passkey.user_id == user_id)
@@ -222,18 +222,18 @@ def remove(session: Session, user_id: int, passkey_id: int) -> None:
 
 
 def remove_all(session: Session, user_id: int) -> int:
-    """Delete an account's passkeys and its handle; return how many passkeys."""
+    """Delete an account's passkeys and user handle; return the number of passkeys."""
     removed = bulk.change(session, delete(Passkey).where(Passkey.user_id == user_id))
     bulk.change(session, delete(PasskeyHandle).where(PasskeyHandle.user_id == user_id))
     return removed
 
 
 def find_handle(session: Session, user_id: int) -> str | None:
-    """Return the handle of an account; None before its first passkey is begun."""
+    """Return an account's user handle; None before a registration or after the last removal."""
     statement = select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id)
     return session.execute(statement).scalar_one_or_none()
 
 
 def add_handle(session: Session, user_id: int, handle: str) -> None:
-    """Store the handle of an account that has none."""
+    """Store the user handle of an account that has none."""
     session.execute(insert(PasskeyHandle).values(user_id=user_id, handle=handle))

@@ -1,7 +1,7 @@
 """Use cases of registering a passkey (spec 02 §2.2, §2.3).
 
-Invariant: a credential belongs to one account, decided by one INSERT; an account has one handle
-for all its passkeys, decided under the lock of its row.
+Invariants: a credential belongs to one account, enforced by a single INSERT; an account has one
+user handle for all its passkeys, enforced under its row lock.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ from app.users.models import Account
 
 @dataclass(frozen=True)
 class Started:
-    """A ceremony that waits for its authenticator; `public_key` is what the page passes on."""
+    """A pending ceremony; `public_key` is what the page passes to `navigator.credentials`."""
 
     flow_id: str
     public_key: Options
@@ -56,7 +56,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
     """Begin the registration of a passkey.
 
     Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid, PasskeyNameTooLong, PasskeyNameInvalid;
-    AccountDisabled, TokenInvalid when that happened meanwhile.
+    AccountDisabled, TokenInvalid if the account or session has just become invalid.
     """
     site = relying_party.current(rt)
     name = names.tidy(name)
@@ -70,7 +70,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
         "challenge": challenge,
         "handle": handle,
         "name": name,
-        # An account may have any number of passkeys, and Redis has not room for any number of ids.
+        # Stands for the whole exclude list, which is too long to store for every flow.
         "newest_excluded": known[-1][0] if known else 0,
     }
     public_key = options.creation(
@@ -94,12 +94,12 @@ def finish(
     name: str | None,
     client: Client,
 ) -> ListedPasskey:
-    """Add the passkey an authenticator made; whatever comes of it, the flow is used up.
+    """Add the passkey an authenticator created; the flow is consumed even if that fails.
 
-    Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, FlowInvalid,
-    FlowOfAnotherAccount, CredentialMalformed, PasskeyNotDiscoverable, PasskeyRefused,
+    Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, which leave the flow open;
+    FlowInvalid, FlowOfAnotherAccount, CredentialMalformed, PasskeyNotDiscoverable, PasskeyRefused,
     CredentialTaken, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid and
-    FlowInvalid once more when the account changed meanwhile.
+    FlowInvalid again if the account has changed meanwhile.
     """
     site = relying_party.current(rt)
     flow = flows.take(rt, Purpose.REGISTRATION, flow_id)
@@ -115,15 +115,15 @@ def finish(
         _require_unchanged(account, flow)
         _require_new(session, new, flow)
         tidy = names.tidy(flow["name"] if name is None else name)
-        # The account's last passkey was removed since; or the account itself, whose id SQLite gives
-        # to the next one.
+        # The account's last passkey was removed meanwhile; or the account itself was, and SQLite
+        # reused its id.
         if queries.find_handle(session, account.id) != flow["handle"]:
             raise FlowInvalid
         return _add(rt, session, account, new, made.transports, tidy, client)
 
 
 def _handle(session: Session, account: Account) -> str:
-    """Return what authenticators know the account by, made for its first passkey."""
+    """Return the account's user handle, creating it for its first passkey."""
     handle = queries.find_handle(session, account.id)
     if handle is None:
         handle = base64url.encoded(random_bytes(HANDLE_BYTES))
@@ -132,7 +132,7 @@ def _handle(session: Session, account: Account) -> str:
 
 
 def _bound_to(account: Account) -> dict[str, Any]:
-    """Return what a flow is bound to: a changed password, among other things, voids it."""
+    """Return what a flow is bound to: ending all sessions, as a new password does, voids it."""
     return {"user_id": account.id, "session_version": account.session_version}
 
 
@@ -173,7 +173,7 @@ def _add(
         now=rt.clock.now(),
     )
     if passkey_id is None:
-        raise CredentialTaken  # by somebody else, this moment
+        raise CredentialTaken  # by a concurrent registration
     event = Event(
         Action.USER_PASSKEY_REGISTER,
         EntityType.PASSKEY,

@@ -1,4 +1,4 @@
-"""Which site passkeys belong to: the relying party of WebAuthn (spec 02 §2.1; decision A12)."""
+"""The WebAuthn relying party: the site that passkeys belong to (spec 02 §2.1; decision A12)."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.passkeys.errors import PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
 from app.web import site
 
-# The one host browsers take plain http from for secure, besides addresses, which are no domains.
+# The only domain browsers trust over plain http; loopback IP addresses cannot be a relying party.
 LOOPBACK = "localhost"
 
 
@@ -19,8 +19,8 @@ LOOPBACK = "localhost"
 class RelyingParty:
     """The site, as browsers and authenticators know it.
 
-    `id` is the host of the first origin, `id_hash` its SHA-256. `origins` are spelled as browsers
-    do, without default ports.
+    `id` is the host of the first origin, `id_hash` its SHA-256. `origins` are in the form browsers
+    send, without default ports.
     """
 
     id: str
@@ -29,7 +29,7 @@ class RelyingParty:
 
 
 def current(rt: Runtime) -> RelyingParty:
-    """Return the relying party as it is set now.
+    """Return the relying party as currently configured.
 
     Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid.
     """
@@ -37,7 +37,7 @@ def current(rt: Runtime) -> RelyingParty:
 
 
 def is_usable(rt: Runtime) -> bool:
-    """Tell whether passkeys can be used at the site's address."""
+    """Return whether passkeys can be used at the site's address."""
     try:
         current(rt)
     except (PublicSiteUrlRequired, PublicSiteUrlInvalid):
@@ -46,7 +46,7 @@ def is_usable(rt: Runtime) -> bool:
 
 
 def name(rt: Runtime) -> str:
-    """Return what a browser calls the site: its title, or its host while it has none."""
+    """Return the name browsers display for the site: its title, or its host if it has none."""
     return rt.settings.get(keys.BRANDING_TITLE) or current(rt).id
 
 
@@ -65,6 +65,6 @@ def _of(origins: tuple[str, ...]) -> RelyingParty:
 
 
 def _is_address(host: str) -> bool:
-    """Tell whether browsers read a host as an IP address, in whichever notation (WHATWG URL)."""
+    """Return whether browsers parse the host as an IP address, in any notation (WHATWG URL)."""
     last = host.rstrip(".").rpartition(".")[2]
     return ":" in host or last.isdigit() or last.startswith("0x")

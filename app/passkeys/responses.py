@@ -9,7 +9,7 @@ from app.web.schema import timestamp
 
 
 def started(waiting: Started) -> dict[str, Any]:
-    """Return what starting a ceremony answers."""
+    """Return the payload of a started ceremony."""
     return {"flow_id": waiting.flow_id, "public_key": waiting.public_key}
 
 

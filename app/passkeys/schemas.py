@@ -1,7 +1,7 @@
-"""Bodies and payloads of passkeys.
+"""Request bodies and payloads of passkeys.
 
-A credential's own shape is only described here. It is checked after the flow is used up, as the
-order of refusals wants (spec 02 §2.3, §2.8).
+A credential's shape is only described here. It is checked after the flow is consumed, as the
+specified order of refusals requires (spec 02 §2.3, §2.8).
 """
 
 from typing import Any
@@ -13,12 +13,12 @@ from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, like, text
 
 
 def word(*words: str, required: bool = True) -> fields.String:
-    """Return a member of an answer that is one of these; a browser's own types have them, too."""
+    """Return a response field limited to these values, as in the browser's own WebAuthn types."""
     return fields.String(required=required, validate=validate.OneOf(words))
 
 
 class Name(fields.String):
-    """Any text; what a name may be is decided in the order of refusals."""
+    """Any text; the rules for names are checked later, in the specified order of refusals."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
         if not isinstance(value, str):
@@ -27,7 +27,7 @@ class Name(fields.String):
 
 
 class Credential(fields.Nested):
-    """An object described by a schema that is not applied yet."""
+    """An object that is described by a schema but not validated against it here."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
