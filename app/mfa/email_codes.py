@@ -1,10 +1,10 @@
 """Codes sent by e-mail for one login (spec 02 §1.3; decisions A27, E17).
 
-Redis keeps the newest code of each account: a keyed hash, bound to the login it was sent for and
-to the address it was sent to. A new code takes the place of the one before, so that an old mail is
-worth nothing. An expired code is kept for a while, to be told from none at all (decision E19).
+Redis keeps only the newest code of each account, as a keyed hash bound to the login and the address
+it was sent for. A new code replaces the previous one, so an old mail is worthless. An expired code
+is kept for a while, to distinguish "expired" from "never sent" (decision E19).
 
-Every function but the pure ones raises RedisError while Redis does not answer.
+Functions that use Redis raise RedisError while it is unavailable.
 """
 
 import math
@@ -23,9 +23,9 @@ from app.users.models import Account
 DIGITS = 8
 PURPOSE = "mfa-email-code"
 
-# Stores a code unless another was stored a moment ago. Answers 0, or how many milliseconds to wait.
-# A client whose answer was lost asks again: its own code is no other one.
-# ARGV: now, cooldown, milliseconds to keep it, id, then the fields.
+# Stores a code unless another was stored within the cooldown. Returns 0, or the milliseconds to
+# wait. Idempotent: a retry after a lost reply finds its own id and succeeds.
+# ARGV: now, cooldown, milliseconds to keep the code, id, then the fields.
 _ISSUE = Script("""
 if redis.call('HGET', KEYS[1], 'id') == ARGV[4] then return 0 end
 local created_at = redis.call('HGET', KEYS[1], 'created_at')
@@ -39,7 +39,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 0
 """)
 
-# Deletes a code whose field has this value, unless another code has taken its place.
+# Deletes the code if the given field has this value, so never a code that has replaced it.
 _DROP = Script("""
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('DEL', KEYS[1])
@@ -48,7 +48,7 @@ return redis.call('DEL', KEYS[1])
 
 @dataclass(frozen=True)
 class SentCode:
-    """A code as it is kept: `code_hash` is keyed."""
+    """A code as stored; `code_hash` is a keyed hash."""
 
     id: str
     user_id: int
@@ -58,7 +58,7 @@ class SentCode:
 
 @dataclass(frozen=True)
 class NewCode:
-    """A code that was just made, for the mail, and what is kept of it."""
+    """A new code in plain text, for the mail, and its stored form."""
 
     code: str = field(repr=False)
     life: timedelta
@@ -66,7 +66,7 @@ class NewCode:
 
 
 def normalised(typed: str) -> str | None:
-    """Return the eight digits of a code; None if it is not eight digits."""
+    """Return the code without surrounding whitespace; None unless it is eight digits."""
     code = typed.strip()
     return code if len(code) == DIGITS and code.isascii() and code.isdigit() else None
 
@@ -74,10 +74,10 @@ def normalised(typed: str) -> str | None:
 def issue(
     rt: Runtime, account: Account, flow: Flow, *, life: timedelta, cooldown: timedelta
 ) -> NewCode:
-    """Make the account's newest code and void the one before.
+    """Create a code for this login, voiding the account's previous one.
 
-    It lives for `life`, but no longer than its login. Of simultaneous callers one gets a code, and
-    nobody gets one while the newest is younger than `cooldown`, for whichever login it was.
+    It lives for `life`, but no longer than its login. Of concurrent callers only one gets a code,
+    and none does while the newest code, of whatever login, is younger than `cooldown`.
     Raises: RateLimited.
     """
     now, code = rt.clock.now(), random_digits(DIGITS)
@@ -111,7 +111,7 @@ def issue(
 
 
 def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
-    """Return the code that was sent for this login; an expired one is forgotten with that.
+    """Return the code that was sent for this login; an expired one is deleted and refused.
 
     Raises: MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
@@ -129,7 +129,7 @@ def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
 
 
 def check(rt: Runtime, account: Account, flow: Flow, sent: SentCode, code: str) -> None:
-    """Check a code, which stays good if it was mistyped.
+    """Verify a typed code; a wrong one leaves the code that was sent valid.
 
     Raises: MfaCodeInvalid.
     """
@@ -138,17 +138,17 @@ def check(rt: Runtime, account: Account, flow: Flow, sent: SentCode, code: str) 
 
 
 def drop(rt: Runtime, sent: SentCode) -> None:
-    """Forget a code, and with it the cooldown, unless another has taken its place."""
+    """Delete a code, and with it the cooldown, unless another has replaced it."""
     _run(rt, _DROP, sent.user_id, "id", sent.id)
 
 
 def use_up(rt: Runtime, account: Account, flow: Flow) -> None:
-    """Forget the code of a login that is complete, unless another login has one by now."""
+    """Delete the code of a completed login, unless one for another login has replaced it."""
     _run(rt, _DROP, account.id, "flow", flow.name)
 
 
 def forget(rt: Runtime, user_id: int) -> None:
-    """Forget the newest code of an account, whichever login it was for."""
+    """Delete the newest code of an account, whichever login it is for."""
     rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
 
 
@@ -161,5 +161,5 @@ def _key(user_id: int) -> str:
 
 
 def _bound(account: Account, flow: Flow, code: str) -> str:
-    # With the address, too: a code that went to an old one must not open the account.
+    # Includes the address: a code mailed to a previous one must not open the account.
     return f"{account.id}:{flow.name}:{account.email}:{code}"

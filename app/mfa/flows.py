@@ -1,4 +1,4 @@
-"""Which flows there are in Redis that wait for a code, and how to forget those of an account."""
+"""The flows in Redis that wait for a code, and how to discard those of an account."""
 
 import logging
 
@@ -15,19 +15,19 @@ log = logging.getLogger(__name__)
 
 
 def logins(rt: Runtime) -> FlowStore:
-    """Return the logins that wait for their second factor."""
+    """Return the store of logins waiting for their second factor."""
     return FlowStore(rt.breaker, rt.clock, LOGIN)
 
 
 def totp_setups(rt: Runtime) -> FlowStore:
-    """Return the setups that wait for the first code of the new authenticator app."""
+    """Return the store of setups waiting for the first code of the new authenticator app."""
     return FlowStore(rt.breaker, rt.clock, TOTP_SETUP)
 
 
 def discard_all(rt: Runtime, user_id: int) -> None:
-    """Forget what of an account waits for a code, after its factors were removed.
+    """Discard an account's flows and e-mail code, after its factors were removed.
 
-    Without Redis that stays until it expires; the app and the recovery codes are gone all the same.
+    If Redis is down, they remain until they expire; the factors and recovery codes are gone anyway.
     """
     try:
         logins(rt).discard_all(user_id)

@@ -1,7 +1,7 @@
 """Use cases of a signed-in account's second factors (spec 02 §1.4, §1.7, §1.8).
 
-Invariant: factors and recovery codes change only for a code that proves their possession; it is
-used up in the same transaction, under the lock of the account's row.
+Invariant: factors and recovery codes change only with a code that proves possession; the code is
+consumed in the same transaction, under the account's row lock.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,19 +29,19 @@ T = TypeVar("T")
 
 
 def list_factors(rt: Runtime, user_id: int) -> list[ListedFactor]:
-    """Return the factors of an account by id."""
+    """Return the factors of an account, ordered by id."""
     return queries.list_factors(rt.database, user_id)
 
 
 def remove_factor(
     rt: Runtime, principal: Principal, factor_id: str, *, code: str | None, client: Client
 ) -> None:
-    """Remove a factor with all recovery codes, and void what waits for a second factor.
+    """Remove a factor and all recovery codes, and void flows that wait for a second factor.
 
-    `code` is one of the app, or an unused recovery code; it is checked before the id, and not used
-    up when there is no such factor. Sessions go on.
+    `code` is a TOTP code or an unused recovery code; it is checked before the id, but not consumed
+    if there is no such factor. Sessions continue.
     Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed, FactorNotFound;
-    AccountDisabled, TokenInvalid when that happened meanwhile.
+    AccountDisabled, TokenInvalid if the account or session has just become invalid.
     """
 
     def remove(session: Session, account: Account) -> None:
@@ -60,10 +60,10 @@ def remove_factor(
 def regenerate_recovery_codes(
     rt: Runtime, principal: Principal, *, code: str | None, client: Client
 ) -> list[str]:
-    """Put ten new recovery codes in the place of all there are; return them.
+    """Replace all recovery codes with ten new ones; return them.
 
     Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed; AccountDisabled,
-    TokenInvalid when that happened meanwhile.
+    TokenInvalid if the account or session has just become invalid.
     """
 
     def regenerate(session: Session, account: Account) -> list[str]:
@@ -86,7 +86,7 @@ def _with_proof(
     client: Client,
     change: Callable[[Session, Account], T],
 ) -> T:
-    """Make a change that needs a code; guesses at it count like failed logins (decision A11)."""
+    """Apply `change` if `code` is right; wrong codes count like failed logins (decision A11)."""
     users.require_activated(principal.account)
     if code is None or not code.strip():
         raise MfaCodeInvalid

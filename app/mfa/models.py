@@ -12,7 +12,7 @@ LONGEST_FACTOR_NAME = 128
 
 
 class MfaMethod(StrEnum):
-    """How a second factor is proven; only TOTP is kept as a factor of its own."""
+    """How a second factor is proven; only TOTP has a row in `mfa_factors`."""
 
     TOTP = "totp"
     RECOVERY_CODE = "recovery_code"
@@ -22,8 +22,8 @@ class MfaMethod(StrEnum):
 class MfaFactor(Base):
     """One enabled factor; an account has at most one of each method.
 
-    `secret` is sealed for the row `mfa_factor:<user_id>`. The two steps are the newest TOTP time
-    steps that were accepted, one for each purpose; None while none was.
+    `secret` is sealed for the row `mfa_factor:<user_id>`. The two steps are the newest accepted
+    TOTP time steps, one per purpose; None until one is accepted.
     """
 
     __tablename__ = "mfa_factors"

@@ -1,4 +1,4 @@
-"""What the owner of an account is told by mail about its second factors."""
+"""Notices mailed to an account's owner about its second factors."""
 
 from enum import StrEnum
 

@@ -31,8 +31,8 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 class Totp(NamedTuple):
     """The TOTP factor of an account, its secret sealed.
 
-    `enabled_at` tells it from one that is given its id later: SQLite reuses ids. The secret would
-    not do, as it is sealed anew when keys rotate.
+    `enabled_at` distinguishes it from a later factor with the same id, since SQLite reuses ids. The
+    sealed secret could not: it is re-encrypted when keys rotate.
     """
 
     id: int
@@ -44,7 +44,7 @@ class Totp(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A recovery code as it is stored; `used_at` is None while it can be used."""
+    """A recovery code as stored; `used_at` is None until it is used."""
 
     id: int
     code_hash: str
@@ -102,7 +102,7 @@ _LISTED = Lookup(
 
 
 class Held(NamedTuple):
-    """What an account's TOTP factor allows at a login."""
+    """Which methods an account's TOTP factor allows at a login."""
 
     factor_id: int
     has_recovery_code: bool
@@ -120,19 +120,19 @@ class ListedFactor(NamedTuple):
 
 
 def find_held(database: Database, user_id: int) -> Held | None:
-    """Return what the account's TOTP factor allows; None without one."""
+    """Return what the account's TOTP factor allows; None if it has none."""
     row = database.lookup(_HELD, user_id)
     return Held(*row) if row else None
 
 
 def find_totp(database: Database, user_id: int) -> Totp | None:
-    """Return the account's TOTP factor; None without one."""
+    """Return the account's TOTP factor; None if it has none."""
     row = database.lookup(_TOTP, user_id)
     return Totp(*row) if row else None
 
 
 def find_account_with_totp(database: Database, user_id: int) -> tuple[Account | None, Totp | None]:
-    """Return an account and its TOTP factor; None for what there is not."""
+    """Return an account and its TOTP factor, each None if it does not exist."""
     row = database.lookup(_ACCOUNT_WITH_TOTP, user_id)
     if row is None:
         return None, None
@@ -146,25 +146,25 @@ def list_codes(database: Database, user_id: int) -> list[Code]:
 
 
 def list_factors(database: Database, user_id: int) -> list[ListedFactor]:
-    """Return the factors of an account by id."""
+    """Return the factors of an account, ordered by id."""
     return sorted(ListedFactor(*row) for row in database.lookup_all(_LISTED, user_id))
 
 
 def find_factor(session: Session, user_id: int, factor_id: int) -> ListedFactor | None:
-    """Return a factor of this account; None if it has no such."""
+    """Return a factor of this account; None if it has none with this id."""
     statement = _LISTED.statement.where(MfaFactor.user_id == user_id, MfaFactor.id == factor_id)
     row = session.execute(statement).one_or_none()
     return ListedFactor(*row) if row else None
 
 
 def get_factor(session: Session, user_id: int) -> ListedFactor:
-    """Return the one factor of an account that has one."""
+    """Return the only factor of an account, which must have one."""
     statement = _LISTED.statement.where(MfaFactor.user_id == user_id)
     return ListedFactor(*session.execute(statement).one())
 
 
 def has_factor(session: Session, user_id: int) -> bool:
-    """Tell whether the account has a factor."""
+    """Return whether the account has a factor."""
     statement = select(exists(select(MfaFactor.id).where(MfaFactor.user_id == user_id)))
     return bool(session.execute(statement).scalar())
 
@@ -178,10 +178,10 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
 
 
 def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
-    """Return what a session uses up that is opened with a code of the authenticator app.
+    """Return what opening a session with a TOTP code consumes: its time step.
 
-    That is the time step, unless it or a later one was used already: of simultaneous logins with
-    one code exactly one succeeds (decision A15).
+    No session opens if that step or a later one was already used, so of concurrent logins with one
+    code exactly one succeeds (decision A15).
     """
     which = {"factor_id": factor.id, "step": step}
     used = [(_USE_STEP, {**which, "used_at": now})]
@@ -189,7 +189,7 @@ def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
 
 
 def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
-    """Use up a time step for changing factors; False if it, or a later one, was used already."""
+    """Consume a time step for managing factors; False if it or a later one was already used."""
     statement = update(MfaFactor).where(
         MfaFactor.id == factor.id,
         MfaFactor.user_id == factor.user_id,
@@ -200,7 +200,7 @@ def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
 
 
 def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
-    """Use up a recovery code; False if it was used already, or replaced meanwhile."""
+    """Consume a recovery code; False if it was already used, or replaced meanwhile."""
     statement = update(MfaRecoveryCode).where(
         MfaRecoveryCode.id == code.id,
         MfaRecoveryCode.user_id == user_id,
@@ -211,28 +211,28 @@ def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
 
 
 def replace_codes(session: Session, user_id: int, code_hashes: Iterable[str]) -> None:
-    """Put new recovery codes in the place of all there are, used ones included."""
+    """Replace all recovery codes of an account, used ones included."""
     _delete_codes(session, user_id)
     rows = [{"user_id": user_id, "code_hash": code_hash} for code_hash in code_hashes]
     session.execute(insert(MfaRecoveryCode), rows)
 
 
 def remove_all(session: Session, user_id: int) -> int:
-    """Delete factors and recovery codes of an account; return how many factors it had."""
+    """Delete an account's factors and recovery codes; return the number of factors."""
     _delete_codes(session, user_id)
     statement = delete(MfaFactor).where(MfaFactor.user_id == user_id)
     return bulk.change(session, statement)
 
 
 def list_sealed(session: Session, after_id: int, most: int) -> list[tuple[int, int, str]]:
-    """Return id, user id and sealed secret of up to `most` factors with ids above `after_id`."""
+    """Return id, user id and sealed secret of the next `most` factors with ids above `after_id`."""
     statement = select(MfaFactor.id, MfaFactor.user_id, MfaFactor.secret)
     page = statement.where(MfaFactor.id > after_id).order_by(MfaFactor.id).limit(most)
     return [(row[0], row[1], row[2]) for row in session.execute(page)]
 
 
 def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool:
-    """Store the same secret sealed anew; False if the factor went meanwhile."""
+    """Store the re-encrypted secret; False if the factor was removed or changed meanwhile."""
     same = MfaFactor.id == factor_id, MfaFactor.secret == old
     return bulk.change(session, update(MfaFactor).where(*same).values(secret=new)) == 1
 

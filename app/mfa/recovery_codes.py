@@ -1,7 +1,7 @@
-"""Recovery codes: ten of twelve characters, of 60 random bits each (spec 02 §0).
+"""Recovery codes: ten per account, each of twelve characters with 60 random bits (spec 02 §0).
 
-Invariant: they are stored as keyed hashes bound to the account (decision A27), so that a copy of
-the database neither tells nor lets anybody guess them, and checking them costs no Argon2.
+Invariant: they are stored as keyed hashes bound to the account (decision A27), so a stolen database
+neither reveals them nor allows offline guessing, and verifying one needs no Argon2.
 """
 
 import base64
@@ -17,24 +17,24 @@ PURPOSE = "mfa-recovery-code"
 
 
 def new_codes() -> list[str]:
-    """Return a fresh set as it is shown to its owner, `XXXX-XXXX-XXXX`."""
+    """Return a fresh set of codes in display form, `XXXX-XXXX-XXXX`."""
     return [_new_code() for _ in range(COUNT)]
 
 
 def normalised(typed: str) -> str | None:
-    """Return a code without hyphens and spaces, in capitals; None if it can be none."""
+    """Return a code in upper case without hyphens and whitespace; None if it cannot be one."""
     code = "".join(typed.split()).replace("-", "")
     is_possible = len(code) >= SHORTEST_TYPED and code.isascii() and code.isalnum()
     return code.upper() if is_possible else None
 
 
 def stored(box: SecretBox, user_id: int, code: str) -> str:
-    """Return what is kept of an account's code."""
+    """Return the keyed hash under which an account's code is stored."""
     return box.keyed_hash(_bound(user_id, code), PURPOSE)
 
 
 def is_stored_as(box: SecretBox, user_id: int, code: str, code_hash: str) -> bool:
-    """Tell whether `stored` made this of the code, under whichever key."""
+    """Return whether `code_hash` is what `stored` made of the code, under any known key."""
     return box.is_keyed_hash(_bound(user_id, code), code_hash, PURPOSE)
 
 

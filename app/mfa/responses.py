@@ -10,7 +10,7 @@ from app.web.schema import timestamp
 
 
 def mfa_data(factors: Sequence[ListedFactor]) -> dict[str, Any]:
-    """Return what GET /auth/mfa answers."""
+    """Return the payload of GET /auth/mfa."""
     return {
         "enabled": bool(factors),
         "factors": [_factor(factor) for factor in factors],
@@ -19,12 +19,12 @@ def mfa_data(factors: Sequence[ListedFactor]) -> dict[str, Any]:
 
 
 def started_setup(started: StartedSetup) -> dict[str, Any]:
-    """Return what starting a setup answers."""
+    """Return the payload of a started setup."""
     return asdict(started)
 
 
 def enabled(made: Enabled) -> dict[str, Any]:
-    """Return what finishing a setup answers."""
+    """Return the payload of a finished setup."""
     return {"factor": _factor(made.factor), "recovery_codes": made.recovery_codes}
 
 

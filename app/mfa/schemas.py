@@ -1,4 +1,4 @@
-"""Bodies and payloads of managing second factors."""
+"""Request bodies and payloads of managing second factors."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Second factors as a login needs them: which there are, whether a code is right, using it up.
+"""Second factors: which methods are available, whether a code is right, and consuming it.
 
-Invariant: checking uses nothing up. What makes a code good only once is a conditional statement
-inside the transaction of what the code is for: `login_use`, or `use_up`.
+Invariant: checking consumes nothing. A code works only once because a conditional statement
+consumes it in the transaction of what it authorises: see `login_use` and `use_up`.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from app.users.models import Account
 
 
 class Purpose(StrEnum):
-    """What a code is typed for; a TOTP code is good once for each (decision A15)."""
+    """What a code is entered for; a TOTP code works once for each (decision A15)."""
 
     LOGIN = "login"
     MANAGEMENT = "management"
@@ -34,9 +34,10 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class TotpProof:
-    """A right code of the app that is not used up yet: its time step, and the app as it was read.
+    """A correct TOTP code, not yet consumed: its time step and the factor as it was read.
 
-    `used_meanwhile` is, as with the other proofs, what to answer when another request was faster.
+    `used_meanwhile`, as in the other proofs, is the error to raise if a concurrent request was
+    faster to consume it.
     """
 
     factor: Totp = field(repr=False)
@@ -46,7 +47,7 @@ class TotpProof:
 
 @dataclass(frozen=True)
 class RecoveryCodeProof:
-    """A right recovery code that is not used up yet, as it is stored."""
+    """A correct recovery code, not yet consumed, as stored."""
 
     code: Code = field(repr=False)
     used_meanwhile: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
@@ -54,7 +55,7 @@ class RecoveryCodeProof:
 
 @dataclass(frozen=True)
 class EmailCodeProof:
-    """A right code by e-mail, which no row of the account knows of: it ends with its login."""
+    """A correct e-mail code; it has no database row, and is consumed with its login flow."""
 
     used_meanwhile: ClassVar[type[AppError]] = MfaFlowInvalid
 
@@ -64,7 +65,7 @@ Proof = StoredProof | EmailCodeProof
 
 
 def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
-    """Return the methods open to an account now; empty: it owes no second factor.
+    """Return the methods available to an account now; empty if it needs no second factor.
 
     Source: spec, Endpoint rules 4; spec 02 §1.1.
     """
@@ -80,10 +81,10 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
 def check_totp(
     rt: Runtime, factor: Totp, digits: str, *, purpose: Purpose = Purpose.LOGIN
 ) -> TotpProof:
-    """Check the six digits of a code of the authenticator app.
+    """Check the six digits of a TOTP code.
 
-    Raises: MfaCodeInvalid, also for one that was accepted for this purpose before;
-    SecretUnreadable, and then nothing was checked.
+    Raises: MfaCodeInvalid, also for a replay of one accepted for this purpose before;
+    SecretUnreadable, in which case nothing was checked.
     """
     secret = rt.secret_box.open(factor.secret, sealed_for(factor.user_id))
     is_login = purpose is Purpose.LOGIN
@@ -97,7 +98,7 @@ def check_totp(
 def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodeProof:
     """Check a recovery code.
 
-    Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for one that was right once (decision A16).
+    Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for a correct one already used (decision A16).
     """
     typed = recovery_codes.normalised(code)
     if typed is None:
@@ -111,12 +112,12 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodePro
 
 
 def login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
-    """Return what a login with this code of the app uses up; it also marks the app as just used."""
+    """Return what a login with this TOTP code consumes; it also marks the factor as just used."""
     return queries.login_use(proof.factor, proof.step, rt.clock.now())
 
 
 def use_up(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> bool:
-    """Use up a recovery code, or a code of the app for managing factors, within a larger change.
+    """Consume a recovery code, or a TOTP code for managing factors, in the caller's transaction.
 
     False if another request was faster.
     """
@@ -126,15 +127,15 @@ def use_up(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> b
 
 
 def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:
-    """Put recovery codes, as they are shown, in the place of all an account has."""
+    """Replace all recovery codes of an account by these, given in display form."""
     hashes = [recovery_codes.stored(rt.secret_box, user_id, code) for code in codes]
     queries.replace_codes(session, user_id, hashes)
 
 
 def remove(rt: Runtime, session: Session, account: Account) -> int:
-    """Remove every factor and recovery code of an account, and tell it; return how many factors.
+    """Remove an account's factors and recovery codes, and notify its owner; return the factor count.
 
-    The caller also discards its flows, after the commit.
+    The caller must also discard its flows, after the commit.
     """
     removed = queries.remove_all(session, account.id)
     if removed:
@@ -143,7 +144,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
 
 
 def sealed_for(user_id: int) -> str:
-    """Return the name under which the secret of an account's TOTP factor is sealed."""
+    """Return the row name that an account's TOTP secret is sealed for."""
     return f"mfa_factor:{user_id}"
 
 
@@ -156,7 +157,7 @@ def _takes_email_code(rt: Runtime, account: Account, *, has_totp: bool) -> bool:
 
 
 def _matching(rt: Runtime, user_id: int, typed: str, stored: Sequence[Code]) -> Code | None:
-    """Return the stored code that was typed; every one is looked at, wherever the match is."""
+    """Return the stored code that was typed; all are compared, so timing reveals no position."""
     box = rt.secret_box
     matching = [
         code for code in stored if recovery_codes.is_stored_as(box, user_id, typed, code.code_hash)

@@ -13,7 +13,7 @@ from app.core.tokens import random_bytes
 STEP_SECONDS = 30
 DIGITS = 6
 SECRET_BYTES = 20
-# How many steps the clock of the user's device may be off either way (RFC 6238 §6).
+# How many steps the clock of the user's device may be ahead or behind (RFC 6238 §6).
 DRIFT_STEPS = 1
 
 
@@ -23,16 +23,16 @@ def new_secret() -> str:
 
 
 def normalised(typed: str) -> str | None:
-    """Return the six digits of a code however it was spaced; None if it is not six digits."""
+    """Return a code without whitespace; None unless it is six digits."""
     code = "".join(typed.split())
     return code if len(code) == DIGITS and code.isascii() and code.isdigit() else None
 
 
 def matching_step(secret: str, code: str, now: datetime, *, after: int | None = None) -> int | None:
-    """Return the time step this code belongs to, or None.
+    """Return the time step this code belongs to, or None if it matches none.
 
-    `after` is the newest step accepted for the same purpose: it and what came before it are
-    refused, so that a code is good once (RFC 6238 §5.2); None while none was accepted.
+    `after` is the newest step accepted for the same purpose, None if there is none: that step and
+    earlier ones are refused, so that a code works only once (RFC 6238 §5.2).
     """
     totp = _Totp(secret, digits=DIGITS, interval=STEP_SECONDS)
     current = int(now.timestamp()) // STEP_SECONDS
@@ -42,7 +42,7 @@ def matching_step(secret: str, code: str, now: datetime, *, after: int | None = 
 
 
 class _Totp(pyotp.TOTP):
-    """Decodes its secret once for all the steps that are tried, which costs more than trying."""
+    """Decodes its secret once for all steps tried: decoding costs more than trying a step."""
 
     def byte_secret(self) -> bytes:
         """Return the secret's bytes."""
@@ -54,7 +54,7 @@ class _Totp(pyotp.TOTP):
 
 
 def otpauth_uri(secret: str, issuer: str, account_name: str) -> str:
-    """Return what an authenticator app scans (spec 02 §1.5)."""
+    """Return the URI that an authenticator app scans as a QR code (spec 02 §1.5)."""
     issuer, account_name = quote(issuer, safe=""), quote(account_name, safe="")
     return (
         f"otpauth://totp/{issuer}:{account_name}?secret={secret}&issuer={issuer}"

@@ -1,8 +1,8 @@
 """Use cases of setting up an authenticator app (spec 02 §1.5, §1.6).
 
-Invariant: a setup is used up before its factor is written, and opened again only when certainly
-nothing was written. An account gets its one factor under the lock of its own row, so simultaneous
-setups cannot both succeed; the unique constraint says the same.
+Invariant: a setup is consumed before its factor is written, and reopened only if certainly nothing
+was written. An account's only factor is added under its row lock, so concurrent setups cannot both
+succeed; a unique constraint backs that up.
 """
 
 from contextlib import ExitStack, suppress
@@ -45,7 +45,7 @@ DEFAULT_NAME = "Authenticator app"
 
 @dataclass(frozen=True)
 class StartedSetup:
-    """What an authenticator app is fed with; `expires_in` is the setup's life in seconds."""
+    """What an authenticator app needs; `expires_in` is the setup's lifetime in seconds."""
 
     flow_token: str = field(repr=False)
     expires_in: int
@@ -55,16 +55,16 @@ class StartedSetup:
 
 @dataclass(frozen=True)
 class Enabled:
-    """The new factor, and the recovery codes that are told once and kept nowhere."""
+    """The new factor, and the recovery codes, shown only once and never stored in plain text."""
 
     factor: ListedFactor
     recovery_codes: list[str] = field(repr=False)
 
 
 def start(rt: Runtime, account: Account) -> StartedSetup:
-    """Make a secret that waits for its first code; setups begun earlier stay open.
+    """Create a secret that awaits its first code; setups started earlier stay open.
 
-    Whatever ends the account's sessions, such as a new password, voids it.
+    Ending all of the account's sessions, as a new password does, voids the setup.
     Raises: MfaFactorAlreadyExists.
     """
     _require_no_factor(rt, account)
@@ -90,12 +90,12 @@ def finish(
     name: str | None,
     client: Client,
 ) -> Enabled:
-    """Add the authenticator app that shows the right code, and make recovery codes.
+    """Add the authenticator app that generated `code`, and create recovery codes.
 
-    The code stays good for the next login (decision A15). Raises, in this order:
+    The code stays valid for the next login (decision A15). Raises, in this order:
     FactorNameTooLong, PendingActivation, MfaFactorAlreadyExists, SetupInvalid,
     SetupOfAnotherAccount, TotpCodeMalformed, MfaCodeInvalid; AccountDisabled, TokenInvalid and
-    some of these once more when it happened meanwhile.
+    some of the above again if the state has changed meanwhile.
     """
     name = _tidy_name(name)
     users.require_activated(principal.account)
@@ -113,19 +113,19 @@ def finish(
             account = _held_without_factor(rt, session, principal)
             users.require_activated(account)
             factor = _enable(rt, session, account, name, secret, codes, client)
-            undo.pop_all()  # a commit that fails may have been made all the same
+            undo.pop_all()  # a commit that fails may have taken effect all the same
     return Enabled(factor, codes)
 
 
 def _reopen(setups: FlowStore, flow: Flow, attempt: str) -> None:
-    with suppress(RedisError):  # the setup stays used up then, which is safe
+    with suppress(RedisError):  # then the setup stays consumed, which is safe
         setups.reopen(flow, attempt)
 
 
 def _open_flow(rt: Runtime, principal: Principal, flow: Flow | None) -> Flow:
-    """Insist on a setup that this account can finish.
+    """Return the flow if it is an open setup that this account can finish.
 
-    Raises: SetupInvalid, SetupOfAnotherAccount; MfaFactorAlreadyExists when it just was finished.
+    Raises: SetupInvalid, SetupOfAnotherAccount; MfaFactorAlreadyExists if it was just finished.
     """
     if flow is not None and flow.state is FlowState.CONSUMED:
         raise _used_up(rt, principal)
@@ -139,9 +139,9 @@ def _open_flow(rt: Runtime, principal: Principal, flow: Flow | None) -> Flow:
 
 
 def _used_up(rt: Runtime, principal: Principal) -> AppError:
-    """Return what to tell of a setup that another request finishes, or has finished."""
+    """Return the error for a setup that another request is finishing or has finished."""
     with rt.transaction() as session:
-        # Waits for that request, unless it has not come to writing yet.
+        # Waits for that request's row lock, unless it has not started writing yet.
         account = sessions.hold(rt, session, principal)
         is_enabled = queries.has_factor(session, account.id)
     return MfaFactorAlreadyExists() if is_enabled else SetupInvalid()
@@ -155,14 +155,14 @@ def _held_without_factor(rt: Runtime, session: Session, principal: Principal) ->
 
 
 def _proven_secret(rt: Runtime, user_id: int, flow: Flow, typed: str) -> str:
-    """Return the secret of a setup, if what was typed is a code of it."""
+    """Return the secret of a setup, if `typed` is a current code of it."""
     code = totp.normalised(typed)
     if code is None:
         raise TotpCodeMalformed
     try:
         secret = rt.secret_box.open(flow.data["secret"], _sealed_for(user_id))
     except SecretUnreadable:
-        raise SetupInvalid from None  # its key was taken out of the keyring meanwhile
+        raise SetupInvalid from None  # its key was removed from the keyring meanwhile
     if totp.matching_step(secret, code, rt.clock.now()) is None:
         raise MfaCodeInvalid
     return secret
@@ -213,5 +213,5 @@ def _tidy_name(typed: str | None) -> str:
 
 
 def _sealed_for(user_id: int) -> str:
-    """Return the name a waiting secret is sealed under, so that it is no factor's."""
+    """Return the row name a pending secret is sealed for; it cannot be opened as a factor's."""
     return f"totp_setup:{user_id}"

@@ -1,4 +1,4 @@
-"""What an operator does with second factors as a whole."""
+"""Key rotation for the stored secrets of all second factors."""
 
 from sqlalchemy.orm import Session
 
@@ -12,10 +12,10 @@ from app.mfa.service import sealed_for
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
-    """Encrypt the secrets of TOTP factors under the newest key.
+    """Re-encrypt the secrets of TOTP factors under the newest key.
 
-    What cannot be decrypted is left alone: a key that comes back may still open it. Recovery codes
-    are not known here, so theirs are kept, and verified, under the key they were made with.
+    A secret that cannot be decrypted is left alone: a restored key may still open it. Recovery
+    codes are stored only as hashes, which stay, and are verified, under the key that made them.
     """
     resealer, changed, last_id = Resealer(rt.secret_box), 0, 0
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):

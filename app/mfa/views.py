@@ -1,4 +1,4 @@
-"""/auth/mfa, but for the challenge of a login."""
+"""/auth/mfa, except the login challenge."""
 
 from typing import Any
 
