@@ -1,4 +1,4 @@
-"""Signing in by password, and the second step where one is due.
+"""Password login, and the second step of a login where one is required.
 
-Every first factor ends in its `complete_login`.
+Every first factor, of whatever kind, ends in `service.complete_login`.
 """

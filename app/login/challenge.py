@@ -1,7 +1,7 @@
 """The second step of a login: a code of one of the account's methods (spec 02 §1.2).
 
-Invariant: an attempt is spent before what was typed is looked at, so however many requests come at
-once, no more than five guesses are judged per login, and no more than decision A11's per account.
+Invariant: an attempt is spent before the code is examined, so however many requests run
+concurrently, at most five guesses are judged per login, and at most decision A11's per account.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from app.mfa.service import EmailCodeProof, Proof
 def verify(
     rt: Runtime, *, flow_token: str, method: MfaMethod, code: str, client: Client
 ) -> LoginOutcome:
-    """Finish a login with a second factor; its session belongs to the client of the first step.
+    """Finish a login with a second factor; the session belongs to the client of the first step.
 
     Raises: MfaFlowInvalid, MfaFlowExpired, PasswordLoginDisabled, AccountDisabled,
     PendingActivation, MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired, RateLimited,
@@ -74,7 +74,7 @@ def verify(
 def _second_step(
     rt: Runtime, login: MfaLogin, method: MfaMethod, client: Client
 ) -> tuple[SecondStep, Totp | None]:
-    """Return the step with the account as it is now, and for its app's method the app, if any.
+    """Return the step with the account as it is now; for method TOTP also its factor, if any.
 
     Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
@@ -87,7 +87,7 @@ def _second_step(
 
 
 def _verifier(rt: Runtime, step: SecondStep, factor: Totp | None, code: str) -> Callable[[], Proof]:
-    """Return what verifies the code; refuse first what is no guess and spends no attempt.
+    """Return a function that verifies the code; refuse right away what must not spend an attempt.
 
     Raises: MfaFactorRequired, MfaFlowInvalid, MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
@@ -121,7 +121,7 @@ def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[
         raise
     except MfaEmailCodeRequired:
         if flows.logins(rt).is_consumed(flow):
-            raise MfaFlowInvalid from None  # another request has just used both up
+            raise MfaFlowInvalid from None  # another request has just consumed both
         raise
 
     def verify_code() -> Proof:
@@ -132,15 +132,15 @@ def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[
 
 
 def _refuse_malformed() -> Proof:
-    """Refuse what is no code at all like a wrong one: it has spent an attempt, too."""
+    """Refuse malformed input like a wrong code: it spends an attempt, too."""
     raise MfaCodeInvalid
 
 
 def _wrong(rt: Runtime, step: SecondStep, number: int, error: AppError) -> AppError:
-    """Note a wrong code and return what to answer; the last one ends the login.
+    """Record a wrong code and return the error to raise; the last attempt ends the login.
 
-    While another request completes this login, its right code is a used one to everybody else:
-    they did not mistype it, they came too late.
+    Once another request has consumed this login, the correct code is a used one for all others:
+    they have lost a race, not mistyped, so they get MfaFlowInvalid and no failure is recorded.
     """
     logins, flow = flows.logins(rt), step.login.flow
     if logins.is_consumed(flow):

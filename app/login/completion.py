@@ -1,9 +1,9 @@
-"""Turning the right code for a waiting login into a session.
+"""Turns the right code for a pending login into a session.
 
-Invariant: login and code are used up together, once. The login is used up first, in Redis, and
-opened again only when that opens no second session: nothing was written, or the code's own row,
-which a committed session has used up, would refuse the same code. The account's failures are
-forgotten with the login: whoever gets so far has proven both factors (decisions A11, E20).
+Invariant: login and code are consumed together, once. The login is consumed first, in Redis, and
+reopened only if that cannot lead to a second session: either nothing was written, or the code has a
+row of its own, which a committed session has marked used, so the same code would be refused. The
+account's failure counters are deleted with the login: both factors are proven (decisions A11, E20).
 """
 
 from contextlib import suppress
@@ -29,10 +29,10 @@ from app.users import queries as users_queries
 
 
 def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> LoginOutcome:
-    """Use login and code up and open the session; all of it or nothing.
+    """Consume login and code and open the session, all or nothing.
 
-    Raises: MfaFlowInvalid; AccountDisabled, PendingActivation when that happened meanwhile;
-    MfaCodeInvalid, MfaRecoveryCodeUsed when another request used the same code a moment ago.
+    Raises: MfaFlowInvalid; AccountDisabled, PendingActivation if that happened meanwhile;
+    MfaCodeInvalid, MfaRecoveryCodeUsed if another request has just used the same code.
     """
     login, flow = step.login, step.login.flow
     networks = {step.client.network, login.client.network}
@@ -91,7 +91,7 @@ def _open_with_recovery_code(
 
 
 def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
-    """Return why no session was opened: the account changed, or the code was used, just now.
+    """Return why no session was opened: the account changed, or the code was used concurrently.
 
     Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
     """
@@ -102,18 +102,18 @@ def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
 def _reopen_if_safe(
     rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt, error: BaseException
 ) -> None:
-    """Let the login be tried again, unless it may have opened a session with a code by e-mail.
+    """Allow the login to be retried, unless it may have opened a session with an e-mail code.
 
-    No row of ours says that such a code was used: it is worth what its login is.
+    No database row records that such a code was used: only its login prevents a replay.
     """
     is_certain = isinstance(error, AppError) and not isinstance(error, DatabaseConnectionLost)
     if isinstance(proof, EmailCodeProof) and not is_certain:
         _forget_email_code(rt, step)
         return
-    with suppress(RedisError):  # the login stays used up then, which is safe
+    with suppress(RedisError):  # then the login stays consumed, which is safe
         flows.logins(rt).reopen(step.login.flow, attempt.name)
 
 
 def _forget_email_code(rt: Runtime, step: SecondStep) -> None:
-    with suppress(RedisError):  # a code is worth nothing without its login
+    with suppress(RedisError):  # the code is worthless without its login
         email_codes.use_up(rt, step.account, step.login.flow)

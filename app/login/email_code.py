@@ -1,4 +1,4 @@
-"""Having a code sent by e-mail for a login that waits (spec 02 §1.3; decision E17)."""
+"""Mailing a code for a pending login (spec 02 §1.3; decision E17)."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ from app.settings import keys
 
 @dataclass(frozen=True)
 class EmailCodeSent:
-    """How long the code is good, and when another one can be sent, in seconds."""
+    """How long the code is valid, and when another one can be sent, in seconds."""
 
     expires_in: int
     resend_after: int
 
 
 def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
-    """Mail a code for a waiting login, while the caller waits; earlier codes are void.
+    """Mail a code for a pending login, synchronously; earlier codes become void.
 
-    A mail that could not be sent leaves no cooldown.
+    If the mail cannot be sent, no cooldown starts.
     Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
     MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
     Source: spec 02 §1.3; decision E17.
@@ -57,7 +57,7 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     try:
         mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)
     except BaseException:
-        with suppress(RedisError):  # the cooldown stays then
+        with suppress(RedisError):  # then the cooldown remains
             email_codes.drop(rt, new.sent)
         raise
     sent = EmailCodeSent(expires_in, int(cooldown.total_seconds()))

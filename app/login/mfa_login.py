@@ -1,4 +1,4 @@
-"""Logins that wait for their second factor (spec, MFA login flow; spec 02 §1.1)."""
+"""Logins waiting for their second factor (spec, MFA login flow; spec 02 §1.1)."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 5
 
 
 class FirstFactorKind(StrEnum):
-    """What a login begins with."""
+    """The kind of proof that a login begins with."""
 
     PASSWORD = "password"
     EXTERNAL_AUTH = "external_auth"
@@ -32,16 +32,16 @@ class FirstFactorKind(StrEnum):
 
     @property
     def needs_second(self) -> bool:
-        """Tell whether a second factor is asked for; a passkey has verified its user already."""
+        """Return whether a second factor is required; a passkey has already verified its user."""
         return self is not FirstFactorKind.PASSKEY
 
 
 @dataclass(frozen=True)
 class MfaLogin:
-    """What the first step has proven, and where it came from.
+    """A login whose first factor is proven; `client` is that of the first step.
 
-    `flow_id` names it in the audit log, which no token may get into. `account_created_at` is text
-    in ISO 8601; it tells the account from a later one: SQLite gives an id away again.
+    `flow_id` identifies it in the audit log, where no token may appear. `account_created_at` is ISO
+    8601 text; it distinguishes the account from a later one with the same id, as SQLite reuses ids.
     """
 
     flow: Flow
@@ -55,10 +55,10 @@ class MfaLogin:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A login, and what was taken for one answer to it, under a name of its own.
+    """One attempt at a login, under a unique `name` that makes taking it idempotent.
 
-    `number` counts the login's attempts from 1 on. It is 0 where the account has to wait `wait_ms`
-    for a slot.
+    `number` counts the login's attempts from 1. It is 0 if none was taken because the account has
+    to wait `wait_ms` for a slot.
     """
 
     login: MfaLogin
@@ -70,7 +70,7 @@ class Attempt:
 def open_login(
     rt: Runtime, account: Account, first_factor: FirstFactorKind, client: Client
 ) -> tuple[str, int]:
-    """Have a login wait; return its token and how long it does, in seconds."""
+    """Store a login pending its second factor; return its token and lifetime in seconds."""
     seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
     data = {
         "flow_id": random_uuid(),
@@ -93,8 +93,8 @@ def open_login(
 def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
     """Return the login of a token.
 
-    Raises: MfaFlowInvalid, also for one whose last attempt another request has taken: that one
-    decides what becomes of it (decision A17); MfaFlowExpired.
+    Raises: MfaFlowInvalid, also if another request has taken the last attempt: that request decides
+    the outcome (decision A17); MfaFlowExpired.
     """
     token = flow_token.strip()
     flow = flows.logins(rt).find(token) if token else None
@@ -105,10 +105,10 @@ def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
 
 
 def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
-    """Return the login of a token together with one of its attempts and one of its account's slots.
+    """Find the login of a token, and take one of its attempts and one of its account's slots.
 
-    Taken before anything that was typed is looked at, in one step: of many simultaneous requests
-    all but five get none, and use up nothing of what the account has left.
+    Both are taken atomically, before the code is examined: of many concurrent requests all but five
+    get no attempt, and spend none of the account's slots.
     Raises: MfaFlowInvalid, MfaFlowExpired.
     """
     token, name, slots = flow_token.strip(), random_hex(), rt.failed_secrets.slots(client.network)
@@ -122,14 +122,14 @@ def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
 
 
 def give_back(rt: Runtime, attempt: Attempt, client: Client) -> None:
-    """Undo `attempt_login`, when nothing was judged, or to no avail."""
+    """Undo `attempt_login`, if no code was judged or the verdict had no effect."""
     slots = rt.failed_secrets.slots(client.network)
-    with suppress(RedisError):  # it stays spent then
+    with suppress(RedisError):  # then the attempt stays spent
         flows.logins(rt).give_back(attempt.login.flow, attempt.name, slots)
 
 
 def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
-    """Return the account, if nothing that happened since the first step ends this login.
+    """Return the account, unless a change since the first step invalidates this login.
 
     Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
@@ -142,12 +142,12 @@ def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
 
 
 def unchanged_account(rt: Runtime, login: MfaLogin) -> Account:
-    """Read the account of a login; raises what `require_unchanged` does."""
+    """Read the account of a login; raises what `require_unchanged` raises."""
     return require_unchanged(login, users_queries.look_up_account(rt.database, login.user_id))
 
 
 def _open_login_of(flow: Flow | None) -> MfaLogin:
-    """Return the login of a flow that is open.
+    """Return the login of an open flow.
 
     Raises: MfaFlowInvalid, MfaFlowExpired.
     """

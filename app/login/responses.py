@@ -8,7 +8,7 @@ from app.web.envelope import ok
 
 
 def login_response(outcome: LoginOutcome | MfaRequired) -> Response:
-    """Write the cookies and say what the session is good for; or say how the login goes on."""
+    """Set the session's cookies and report its status; or describe the second factor required."""
     if isinstance(outcome, MfaRequired):
         return ok(
             {

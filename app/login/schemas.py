@@ -1,4 +1,4 @@
-"""Bodies and payloads of a login."""
+"""Request bodies and payloads of a login."""
 
 from marshmallow import Schema, fields, validate
 

@@ -1,4 +1,4 @@
-"""The second step of a login, and what the audit log tells of it."""
+"""The second step of a login, and its audit entries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from app.users.models import Account
 
 @dataclass(frozen=True)
 class SecondStep:
-    """Who goes on with which login by which method; `client` may differ from the first step's."""
+    """A second factor submitted for a login; `client` may differ from the first step's."""
 
     login: MfaLogin
     account: Account
@@ -22,7 +22,7 @@ class SecondStep:
     client: Client
 
     def event(self, action: Action, *, entity_id: int | None = None, **details: Any) -> Event:
-        """Return what the audit log tells of it."""
+        """Return an audit event about this step."""
         return Event(
             action,
             EntityType.MFA_FACTOR,
@@ -35,5 +35,5 @@ class SecondStep:
 
 
 def record(rt: Runtime, step: SecondStep, action: Action, **details: Any) -> None:
-    """Record something of a step by itself."""
+    """Record an event about a step in a transaction of its own."""
     audit.record_alone(rt, step.event(action, **details))

@@ -1,4 +1,4 @@
-"""Password login, and `complete_login()`, which alone decides what a proven first factor earns."""
+"""Password login, and `complete_login()`, which alone decides what a proven first factor grants."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class LoginStatus(StrEnum):
-    """What a login led to."""
+    """The outcome of a login step."""
 
     AUTHENTICATED = "authenticated"
     PASSWORD_CHANGE_REQUIRED = "password_change_required"
@@ -38,14 +38,14 @@ class LoginStatus(StrEnum):
 
 @dataclass(frozen=True)
 class LoginOutcome:
-    """A session: whether all of it is open, and the pair whose cookies are written."""
+    """A new session: its token pair, and whether it may only change the password."""
 
     pair: TokenPair
     is_limited: bool
 
     @property
     def status(self) -> LoginStatus:
-        """Return what to answer."""
+        """Return the status to report to the client."""
         return (
             LoginStatus.PASSWORD_CHANGE_REQUIRED if self.is_limited else LoginStatus.AUTHENTICATED
         )
@@ -53,7 +53,7 @@ class LoginOutcome:
 
 @dataclass(frozen=True)
 class MfaRequired:
-    """No session yet: a second factor is owed, within `expires_in` seconds."""
+    """No session yet: a second factor is required within `expires_in` seconds."""
 
     flow_token: str = field(repr=False)
     expires_in: int
@@ -64,10 +64,10 @@ class MfaRequired:
 
 @dataclass(frozen=True)
 class RightPassword:
-    """A password that was checked, and counted as an attempt before it was.
+    """A correct password, whose check was counted as an attempt beforehand.
 
-    `attempts_key` is the name under which attempts are counted, `attempt` that of this one.
-    `new_hash` replaces `old_hash`, which was made with old parameters; None where it is good.
+    `attempts_key` is what attempts are counted under, `attempt` identifies this one. `new_hash`
+    replaces `old_hash` if that was made with outdated parameters; None if it is up to date.
     """
 
     attempts_key: str = field(repr=False)
@@ -80,9 +80,9 @@ class RightPassword:
 class FirstFactor:
     """A proven first factor.
 
-    `kind` decides whether a second one is asked for. `action`, the entity and `details` are what
-    the audit log tells of it. `password` is the one that was typed, if any was. `use` is what
-    makes the proof good once, for a factor that needs no second.
+    `kind` decides whether a second one is required. `action`, the entity and `details` go into the
+    audit log. `password` is set if one was entered. `use` makes the proof single-use, for a factor
+    that needs no second.
     """
 
     kind: FirstFactorKind
@@ -119,10 +119,10 @@ def log_in(
 def check_password(
     rt: Runtime, identifier: str, password: str, client: Client
 ) -> tuple[Account, RightPassword]:
-    """Return the account of identifier and password, as it was when they were checked.
+    """Return the account of identifier and password, as it was read for the check.
 
-    The attempt counts as a failed one until `complete_login` or `uncount` knows better.
-    Raises: RateLimited; CredentialsFailed, after the same work whether there is such an account.
+    The attempt counts as failed until `complete_login` or `uncounted_on_failure` uncounts it.
+    Raises: RateLimited; CredentialsFailed, after the same work whether or not the account exists.
     """
     who = identifiers.identifier(identifier)
     found = users_queries.find_credentials(rt.database, who)
@@ -142,11 +142,11 @@ def check_password(
 def complete_login(
     rt: Runtime, account: Account, factor: FirstFactor, client: Client
 ) -> LoginOutcome | MfaRequired:
-    """Turn a proven first factor into a session, or have the login wait for a second factor.
+    """Turn a proven first factor into a session, or make the login wait for a second factor.
 
-    The one seam of every way to sign in. `account` is as it was when the factor was proven.
-    Raises: AccountDisabled, PendingActivation; CredentialsFailed when the account changed while it
-    was being proven, or the factor was used up meanwhile.
+    Every way to sign in goes through here. `account` is as read when the factor was proven.
+    Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has changed since,
+    or the factor was consumed meanwhile.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     with uncounted_on_failure(rt, factor.password, client):
@@ -164,9 +164,9 @@ def complete_login(
 def _open_session(
     rt: Runtime, account: Account, factor: FirstFactor, client: Client
 ) -> LoginOutcome:
-    """Open the session of a login that owes no second factor.
+    """Open the session of a login that needs no second factor.
 
-    Raises: CredentialsFailed when the account changed, or the factor was used up, meanwhile.
+    Raises: CredentialsFailed if the account changed, or the factor was consumed, meanwhile.
     """
     is_limited = sessions.is_change_forced(rt, account)
     details = {"mfa_required": False} if factor.kind.needs_second else {}
@@ -181,7 +181,7 @@ def _open_session(
 
 
 def _renew_hash(rt: Runtime, account: Account, right: RightPassword) -> None:
-    """Replace a hash made with old parameters; at a later login where that fails now."""
+    """Replace a hash made with outdated parameters; if that fails, a later login retries."""
     if right.new_hash is None:
         return
     try:
@@ -201,7 +201,7 @@ def _wait_for_second(
     flow_token, expires_in = open_login(rt, account, factor.kind, client)
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
-        # Now, since no hash may wait in Redis for the second step.
+        # Not after the second step, because no password hash may be kept in Redis until then.
         if (right := factor.password) is not None and right.new_hash is not None:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
         audit.record(rt, session, _event(account, factor, client, details))
@@ -213,9 +213,9 @@ def _wait_for_second(
 def uncounted_on_failure(
     rt: Runtime, right: RightPassword | None, client: Client
 ) -> Iterator[None]:
-    """Have a right password be no failure when something else fails in the block (decision E20).
+    """Do not count a correct password as a failure if something else fails in the block (E20).
 
-    CredentialsFailed says that it is right no more: then it stays counted.
+    CredentialsFailed means the password is no longer correct: then it stays counted.
     """
     try:
         yield
@@ -227,7 +227,7 @@ def uncounted_on_failure(
 
 
 def _uncount(rt: Runtime, right: RightPassword | None, client: Client) -> None:
-    """Uncount a right password; the wrong ones before it stay counted (decision E20)."""
+    """Uncount a correct password; wrong ones before it stay counted (decision E20)."""
     if right is not None:
         rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
 

@@ -1,4 +1,4 @@
-"""/auth/login, and /auth/mfa/challenge."""
+"""/auth/login and /auth/mfa/challenge."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,8 +1,8 @@
-"""By which ways an account can sign in (decisions A26, E26).
+"""The ways in which an account can sign in (decisions A26, E26).
 
-Each area that has a way hands in what tells whether an account can use it (`Runtime.ways_in`), and
-what removes those that were opened before anybody had shown that the account's address is theirs
-(`Runtime.dropped_by_reset`).
+Each area that provides one registers a predicate for whether an account can use it
+(`Runtime.ways_in`) and, unless it is the password, a function by which a password reset removes it
+from an account whose address nobody had verified before (`Runtime.dropped_by_reset`).
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from app.users import queries as users_queries
 
 
 def by_password(rt: Runtime) -> Callable[[Session, int], bool]:
-    """Return what tells whether an account has a password it may use."""
+    """Return a predicate for whether an account has a password it may use."""
     is_enabled = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return lambda session, user_id: is_enabled and users_queries.has_password(session, user_id)
 
 
 def require_password_login(rt: Runtime) -> None:
-    """Refuse while passwords are switched off.
+    """Refuse while password login is disabled.
 
     Raises: PasswordLoginDisabled.
     """
@@ -31,6 +31,6 @@ def require_password_login(rt: Runtime) -> None:
 
 
 def any_of(rt: Runtime) -> Callable[[Session, int], bool]:
-    """Return what tells whether an account can sign in at all; called before the transaction."""
+    """Return a predicate for whether an account can sign in at all; call before the transaction."""
     ways = [way(rt) for way in rt.ways_in]
     return lambda session, user_id: any(way(session, user_id) for way in ways)

@@ -133,7 +133,7 @@ def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str
 
 
 def remove(rt: Runtime, session: Session, account: Account) -> int:
-    """Remove an account's factors and recovery codes, and notify its owner; return the factor count.
+    """Remove an account's factors and recovery codes and notify its owner; return the factor count.
 
     The caller must also discard its flows, after the commit.
     """
