@@ -1,1 +1,1 @@
-"""Sessions: the pair of tokens and its renewal, listing and revocation, signing out."""
+"""Sessions: token pairs and their rotation, listing, revocation and signing out."""

@@ -12,7 +12,7 @@ LEEWAY_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class AccessClaims:
-    """What a genuine token says; `expires_at` in Unix seconds."""
+    """The claims of a genuine token; `expires_at` is in Unix seconds."""
 
     session_id: str
     expires_at: int
@@ -21,7 +21,7 @@ class AccessClaims:
 def issue(
     signed: SignedTokens, session_id: str, user_id: int, now: datetime, life: timedelta
 ) -> str:
-    """Return a token that is good for `life`."""
+    """Return a token that is valid for `life`."""
     issued_at = int(now.timestamp())
     return signed.sign(
         {

@@ -1,7 +1,7 @@
-"""Telling every process that sessions ended, for what outlasts a request, such as a stream.
+"""Notifies every process that sessions ended, for what outlives a request, such as an event stream.
 
-The message only says whose sessions to look at again: the database alone decides what has ended,
-so a message that is lost, or made up, does no harm.
+The message only names the user whose sessions to recheck: the database alone decides what has
+ended, so a lost or forged message does no harm.
 """
 
 from sqlalchemy.orm import Session
@@ -12,5 +12,5 @@ from app.core.runtime import Runtime
 
 
 def announce(rt: Runtime, session: Session, user_id: int) -> None:
-    """Tell it once the running transaction is committed."""
+    """Publish the user's id once the running transaction is committed."""
     after_commit(session, lambda: rt.deferred_writes.publish(SESSIONS_CHANNEL, str(user_id)))

@@ -12,9 +12,9 @@ class LoginSession(Base):
     """One signed-in device.
 
     Three columns are SHA-256 digests (see `refresh_token.py`): `refresh_selector` of the part that
-    all its refresh tokens share, `refresh_digest` of the live token, `previous_digest` of the one
-    before it. `last_seen_at` is when the live token was issued. A session that ended keeps its row
-    as a tombstone until its tokens would have expired, so that they are still recognised.
+    all its refresh tokens share, `refresh_digest` of the live token, `previous_digest` of its
+    predecessor. `last_seen_at` is when the live token was issued. A session that ended keeps its
+    row as a tombstone until its tokens would have expired, so that they are still recognised.
     `is_limited` sessions may only change the password.
     """
 

@@ -1,6 +1,6 @@
-"""The statements that open a session for an account which is as it was read.
+"""The statements that open a session on condition that the account is still as it was read.
 
-What such a session uses up, say a time step of an authenticator app, is part of its statement.
+What the session consumes, such as a TOTP time step, is another condition of the same statement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +35,11 @@ def if_unchanged(
     parameters: Sequence[str] = (),
     locked: Sequence[type[Base]] = (),
 ) -> Prepared:
-    """Return the statement that inserts a session for an account that is as it was read.
+    """Return the statement that inserts a session if the account is still as it was read.
 
     It takes the values of _COLUMNS, status, session_version and account_created_at of the account,
-    and the `parameters` of further conditions, whose tables are locked after the account's row.
+    and the `parameters` of further `conditions`. The rows these find in the tables `locked` are
+    locked after the account's row.
     """
     columns = LoginSession.__table__.c
     values = select(*(bindparam(name, type_=columns[name].type) for name in _COLUMNS))
@@ -46,10 +47,11 @@ def if_unchanged(
         User.id == bindparam("user_id"),
         User.status == bindparam("status"),
         User.session_version == bindparam("session_version"),
-        # SQLite gives the id of a deleted account to the next one.
+        # SQLite reuses the ids of deleted accounts.
         User.created_at == bindparam("account_created_at", type_=User.created_at.type),
     )
-    # Not FOR SHARE: it would let a change of the account through that is just being made.
+    # FOR KEY SHARE would not wait for a concurrent change of the account; under FOR SHARE two
+    # logins with one factor would deadlock when they update its row.
     chosen = values.where(*unchanged, *conditions).with_for_update(
         key_share=True, of=(User, *locked)
     )
@@ -58,7 +60,7 @@ def if_unchanged(
 
 
 def was_opened() -> ColumnElement[bool]:
-    """Return the condition that the session `session_id` is there."""
+    """Return the condition that the session `session_id` exists."""
     wanted = bindparam("session_id", type_=LoginSession.id.type)
     return exists(select(LoginSession.id).where(LoginSession.id == wanted))
 
@@ -69,11 +71,11 @@ _RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
 
 @dataclass(frozen=True)
 class OneTimeUse:
-    """What opening a session depends on besides the account, and what it changes with it.
+    """What opening a session requires besides the account, and what it consumes.
 
-    `opening` is made by `if_unchanged`, `values` are those of its further conditions by name.
-    Each of `changes` takes its own values and the `session_id`. It changes nothing unless that
-    session `was_opened`, and then one row: the last step's count tells whether it was.
+    `opening` comes from `if_unchanged`; `values` are its further parameters by name. Each of
+    `changes` takes its own values and the `session_id`. It must change exactly one row if that
+    session `was_opened`, else none: the last step's row count shows whether it was.
     """
 
     opening: Prepared
@@ -90,8 +92,8 @@ def add_if_unchanged(
 ) -> bool:
     """Insert a session, with its audit entry, unless the account has changed since it was read.
 
-    `entry` is None where nothing is recorded. False: status, session_version or the whole
-    account is another, or what `use` depends on does not hold.
+    `entry` is None if nothing is to be recorded. False if status, session_version or the account
+    itself differs, or a condition of `use` does not hold.
     """
     use = use or OneTimeUse(_ADD_IF_UNCHANGED, {})
     seen = {

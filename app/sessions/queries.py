@@ -53,10 +53,9 @@ _HOLDER = Lookup(
     LoginSession.refresh_selector,
 )
 _INSERT = insert(LoginSession)
-# A program that signs in anew each time has thousands, whose list would take a worker seconds, and
-# everybody else with it.
+# Clients that sign in per request have thousands; listing all would stall a worker for seconds.
 MAX_LISTED = 500
-# What `authenticate` in service.py asks of one session; these statements ask it of those they find.
+# The conditions `authenticate` in service.py checks for one session, in SQL.
 _SESSION_GOES_ON = (
     LoginSession.revoked_at.is_(None),
     LoginSession.expires_at > bindparam("now"),
@@ -140,7 +139,7 @@ _NEWEST = Prepared(
 
 
 class Access(NamedTuple):
-    """What the access check finds in its one read."""
+    """What the access check reads, in a single query."""
 
     revoked_at: datetime | None
     expires_at: datetime
@@ -170,19 +169,19 @@ def add(session: Session, **columns: Any) -> None:
 
 
 def find_access(database: Database, session_id: str) -> Access | None:
-    """Return session and account in one indexed read (decision A7); None if there is no such."""
+    """Return session and account in one indexed read (decision A7); None if there is no session."""
     row = database.lookup(_ACCESS, session_id)
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
 def find_holder(database: Database, token: RefreshToken) -> Holder | None:
-    """Return the session this token belongs or belonged to."""
+    """Return the session this token belongs or belonged to; None if there is none."""
     row = database.lookup(_HOLDER, token.selector_digest)
     return Holder(*row) if row else None
 
 
 def find_live_holder(database: Database, token: RefreshToken) -> Holder | None:
-    """Return the session of a token that is not spent, whether or not it has ended."""
+    """Return the session whose live token this is, even if it has ended; None for a spent token."""
     holder = find_holder(database, token)
     return holder if holder and token.is_stored_as(holder.refresh_digest) else None
 
@@ -196,11 +195,11 @@ def rotate(
     *,
     enforces_change: bool,
 ) -> tuple[str, int] | None:
-    """Put a new refresh token in the place of a live one; return its session and user.
+    """Replace a live refresh token with its successor; return the ids of its session and user.
 
-    `enforces_change`: accounts that must change their password are held back.
-    None if the token is not live, or its session may not go on. A single UPDATE, so of two
-    simultaneous refreshes exactly one wins (spec, Endpoint rules 6).
+    None if the token is not live, its session may not continue, or, with `enforces_change`, the
+    account must change its password. A single UPDATE, so of two concurrent refreshes exactly one
+    wins (spec, Endpoint rules 6).
     """
     step = _ROTATE.step(
         selector=old.selector_digest,
@@ -217,10 +216,9 @@ def rotate(
 
 
 def list_live(database: Database, user_id: int, now: datetime, current: str) -> list[Listed]:
-    """Return the user's live sessions, the one seen last first.
+    """Return the user's live sessions, most recently seen first.
 
-    Of very many only the MAX_LISTED newest, and among them the one whose live token has the digest
-    `current`.
+    At most the MAX_LISTED first, and always the one whose live token has the digest `current`.
     """
     found = database.lookup_all(_LIST, user_id)
     if len(found) > MAX_LISTED:
@@ -230,7 +228,7 @@ def list_live(database: Database, user_id: int, now: datetime, current: str) -> 
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:
-    """Return whose session this is; None if there is no such session."""
+    """Return the user id of a session; None if there is no such session."""
     statement = select(LoginSession.user_id).where(LoginSession.id == session_id)
     return reader.execute(statement).scalar()
 
@@ -238,15 +236,15 @@ def find_owner(reader: Reader, session_id: str) -> int | None:
 def list_open_among(
     database: Database, session_ids: Collection[str], now: datetime, *, enforces_change: bool
 ) -> set[str]:
-    """Return those of these sessions that may use the service.
+    """Return which of these sessions may use the service.
 
-    `enforces_change`: accounts that must change their password are held back.
+    `enforces_change`: those of accounts that must change their password may not.
     """
     return {row[0] for row in database.rows(_OPEN_AMONG, list(session_ids), now, enforces_change)}
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:
-    """Tell whether a session has neither ended nor expired."""
+    """Return whether a session has neither ended nor expired."""
     statement = select(LoginSession.id).where(
         LoginSession.id == session_id,
         LoginSession.revoked_at.is_(None),
@@ -256,7 +254,7 @@ def is_live(session: Session, session_id: str, now: datetime) -> bool:
 
 
 def revoke(session: Session, session_id: str, now: datetime) -> bool:
-    """End one session; False if it had ended before."""
+    """End one session; False if it had already ended."""
     return _revoke(session, now, LoginSession.id == session_id) == 1
 
 
@@ -272,11 +270,11 @@ def revoke_others(session: Session, user_id: int, keep_id: str, now: datetime) -
 
 
 def revoke_all(session: Session, user_id: int, now: datetime) -> int:
-    """End every session of a user and void what was begun before; return how many ended.
+    """End every session of a user and void flows and logins in progress; return how many ended.
 
-    A change of address that was asked for is dropped: its link would do without a session.
-    The account's row is changed first: a login that is just completing waits for it, sees the
-    new version and is refused.
+    A pending change of address is dropped, since its link works without a session.
+    The account's row is updated first: a login about to complete waits for the row lock, sees the
+    new session_version and is refused.
     """
     session.execute(
         update(User)

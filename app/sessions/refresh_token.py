@@ -1,10 +1,10 @@
-"""The form of refresh tokens (decisions A6, A27, E4).
+"""The format of refresh tokens (decisions A6, A27, E4).
 
 A token is 68 bytes in URL-safe base64, opaque to clients: a random selector that stays the same
-for the whole session, the time it expires, 256 random bits that make this one token, and a MAC
-over all of that. The selector finds the session by an index that rotation never touches; a genuine
-token whose selector is known and whose digest is not the live one was spent before, however long
-ago. The MAC keeps who once saw a token from making up others, or another expiry.
+for the whole session, the expiry time, 256 random bits unique to this token, and a MAC over all of
+that. The selector finds the session through an index that rotation never touches; a genuine token
+whose selector is known but whose digest is not the live one has been spent, however long ago. The
+MAC keeps anyone who has seen a token from forging others, or another expiry.
 """
 
 import hmac
@@ -27,7 +27,7 @@ LATEST_EXPIRY = 2 ** (8 * EXPIRY_BYTES) - 1
 
 @dataclass(frozen=True)
 class RefreshToken:
-    """A token taken apart; `text` is what the client holds."""
+    """A parsed token; `text` is what the client holds."""
 
     text: str = field(repr=False)
     selector: bytes = field(repr=False)
@@ -35,21 +35,21 @@ class RefreshToken:
 
     @cached_property
     def digest(self) -> str:
-        """Return what the live token is stored as."""
+        """Return the digest that the live token is stored as."""
         return digest(self.text)
 
     @cached_property
     def selector_digest(self) -> str:
-        """Return what the session is found by."""
+        """Return the digest that the session is looked up by."""
         return digest(self.selector.hex())
 
     def is_stored_as(self, stored: str | None) -> bool:
-        """Tell whether a stored digest is this token's."""
+        """Return whether a stored digest is this token's."""
         return stored is not None and hmac.compare_digest(self.digest, stored)
 
 
 def new(keyring: Keyring, expires_at: datetime, *, selector: bytes | None = None) -> RefreshToken:
-    """Return a fresh token: the first of a session, or one more with the session's selector."""
+    """Return a fresh token: a session's first, or a successor with the session's `selector`."""
     selector = selector or random_bytes(SELECTOR_BYTES)
     expiry = min(int(expires_at.timestamp()), LATEST_EXPIRY).to_bytes(EXPIRY_BYTES, "big")
     raw = selector + expiry + random_bytes(SECRET_BYTES)
@@ -58,7 +58,7 @@ def new(keyring: Keyring, expires_at: datetime, *, selector: bytes | None = None
 
 
 def parse(keyring: Keyring, text: str) -> RefreshToken | None:
-    """Return the token, None for anything that is none of ours."""
+    """Return the parsed token; None for anything not issued by this service."""
     if len(text) != TOKEN_LENGTH:
         return None
     try:
@@ -66,7 +66,7 @@ def parse(keyring: Keyring, text: str) -> RefreshToken | None:
     except ValueError:
         return None
     body, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
-    # It does not name its key, which may be newer than those known here.
+    # A token does not name its key, which may be newer than those this process has loaded.
     if not _is_ours(keyring, body, mac) and not (keyring.reread() and _is_ours(keyring, body, mac)):
         return None
     expiry = raw[SELECTOR_BYTES : SELECTOR_BYTES + EXPIRY_BYTES]

@@ -1,4 +1,4 @@
-"""Why a refresh token is no longer the live one: an honest race, or a replay (decisions A6, E7)."""
+"""Decides whether a spent refresh token is an honest race or a replay (decisions A6, E7)."""
 
 from datetime import datetime, timedelta
 from typing import NoReturn
@@ -22,10 +22,10 @@ def refuse_spent(
     client: Client,
     arrived_at: datetime,
 ) -> NoReturn:
-    """Tell an honest race from a replay; a replay ends all of the user's sessions.
+    """Refuse a spent token; a replay, unlike an honest race, ends all of the user's sessions.
 
-    Raises: TokenExpired, RefreshTokenStale, RefreshTokenReused; TokenInvalid for a replay that
-    another one was faster than.
+    Raises: TokenExpired, RefreshTokenStale, RefreshTokenReused; TokenInvalid for a replay whose
+    session has ended meanwhile.
     """
     if min(token.expires_at, holder.expires_at) <= rt.clock.now():
         raise TokenExpired
@@ -50,10 +50,10 @@ def _is_within_grace(
 
 
 def _end_all(rt: Runtime, holder: queries.Holder, client: Client) -> bool:
-    """End everything the user has, in a transaction of its own that the error cannot undo.
+    """End all of the user's sessions, in a transaction of its own that the error cannot roll back.
 
-    False, and nothing ends, if the session has ended since it was read: what the user has by now
-    was begun after a replay that was found faster, or a logout (decision E5).
+    False, and none ends, if this session has ended since it was read: the user's present sessions
+    began after another request detected the replay first, or after a logout (decision E5).
     """
     with rt.transaction() as session:
         users_queries.lock(session, holder.user_id)

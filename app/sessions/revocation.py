@@ -1,4 +1,4 @@
-"""Ending sessions: by signing out, one from the list, all but one's own."""
+"""Ending sessions: by signing out, one from the list, or all but the current one."""
 
 import uuid
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from app.users import queries as users_queries
 
 
 def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:
-    """End every session but the one whose live refresh token is presented; return how many.
+    """End every session but the one whose live refresh token is presented; return how many ended.
 
     Raises: TokenInvalid, SessionUserMismatch.
     """
@@ -39,10 +39,9 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
 def revoke(
     rt: Runtime, principal: Principal, session_id: str, presented: str | None, client: Client
 ) -> bool:
-    """End one session of the user and tell whether it was the caller's own; repeatable.
+    """End one session of the user; return whether it was the caller's own. Idempotent.
 
-    The session of the `presented` refresh token is the caller's own, too.
-
+    The session of the `presented` refresh token counts as the caller's own, too.
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
@@ -62,7 +61,7 @@ def revoke(
 
 
 def revoke_any(rt: Runtime, session_id: str) -> int:
-    """End anybody's session; return 0 if it had ended before.
+    """End a session of any user; return 1, or 0 if it had already ended.
 
     Raises: SessionNotFound.
     """
@@ -90,7 +89,7 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
 
 
 def log_out(rt: Runtime, presented: str | None, token: str | None, client: Client) -> None:
-    """End the session of a live refresh token, else of an access token, expired or not (E6)."""
+    """End the session of a live refresh token, or else of an access token, expired or not (E6)."""
     now = rt.clock.now()
     session_id = _session_to_end(rt, presented, token)
     if session_id is None:
@@ -103,13 +102,13 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
 
 
 def canonical_id(session_id: str) -> str:
-    """Return the id as the column holds it, in lower case.
+    """Return the id as stored, in lower case.
 
-    Raises: SessionNotFound, since nonsense names no session (E9).
+    Raises: SessionNotFound for anything that is not a UUID (E9).
     """
     typed = session_id.lower()
     try:
-        # It also knows braces, a prefix, and digits without hyphens.
+        # UUID() also accepts braces, a URN prefix, and digits without hyphens.
         if str(uuid.UUID(typed)) == typed:
             return typed
     except ValueError:
@@ -125,7 +124,7 @@ def _tell(
     client: Client,
     details: Mapping[str, object],
 ) -> None:
-    """Tell every process, and the audit log, what has ended once it is committed."""
+    """Record what has ended, and notify every process of it after the commit."""
     endings.announce(rt, session, user_id)
     event = Event(action, EntityType.AUTH_SESSION, client=client, user_id=user_id, details=details)
     audit.record(rt, session, event)
@@ -143,6 +142,6 @@ def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> st
 
 
 def _presented_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
-    """Return the session whose live refresh token is presented; spent ones name none."""
+    """Return the session whose live refresh token is presented; None for a spent or invalid one."""
     token = refresh_token.parse(rt.keyring, presented) if presented else None
     return queries.find_live_holder(rt.database, token) if token else None

@@ -1,10 +1,10 @@
-"""What tells an honest race for one refresh token from a replay (decisions A6, E7).
+"""Evidence that distinguishes an honest race for a refresh token from a replay (decisions A6, E7).
 
-A request that arrived before the winning rotation was committed lost an honest race. The row's own
-time stamp is taken before the commit, so it cannot tell a request that arrived in between. So the
-time of the commit is told among all workers, through Redis; without Redis the row's stamp has to
-do, and whether the loser saw the token live. And a rotation gives simultaneous requests a moment to
-arrive before it starts.
+A request that arrived before the winning rotation was committed has lost an honest race. The row's
+timestamp is taken before the commit, so it misses requests that arrived in between. Workers
+therefore share the commit time through Redis; without Redis, the row's timestamp must do, along
+with whether the loser saw the token live. Moreover, a rotation waits a moment before it starts, for
+concurrent requests to arrive.
 """
 
 from collections import Counter
@@ -18,11 +18,12 @@ from redis.exceptions import RedisError
 from app.core.lua import epoch_seconds
 from app.core.runtime import Runtime
 
-# Longer than any request can be on its way (see `web.peer.arrived_at`).
+# Longer than any request can be in flight (see `web.peer.arrived_at`).
 REMEMBERED_SECONDS = 120
-# The winner may have committed and its word not be there yet.
+# The winner may have committed before its commit time reaches Redis.
 LATE_NEWS_SECONDS = 0.05
-# What is sent at once arrives with no longer gaps; nobody notices it once in a quarter of an hour.
+# Requests sent at once arrive with no longer gaps; a client refreshes so rarely, about every 15
+# minutes, that the delay goes unnoticed.
 RIVALS_SECONDS = 0.025
 MAX_WAITS = 8
 
@@ -33,8 +34,8 @@ _in_progress: Counter[str] = Counter()
 class Arrival:
     """When a request reached the service, and whether it opened its connection.
 
-    Requests that are sent at once each open a connection of their own, and the others may still be
-    at it. What comes over a connection in use was sent by itself.
+    Requests sent at once each open a connection of their own, so the others may still be doing so.
+    A request on a connection already in use was sent alone.
     """
 
     at: datetime
@@ -43,7 +44,7 @@ class Arrival:
 
 @contextmanager
 def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterator[None]:
-    """Let requests with the same token that are already here, or about to be, get their stamp."""
+    """Give concurrent requests with the same token time to arrive and get their timestamp."""
     _in_progress[token_digest] += 1
     try:
         rt.clock.sleep(0)
@@ -57,7 +58,7 @@ def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterat
 
 
 def _wait_for_rivals(rt: Runtime, token_digest: str) -> None:
-    """Wait until no more of them come, but not for ever."""
+    """Wait until no more arrive, at most MAX_WAITS times."""
     for _ in range(MAX_WAITS):
         known = _in_progress[token_digest]
         rt.clock.sleep(RIVALS_SECONDS)
@@ -66,13 +67,13 @@ def _wait_for_rivals(rt: Runtime, token_digest: str) -> None:
 
 
 def remember(rt: Runtime, spent_digest: str) -> None:
-    """Tell that the rotation which spent this token is committed."""
+    """Record that the rotation which spent this token is now committed."""
     now = epoch_seconds(rt.clock.now())
     rt.deferred_writes.put(_key(spent_digest), now, REMEMBERED_SECONDS)
 
 
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
-    """Return when that rotation was committed; None if it is long ago or nobody could tell."""
+    """Return when the rotation that spent this token was committed; None if long ago or unknown."""
     try:
         seconds = _read(rt, spent_digest)
         if seconds is None:

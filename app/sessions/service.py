@@ -40,7 +40,7 @@ from app.users.models import Account, Status
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
-    """Return who an access token stands for, as of this very moment.
+    """Return the principal of an access token, checked against the current state of the database.
 
     Raises: TokenInvalid, TokenExpired, AccountDisabled.
     Source: decisions A3 and A7; spec 01 §1.1.
@@ -60,7 +60,7 @@ def authenticate(rt: Runtime, token: str) -> Principal:
 
 
 def is_change_forced(rt: Runtime, account: Account | queries.Holder) -> bool:
-    """Tell whether only a password change is open: forced, and passwords are in use at all."""
+    """Return whether a password change is forced, which requires that password login is enabled."""
     return account.must_change_password and _enforces_change(rt)
 
 
@@ -71,7 +71,7 @@ def _enforces_change(rt: Runtime) -> bool:
 def open_session(
     rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
 ) -> TokenPair:
-    """Start a session within a larger change and return its first token pair."""
+    """Start a session in the caller's transaction; return its first token pair."""
     columns, pair = _new_session(rt, user_id, client, is_limited=is_limited)
     queries.add(session, **columns)
     note_caller(user_id, columns["id"])
@@ -87,12 +87,12 @@ def open_if_unchanged(
     event: Event,
     use: OneTimeUse | None = None,
 ) -> TokenPair | None:
-    """Start a session for an account as it was read, and record `event` with it.
+    """Start a session if the account is still as it was read, and record `event` with it.
 
-    None if the account was disabled or its sessions were ended since: a login that was under way
-    must not outlive that. None, too, if what `use` depends on does not hold any more. Costs the
-    same however many sessions the account has.
-    Raises: DatabaseConnectionLost, when it may be open; DatabaseUnavailable, when it is not.
+    None if the account was disabled or its sessions were ended since: a login in progress must not
+    survive that. None, too, if a condition of `use` no longer holds. The cost does not depend on
+    how many sessions the account has.
+    Raises: DatabaseConnectionLost if the session may be open; DatabaseUnavailable if it is not.
     """
     columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
     entry = audit.entry(rt, event)
@@ -106,7 +106,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
     """Exchange a refresh token for a new pair.
 
     Raises: TokenInvalid, TokenExpired, AccountDisabled, PasswordChangeRequired, RefreshTokenStale;
-    RefreshTokenReused, once every session of the user has ended.
+    RefreshTokenReused, after every session of the user has been ended.
     Source: spec, Endpoint rules 6; decisions A6, E5, E7, E16.
     """
     token = refresh_token.parse(rt.keyring, presented)
@@ -117,7 +117,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
 
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
-    # Evidence of an honest race that is needed where nobody can tell when a rotation was committed.
+    # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
     saw_it_live = (
         rt.impatient_breaker.is_broken and queries.find_live_holder(rt.database, token) is not None
     )
@@ -142,7 +142,7 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
 def _refuse_rotation(
     rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime, *, saw_it_live: bool
 ) -> NoReturn:
-    """Raise why a token was not exchanged; a replay ends every session of its user first."""
+    """Raise the reason why a token was not exchanged; after ending all sessions on a replay."""
     holder = queries.find_holder(rt.database, token)
     if holder is None:
         raise TokenInvalid
@@ -156,7 +156,7 @@ def _refuse_rotation(
         raise TokenExpired
     if holder.is_limited or is_change_forced(rt, holder):
         raise PasswordChangeRequired
-    # It was exchanged this moment, or what stood in the way is gone since.
+    # Another request has just exchanged it, or the obstacle has gone meanwhile.
     raise RefreshTokenStale
 
 
@@ -165,7 +165,7 @@ def list_sessions(
 ) -> list[tuple[queries.Listed, bool]]:
     """Return the live sessions, each with whether the presented refresh token is its live one.
 
-    Of very many those that were seen last, and the current one.
+    At most `queries.MAX_LISTED`: the most recently seen, and the current one.
     """
     current = digest(presented) if presented else ""
     rows = queries.list_live(rt.database, user_id, rt.clock.now(), current)
@@ -173,9 +173,9 @@ def list_sessions(
 
 
 def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
-    """Return the caller's account as it is now, which nobody changes until the commit.
+    """Lock the caller's account until the commit and return it as it is now.
 
-    Raises: AccountDisabled, TokenInvalid: the access check was a moment ago.
+    Raises: AccountDisabled, TokenInvalid, if that happened since the access check.
     """
     account = users_queries.hold(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
@@ -186,20 +186,20 @@ def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
 
 
 def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
-    """Tell, within a larger change, whether a session has neither ended nor expired."""
+    """Return whether a session has neither ended nor expired, in the caller's transaction."""
     return queries.is_live(session, session_id, rt.clock.now())
 
 
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
-    """End every session of a user within a larger change; return how many."""
+    """End every session of a user in the caller's transaction; return how many ended."""
     endings.announce(rt, session, user_id)
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
 def still_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
-    """Return those of these sessions that may go on: what `authenticate` checks, of many at once.
+    """Return which of these sessions may continue: the checks of `authenticate` for many at once.
 
-    Sessions that may only change the password are not among them. Raises: DatabaseUnavailable.
+    Excludes sessions that may only change the password. Raises: DatabaseUnavailable.
     """
     return queries.list_open_among(
         rt.database, session_ids, rt.clock.now(), enforces_change=_enforces_change(rt)

@@ -1,4 +1,4 @@
-"""Clean-up of sessions."""
+"""Clean-up of expired sessions."""
 
 from app.core.database import bulk
 from app.core.runtime import Runtime

@@ -70,8 +70,8 @@ def logout() -> ResponseReturnValue:
     if has_cookies:
         origin.check_source_and_token()
     revocation.log_out(runtime(), refresh_token, presented_token(), client())
-    # A form of another site comes without the cookies, which SameSite keeps back. The answer would
-    # take them away all the same, and sign out who is signed in.
+    # SameSite withholds the cookies from another site's form post, but a response that clears them
+    # would still take effect and sign the user out.
     return cookies.clear(ok()) if has_cookies or origin.is_source_trusted() else ok()
 
 
