@@ -1,4 +1,4 @@
-"""Statements on passwords that were forgotten."""
+"""Statements for resetting a forgotten password."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from app.contact_verification import queries as tokens_queries
 from app.core.database.prepared import Step, constant
 from app.users.models import Account, Status, User
 
-# Whose password may be reset (decision E3), as long as the account is as it was when it was found.
+# The account may have its password reset (decision E3) and still has the address it was found by.
 _IS_OPEN = (
     (User.id == bindparam("holder_id"))
     & (User.email == bindparam("address"))
@@ -22,6 +22,6 @@ _RECORD_IF_OPEN = audit_queries.add_if(_IS_OPEN, "holder_id", "address")
 
 
 def entry_steps(account: Account, entry: Mapping[str, Any] | None) -> list[Step]:
-    """Return the step that adds an entry about an account if it is still open; none for None."""
+    """Return the step that adds an audit entry if the account is still open; [] for None."""
     whom = {"holder_id": account.id, "address": account.email}
     return audit_queries.entry_steps(_RECORD_IF_OPEN, entry, **whom)

@@ -1,4 +1,4 @@
-"""Bodies of the password endpoints."""
+"""Request bodies of the password endpoints."""
 
 from app.core.passwords import LONGEST_TYPED_PASSWORD
 from app.users.schemas import PASSWORD_RULE

@@ -1,4 +1,4 @@
-"""Use cases of passwords: changing one's own, and replacing a forgotten one by mail."""
+"""Use cases of passwords: changing one's own, and resetting a forgotten one by mail."""
 
 from app.audit.models import Action
 from app.contact_verification import tokens
@@ -31,9 +31,8 @@ def change_password(
 ) -> TokenPair:
     """Replace the password, end every session and open a new, unrestricted one.
 
-    If the caller's session ends, or the account changes, while the passwords are computed, nothing
-    is changed. Guesses at the current password count like failed logins. Links
-    mailed before are void.
+    Nothing changes if the caller's session ends, or the account changes, while the passwords are
+    hashed. Wrong current passwords count like failed logins. Links mailed earlier become void.
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
     Source: spec 01 §7.7.
     """
@@ -53,9 +52,9 @@ def change_password(
 
 
 def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
-    """Mail a link to set a new password to an active, activated account of this address.
+    """Mail a password reset link to the active, activated account with this address, if any.
 
-    Nothing tells whether there is one, nor whether it was written to a moment ago.
+    The caller cannot tell whether there is one, nor whether it was mailed a link a moment ago.
     Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
     """
     ways.require_password_login(rt)
@@ -78,15 +77,15 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
 
 
 def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client) -> None:
-    """Set a new password, which may be the old one, and shut out whoever had the account.
+    """Set a new password, which may equal the old one, and shut out whoever had the account.
 
-    Every session ends and every other link is void; the address, being read, counts as verified.
-    If nobody had verified the address before, passkeys and links to external identities go, too:
-    whoever added them may have made the account to wait in it for the owner of the address.
-    Second factors stay. The count of failed logins stays, too: to clear it would give whoever
-    reads the mailbox endless guesses at the second factor.
-    Raises: PasswordLoginDisabled, PasswordInvalid, ContactVerificationInvalid,
-    ContactVerificationExpired, AccountDisabled; the first in this order.
+    Every session ends and every other link becomes void; the address counts as verified by the
+    link. If nobody had verified it before, passkeys and external identities are removed, too:
+    whoever added them may have created the account to hijack it once the address's owner uses it.
+    Second factors stay. So does the count of failed logins: clearing it would give anyone who can
+    read the mailbox unlimited guesses at the second factor.
+    Raises the first that applies: PasswordLoginDisabled, PasswordInvalid,
+    ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled.
     Source: spec 01 §4; decisions E3, E20.
     """
     ways.require_password_login(rt)
@@ -95,10 +94,10 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         found = tokens.peek(rt, connection, token, RESETTING)
         account = users_queries.find_account(connection, found.user_id)
     if account is None:
-        raise ContactVerificationInvalid  # it was deleted this moment
+        raise ContactVerificationInvalid  # it has just been deleted
     _require_unchanged(account, found)
     users.require_acceptable(rt, new_password, account.username, account.email)
-    # Only a good token is worth a hash, which must not be computed inside the transaction.
+    # Hashing is expensive: only for a valid token, and outside the transaction.
     new_hash = rt.passwords.hash(new_password)
     with rt.transaction() as session:
         found = tokens.redeem(rt, session, token, RESETTING)
@@ -140,7 +139,7 @@ def _replace(
         if not is_unchanged or not sessions.is_live(rt, session, principal.session_id):
             raise TokenInvalid
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
-            raise CredentialsFailed  # a simultaneous change was faster
+            raise CredentialsFailed  # a concurrent change was faster
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
@@ -150,12 +149,12 @@ def _replace(
 
 
 def _is_open(account: Account) -> bool:
-    """Tell whether the account may have its password reset (decision E3)."""
+    """Return whether the account's password may be reset (decision E3)."""
     return account.status == Status.ACTIVE and account.activated_at is not None
 
 
 def _require_unchanged(account: Account, found: StoredToken) -> None:
-    """Refuse the link of an account that is closed, or not at this address any more."""
+    """Refuse a link if its account is closed, or no longer has the address it was sent to."""
     if account.status != Status.ACTIVE:
         raise AccountDisabled
     if account.activated_at is None or account.email != found.address:

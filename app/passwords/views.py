@@ -1,4 +1,4 @@
-"""PUT /auth/password, and /auth/password/reset."""
+"""PUT /auth/password and /auth/password/reset."""
 
 from typing import Any
 
