@@ -161,5 +161,5 @@ def _key(user_id: int) -> str:
 
 
 def _bound(account: Account, flow: Flow, code: str) -> str:
-    # Includes the address: a code mailed to a previous one must not open the account.
+    # Includes the address: a code mailed to a former address must not open the account.
     return f"{account.id}:{flow.name}:{account.email}:{code}"

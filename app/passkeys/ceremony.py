@@ -141,7 +141,7 @@ def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> No
 
 
 def _check_attestation(new: Attestation) -> None:
-    """Check that the statement is valid for its format; every attester is trusted alike."""
+    """Check that the statement is valid for its format; whoever issued it is accepted."""
     digest = hashlib.sha256(new.client_data.raw).digest()
     try:
         FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)

@@ -136,7 +136,7 @@ def find_known(database: Database, credential_id: str) -> Known | None:
 def use(
     passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
 ) -> OneTimeUse:
-    """Return what opening a session with a passkey requires of it, and how it updates it.
+    """Return what opening a session with a passkey requires, and how that updates the passkey.
 
     Of concurrent logins with the same non-zero signature counter, exactly one opens a session.
     """

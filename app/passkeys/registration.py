@@ -70,7 +70,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
         "challenge": challenge,
         "handle": handle,
         "name": name,
-        # Stands for the whole exclude list, which is too long to store for every flow.
+        # This id stands for the whole exclude list, which is too long to store for every flow.
         "newest_excluded": known[-1][0] if known else 0,
     }
     public_key = options.creation(
