@@ -1,4 +1,4 @@
-"""Password login, and the second step of a login where one is required.
+"""Signing in by password, and the second step where one is due.
 
 Every first factor, of whatever kind, ends in `service.complete_login`.
 """

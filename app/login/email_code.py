@@ -32,7 +32,7 @@ class EmailCodeSent:
 def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     """Mail a code for a pending login, synchronously; earlier codes become void.
 
-    If the mail cannot be sent, no cooldown starts.
+    A mail that cannot be sent leaves no cooldown.
     Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
     MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
     Source: spec 02 §1.3; decision E17.

@@ -1,1 +1,1 @@
-"""Passwords: changing one's own, and resetting a forgotten one by mail."""
+"""Passwords: changing one's own, and replacing a forgotten one by mail."""

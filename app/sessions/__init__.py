@@ -1,1 +1,1 @@
-"""Sessions: token pairs and their rotation, listing, revocation and signing out."""
+"""Sessions: the pair of tokens and its renewal, listing and revocation, signing out."""

@@ -142,7 +142,7 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
 def _refuse_rotation(
     rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime, *, saw_it_live: bool
 ) -> NoReturn:
-    """Raise the reason why a token was not exchanged; after ending all sessions on a replay."""
+    """Raise the reason a token was refused; a replay first ends all of the user's sessions."""
     holder = queries.find_holder(rt.database, token)
     if holder is None:
         raise TokenInvalid
@@ -175,7 +175,7 @@ def list_sessions(
 def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
     """Lock the caller's account until the commit and return it as it is now.
 
-    Raises: AccountDisabled, TokenInvalid, if that happened since the access check.
+    Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
     """
     account = users_queries.hold(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
