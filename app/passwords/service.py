@@ -33,7 +33,8 @@ def change_password(
 
     Nothing changes if the caller's session ends, or the account changes, while the passwords are
     hashed. Wrong current passwords count like failed logins. Links mailed earlier become void.
-    Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, TokenInvalid.
+    Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, PasswordGuessable,
+    TokenInvalid.
     Source: spec 01 §7.7.
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
@@ -84,8 +85,9 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     whoever added them may have created the account to hijack it once the address's owner uses it.
     Second factors stay. So does the count of failed logins: clearing it would give anyone who can
     read the mailbox unlimited guesses at the second factor.
-    Raises the first that applies: PasswordLoginDisabled, PasswordInvalid,
-    ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled.
+    Raises the first that applies: PasswordLoginDisabled, PasswordInvalid, PasswordGuessable,
+    ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled; PasswordGuessable last,
+    if only the account's names make the password guessable.
     Source: spec 01 §4; decisions E3, E20.
     """
     ways.require_password_login(rt)
