@@ -1,13 +1,13 @@
-"""How gunicorn runs the service: `gunicorn wsgi:app`, under bin/serve or on its own."""
+"""gunicorn's configuration, for `gunicorn wsgi:app` under bin/serve or on its own."""
 
-# ruff: noqa: E402, I001 - the standard library must be patched before anything holds on to it
+# ruff: noqa: E402, I001 - the standard library must be patched before anything imports from it
 import gevent
 from gevent import monkey
 
-# Nobody asks which greenlet was started where, and every connection would keep a kilobyte of it.
+# Nothing reads the record of which greenlet spawned which: a kilobyte for every connection.
 gevent.config.track_greenlet_tree = False
 monkey.patch_all()
-# Streams that become ready by the thousand let requests in between every so many seconds.
+# Seconds between polls for new requests while thousands of streams become ready at once.
 gevent.setswitchinterval(0.001)
 
 from app.core.database.postgres_watchdog import PostgresWatchdog
@@ -37,12 +37,12 @@ except ConfigError as error:
     sys.stderr.write(f"{error}\n")
     sys.exit(2)
 logs.configure(_config.log_format, _config.log_level)
-if PREPARES not in os.environ:  # else bin/serve has told
+if PREPARES not in os.environ:  # otherwise bin/serve has already reported them
     for _complaint in _config.unknown_variables:
         logging.getLogger("gatehouse").warning(_complaint)
 metrics_folder.prepare(_config.instance / "metrics")
 
-# A little longer than a connection is waited for, whose failure says more.
+# Slightly longer than the connect timeout, whose own error says more.
 DATABASE_SECONDS = 6.0
 
 wsgi_app = "wsgi:app"
@@ -50,41 +50,41 @@ bind = _config.bind
 backlog = 4096
 workers = _config.workers
 worker_class = serving_worker.EvenWorker
-# Room for other requests beside as many streams as a worker may hold.
+# Leaves room for other requests beside the maximum number of event streams per worker.
 worker_connections = max(10_000, _config.sse_per_worker + 2000)
 open_files.make_room(worker_connections)
 preload_app = True
 
-# Longer than the idle time-out of a proxy's pool (nginx: 60 s), which then is the one to hang up.
+# Longer than the idle timeout of a proxy's pool (nginx: 60 s), so that the proxy closes first.
 keepalive = 65
 timeout = 60
 graceful_timeout = 10
 
-# A Referer of 10 kB is legal and not ours to refuse.
+# A Referer of 10 kB is legal and must not be refused.
 limit_request_line = 8190
 limit_request_field_size = 16_384
-# X_Forwarded_For must not pass for X-Forwarded-For.
+# X_Forwarded_For must not be mistaken for X-Forwarded-For.
 header_map = "drop"
-# Which proxy to believe is GATEHOUSE_TRUSTED_PROXIES' matter; gunicorn itself believes none.
-# That includes peers on a unix socket, which it would believe whatever this list says.
+# GATEHOUSE_TRUSTED_PROXIES alone decides which proxies are trusted; gunicorn itself trusts none.
+# The last two are empty because it trusts any peer on a unix socket, whatever the first one says.
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 forwarder_headers = ""
 
-# Its default path is shared by all services of a user.
+# The control socket's default path is the same for all services of a user.
 control_socket_disable = True
-# The application writes its own access lines.
+# The application writes its own access log.
 accesslog = None
 logger_class = RootLogger
-# At DEBUG gunicorn would write every path, tokens of invitations included.
+# At DEBUG gunicorn would log every path, invitation tokens included.
 loglevel = "info" if _config.log_level == "DEBUG" else _config.log_level.lower()
 proc_name = "gatehouse"
 
 
 def on_starting(server: Any) -> None:
-    """Migrate if bin/serve asks for it; a process of its own would have to import all this, too.
+    """Run `flask prepare` if bin/serve asks for it: a separate process would repeat all imports.
 
-    A stop may kill it meanwhile: a migration is one transaction.
+    A stop may safely kill it halfway: a migration is a single transaction.
     """
     application = server.app.wsgi()
     if os.environ.pop(PREPARES, None) is None:
@@ -107,21 +107,21 @@ def _require_keys(application: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Before the first fork: record the start, and prepare the memory the workers will share.
+    """Record the start, and prepare the memory that the workers about to be forked will share.
 
-    Also look at the tables, which then no worker has to.
+    Recording it also checks the tables' revision, so that no worker has to.
     """
     from app.operations import service as operations
 
     _record(server, operations.begin, "start")
-    # The collector would write to shared pages, and so make each worker copy them.
+    # Otherwise the collector would write to shared pages and make each worker copy them.
     gc.collect()
     gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start what the application does besides answering, in the worker that does it."""
-    os.umask(0o077)  # gunicorn set its own, which a listening unix socket needs
+    """Start the application's background work in this worker."""
+    os.umask(0o077)  # as in wsgi.py, whatever umask gunicorn used to bind a unix socket
     from app.events.views import PATH
 
     runtime = worker.app.wsgi().extensions["gatehouse"]
@@ -138,7 +138,7 @@ def worker_exit(_server: Any, worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Record the stop, in the master, after the last worker."""
+    """Record the stop, in the master, after the last worker has exited."""
     from app.operations import service as operations
 
     _record(server, operations.end, "stop")
@@ -147,8 +147,8 @@ def on_exit(server: Any) -> None:
 def _record(server: Any, record: Callable[[Any], None], what: str) -> None:
     """Write to the audit log, and leave no connection open for a worker to inherit.
 
-    The database may hang, or a migration have locked the table: neither is to keep the service from
-    starting, or from ending.
+    The database may hang, or a migration may hold a lock on the table: neither may keep the service
+    from starting or stopping.
     """
     runtime = server.app.wsgi().extensions["gatehouse"]
     limit = gevent.Timeout(DATABASE_SECONDS)
@@ -165,7 +165,7 @@ def _record(server: Any, record: Callable[[Any], None], what: str) -> None:
 
 
 def child_exit(_server: Any, worker: Any) -> None:
-    """Forget a dead worker, however it died; runs in the master."""
+    """Clean up after a dead worker, however it died; runs in the master."""
     from prometheus_client import multiprocess
 
     serving_worker.table.give_back(worker.share)

@@ -1,10 +1,10 @@
 """The WSGI application; gunicorn and the `flask` command find it by this file's name."""
 
-# ruff: noqa: E402 - the imports are what takes long
+# ruff: noqa: E402 - the imports are the slow part
 import gc
 
-# What is imported stays until the process ends. To look through it for garbage again and again, and
-# once more at the exit, would be a third of the time that a command takes.
+# Imported modules live until the process exits. Scanning them for garbage over and over, and once
+# more at exit, would take a third of a command's run time.
 gc.disable()
 
 import os
@@ -14,7 +14,7 @@ from app.core.config import Config
 from app.core.environment import ConfigError
 from app.factory import create_app
 
-os.umask(0o077)  # whatever this process writes is nobody else's to read
+os.umask(0o077)  # whatever this process writes is private to its user
 try:
     app = create_app(Config.from_env(os.environ))
 except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Builds the application: the only module that knows every area."""
+"""Application factory: the only module that knows every area."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -84,26 +84,26 @@ BLUEPRINTS = (
     storage_policies,
 )
 DISK_THREADS = 4
-# Uploads wait for their turn, they are not turned away (spec 04 §3.1).
+# Uploads queue instead of being rejected (spec 04 §3.1).
 MAX_WAITING = 100_000
 
 
 class SyncFlask(Flask):
-    """Flask without its per-call look whether a function is a coroutine: none of ours is.
+    """Flask without its per-call check for coroutine functions, of which there are none.
 
-    Nor does it look at the Host, which no route depends on; `web.origin` has its own refusal of
-    what is none (spec 02 §4.2).
+    It does not validate the Host header either: no route depends on it, and `web.origin` rejects
+    an invalid one itself (spec 02 §4.2).
     """
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function itself."""
+        """Return `func` unchanged."""
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return what finds the route of a request, by its path alone."""
+        """Return an adapter that matches a request by method and path alone."""
         if request is None:
             return super().create_url_adapter(None)
-        # No rule redirects by itself, which alone would need more.
+        # Only Werkzeug's automatic redirects would need the real host, and no rule has one.
         return self.url_map.bind("localhost", default_method=request.method, path_info=request.path)
 
 
@@ -115,13 +115,13 @@ def create_app(
     mailer: Mailer | None = None,
     outgoing: Outgoing | None = None,
 ) -> Flask:
-    """Return the WSGI application; a test may hand in its own way to everything outside.
+    """Return the WSGI application; tests can inject the clock and the clients of outside services.
 
-    Nothing is read but the key file, and nothing written: `flask prepare` makes an instance.
+    Reads nothing but the key file and writes nothing: `flask prepare` creates an instance.
     """
     logs.configure(config.log_format, config.log_level)
     app = SyncFlask(__name__, static_folder=None)
-    # A redirect to the tidy address would repeat whatever Host the caller named.
+    # Redirecting to the normalised path would name the adapter's placeholder host.
     app.url_map.merge_slashes = False
     outgoing = outgoing or Outgoing(
         allow_loopback=config.allow_loopback_http, internal=config.provider_networks
@@ -164,7 +164,7 @@ def _runtime(
     mailer: Mailer,
     outgoing: Outgoing,
 ) -> Runtime:
-    mailer.context = app.app_context  # Flask-Mail announces every mail to the application
+    mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
     database = Database(app, config, clock)
     impatient = redis or redis_client.connect_impatiently(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)

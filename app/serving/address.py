@@ -1,4 +1,4 @@
-"""GATEHOUSE_BIND as a client sees it: where to knock, what to print."""
+"""GATEHOUSE_BIND as a client sees it: where to connect, what to print."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ class Address:
 
     @classmethod
     def of(cls, bind: str) -> "Address":
-        """Read a checked GATEHOUSE_BIND."""
+        """Parse a GATEHOUSE_BIND that has already been validated."""
         if bind.startswith("unix:"):
             return cls(path=bind.removeprefix("unix:"))
         host, _, port = bind.rpartition(":")
@@ -31,7 +31,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Return what to open in a browser on this machine."""
+        """Return the URL to open in a browser on this machine; `unix:` and the path of a socket."""
         if self.path:
             return f"unix:{self.path}"
         host = self._local_host
@@ -39,7 +39,7 @@ class Address:
 
     @property
     def page_url(self) -> str:
-        """Return the same with the name that passkeys can belong to, which an address is not."""
+        """Return `url` with loopback as localhost: passkeys need a domain, not an IP address."""
         return f"http://localhost:{self.port}" if self._local_host in LOOPBACK else self.url
 
     @property
@@ -47,7 +47,7 @@ class Address:
         return EVERYWHERE.get(self.host, self.host)
 
     def why_not_free(self) -> str | None:
-        """Return why nobody can listen here, None when one can. gunicorn would retry for 5 s."""
+        """Return why the address cannot be bound, None if it can. gunicorn would retry for 5 s."""
         if self.path:
             return _why_not_writable(Path(self.path).parent)
         try:
@@ -66,8 +66,9 @@ class Address:
         return None
 
     def request(self, method: str, path: str, *, seconds: float = 5) -> tuple[int, Any]:
-        """Return status and JSON body of a request without body.
+        """Send a request without a body; return the status and JSON of the response.
 
+        The JSON is None if the response is something else.
         Raises: OSError, http.client.HTTPException.
         """
         connection = http.client.HTTPConnection(self._local_host or "localhost", self.port)
@@ -84,7 +85,7 @@ class Address:
             connection.close()
 
     def is_healthy(self) -> bool | None:
-        """Tell whether the service answers there; None while nobody listens."""
+        """Tell whether GET /health succeeds; None while nothing listens."""
         try:
             return self.request("GET", "/health")[0] == http.HTTPStatus.OK
         except (ConnectionRefusedError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""A client's connection, as the worker and answers that last see it."""
+"""A client's connection, for the worker and for long-lived responses."""
 
 import time
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from app.serving import tcp_info
 
 SEND_BUFFER_BYTES = 128 * 1024
 READABLE = 1  # libev's EV_READ
-CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it moves with the kernel's ticks
+CLOCK_MONOTONIC_COARSE = 6  # linux/time.h; it advances with the kernel's ticks
 KERNEL_TICK_SECONDS = time.clock_getres(CLOCK_MONOTONIC_COARSE)
 
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """A client's connection: `reads` counts the requests waited for, the current one included."""
+    """A client's connection; `reads` counts the requests awaited on it, including the current."""
 
     client: Any
     reads: int = 0
@@ -35,41 +35,41 @@ class Connection:
     _watcher: Any = None
 
     def silent_seconds(self) -> float:
-        """Return for how long at least nothing has arrived; 0 for what is no TCP connection.
+        """Return at least how long no data has arrived; 0 if this is not a TCP connection.
 
-        The kernel counts in its own ticks, and a part of one for a whole one.
+        The kernel counts whole ticks and rounds up, hence the subtraction.
         """
         milliseconds = tcp_info.read(self.client, tcp_info.LAST_DATA_RECEIVED)
         return max(0.0, milliseconds / 1000 - KERNEL_TICK_SECONDS)
 
     def hang_up(self) -> None:
-        """End the wait for another request.
+        """Stop waiting for another request.
 
-        Only the reading side is shut: bytes that have arrived are still read and answered.
-        gevent's own shutdown() would instead throw an error into the greenlet that waits.
+        Only the reading side is shut down: a request that has arrived is still read and answered.
+        gevent's own shutdown() would raise an error in the waiting greenlet instead.
         """
         try:
             self.client._sock.shutdown(SHUT_RD)
         except OSError:
-            return  # the client was faster
+            return  # the client closed first
 
     def finish_sending(self) -> None:
-        """Tell the client that nothing follows; what it sends is still received."""
+        """Half-close: tell the client that nothing follows, but keep receiving."""
         try:
             self.client._sock.shutdown(SHUT_WR)
         except OSError:
-            return  # the client was faster
+            return  # the client closed first
 
     def expect_long_answer(self, *, is_chunked: bool) -> None:
-        """Prepare for an answer whose reader may be slow for hours."""
+        """Prepare for a response whose client may read slowly for hours."""
         self.is_chunked = is_chunked
-        # The kernel would keep up to 4 MB for each.
+        # By default the kernel buffers up to 4 MB per connection.
         self.client.setsockopt(SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES)
 
     def watch(self, left: Callable[[], None]) -> None:
-        """Call `left` when the client hangs up, though nobody reads from it.
+        """Call `left` when the client disconnects, without reading from it.
 
-        A client that sends more instead is not watched any longer.
+        A client that sends more data instead is no longer watched.
         """
 
         def look() -> None:
@@ -81,22 +81,22 @@ class Connection:
         self._watcher.start(look)
 
     def unwatch(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
 
     def cut(self) -> None:
-        """Hang up on a client that does not read what is being sent to it."""
+        """Disconnect a client that does not read what it is being sent."""
         try:
             self.client._sock.shutdown(SHUT_RDWR)
         except OSError:
-            return  # the client was faster
+            return  # the client closed first
 
     def send_now(self, data: bytes) -> bytes | None:
-        """Send a part of the answer as gunicorn would, without waiting and so without a greenlet.
+        """Send part of the response as gunicorn would, without blocking and so without a greenlet.
 
-        Return what did not fit; None when nothing was sent: whoever tries again meets the reason.
+        Return what did not fit; None if nothing was sent: trying again reveals the reason.
         """
         framed = b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data
         try:
@@ -106,7 +106,7 @@ class Connection:
         return framed[sent:]
 
     def send_rest(self, rest: bytes) -> None:
-        """Send what did not fit, waiting for the client to read."""
+        """Send what did not fit, blocking until the client has made room for it."""
         self.client.sendall(rest)
 
     def _has_left(self) -> bool:
@@ -119,7 +119,7 @@ class Connection:
 
 
 class Wait(gevent.Timeout):
-    """The keep-alive limit on the wait for a request, which marks the connection as idle."""
+    """The keep-alive timeout for the next request, during which the connection counts as idle."""
 
     def __init__(self, seconds: float, connection: Connection) -> None:
         super().__init__(seconds)
@@ -137,7 +137,7 @@ class Wait(gevent.Timeout):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Literal[True] | None:
-        """Swallow this time-out: gunicorn takes the missing request as the end."""
+        """Suppress this timeout: gunicorn takes a missing request as the end of the connection."""
         self._connection.waiting = False
         super().__exit__(kind, error, trace)
         return True if error is self else None

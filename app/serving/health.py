@@ -1,4 +1,4 @@
-"""The health check of a container: `python -m app.serving.health`, exit code 0 or 1."""
+"""Health check for containers: `python -m app.serving.health`, exit code 0 or 1."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from app.serving.address import Address
 
 
 def main() -> int:
-    """Ask the service that this environment describes, on this machine."""
+    """Check the service that this environment configures, on this machine."""
     try:
         return 0 if Address.of(Config.from_env(os.environ).bind).is_healthy() else 1
     except ConfigError:

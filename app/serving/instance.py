@@ -6,18 +6,18 @@ import time
 from pathlib import Path
 from typing import IO
 
-# The graceful stop of gunicorn (10 s) and the final write of Valkey.
+# Covers gunicorn's graceful stop (10 s) and Valkey's final write.
 WIND_DOWN_SECONDS = 20.0
 
 
 class InstanceError(Exception):
-    """The folder cannot be used; the text tells why."""
+    """The folder cannot be used; the message says why."""
 
 
 def make_private(folder: Path) -> None:
-    """Create `folder` for this user alone, or make sure that it is.
+    """Create `folder` for this user alone, or make an existing one of this user private.
 
-    The parent may be /tmp, where anybody can put a folder or a link of that name first.
+    The parent may be /tmp, where anybody can create a folder or symlink of that name first.
     Raises: InstanceError.
     """
     try:
@@ -33,9 +33,9 @@ def make_private(folder: Path) -> None:
 
 
 def lock_run(instance: Path) -> IO[bytes]:
-    """Take the lock of the launcher; it ends with the launcher.
+    """Take the launcher's lock, which is released when the launcher exits.
 
-    Raises: InstanceError, at once, when another run uses the folder.
+    Raises: InstanceError, without waiting, if another run uses the folder.
     """
     lock = (instance / "serve.lock").open("ab")
     try:
@@ -49,9 +49,9 @@ def lock_run(instance: Path) -> IO[bytes]:
 def lock_children(instance: Path, *, seconds: float = WIND_DOWN_SECONDS) -> IO[bytes]:
     """Take the lock that the children inherit, so that it outlives a killed launcher.
 
-    Its children then still finish their work, for a moment; two Valkeys on the same files would
-    destroy them.
-    Raises: InstanceError, after `seconds`.
+    The children of a killed launcher take a moment to finish; two Valkeys on the same files would
+    corrupt them.
+    Raises: InstanceError, if the lock is not free within `seconds`.
     """
     lock = (instance / "children.lock").open("ab")
     deadline = time.monotonic() + seconds
