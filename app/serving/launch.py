@@ -1,6 +1,6 @@
-"""The launcher behind bin/serve: Valkey, gunicorn, and all of it ended together.
+"""The launcher behind bin/serve: starts Valkey and gunicorn, and stops them together.
 
-It stays small and imports neither Flask nor SQLAlchemy: the start is waiting for it.
+It stays small and imports neither Flask nor SQLAlchemy, which would delay every start.
 """
 
 import http.client
@@ -22,14 +22,14 @@ from app.serving.parent_death import before_exec
 from app.serving.supervisor import Child, GaveUp, Signals, keep_alive, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
-# Set for a gunicorn that is to do what `flask prepare` does, before it listens.
+# The environment variable that makes gunicorn do what `flask prepare` does before it listens.
 PREPARES = "GATEHOUSE_PREPARES"
 HEALTH_SECONDS = 60.0
 HEALTH_PAUSE = 0.02
-# gunicorn's graceful_timeout and a little more.
+# gunicorn's graceful_timeout plus a margin.
 GUNICORN_STOP_SECONDS = 13.0
 VALKEY_STOP_SECONDS = 10.0
-# A killed predecessor lets go of the address within this time.
+# A killed predecessor releases the address within this time.
 ADDRESS_SECONDS = 3.0
 START_ERRORS = (instance.InstanceError, valkey.ValkeyUnavailable, GaveUp)
 
@@ -43,12 +43,12 @@ There is no administrator yet. Create one on the page /api/v1/docs (POST /auth/s
 
 
 class StartFailed(Exception):
-    """The service does not come up; the text tells why."""
+    """The service did not start; the message says why."""
 
 
 @dataclass
 class Run:
-    """One run of the service on an instance folder this process has locked."""
+    """One run of the service on an instance folder that this process has locked."""
 
     config: Config
     lock: int
@@ -57,7 +57,7 @@ class Run:
     is_prepared: bool = False
 
     def serve(self) -> None:
-        """Start everything, keep it alive until a signal, stop it.
+        """Start everything, keep it running until a signal arrives, then stop it.
 
         Raises: StartFailed, GaveUp, ValkeyUnavailable.
         """
@@ -88,7 +88,7 @@ class Run:
             now = time.monotonic()
             if process.poll() is not None:
                 raise StartFailed(f"gunicorn exited with code {process.returncode}")
-            if health is None:  # nobody listens yet: a migration takes what it takes
+            if health is None:  # not listening yet: a migration may take any time
                 deadline = now + HEALTH_SECONDS
                 if now > reminder:
                     say("gunicorn does not listen yet; a large database is migrated for a while")
@@ -107,9 +107,9 @@ class Run:
         return child.launch()
 
     def _gunicorn(self) -> subprocess.Popen[bytes]:
-        """Run gunicorn, tied to this process; for the first time it prepares the database.
+        """Start gunicorn, tied to this process; only the first start prepares the database.
 
-        It has to come up again after a crash, though, also while PostgreSQL is away.
+        A restart after a crash must succeed even while PostgreSQL is down.
         """
         environ = {**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)}
         environ.pop(PREPARES, None)
@@ -122,7 +122,7 @@ class Run:
             env=environ,
             stdin=subprocess.DEVNULL,
             pass_fds=(self.lock,),
-            # Ctrl-C reaches this process only, which then stops the others in order.
+            # Ctrl-C must reach this process only, which then stops the others in order.
             start_new_session=True,
             preexec_fn=before_exec(),
         )
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         complain(str(error))
         return 1
     except OSError as error:
-        # A lock or a log that cannot be opened: the folder's disk is full, say.
+        # A lock or log file that cannot be opened, for example because the disk is full.
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
     except KeyboardInterrupt:
@@ -160,9 +160,9 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def check_address(address: Address) -> None:
-    """Find out before anything is started whether somebody else listens there.
+    """Make sure, before anything is started, that the address is free.
 
-    Raises: StartFailed.
+    Raises: StartFailed, if it is not within ADDRESS_SECONDS.
     """
     deadline = time.monotonic() + ADDRESS_SECONDS
     while problem := address.why_not_free():
@@ -172,7 +172,7 @@ def check_address(address: Address) -> None:
 
 
 def welcome(address: Address) -> str:
-    """Return what to tell the user: the addresses and, on a new instance, the next step."""
+    """Return the start message: the URLs and, on a new instance, the next step."""
     text = RUNNING.format(url=address.url)
     if not address.path:
         text += PAGE.format(url=address.page_url)
@@ -185,7 +185,7 @@ def welcome(address: Address) -> str:
 
 
 def say(text: str) -> None:
-    """Print to standard output, now."""
+    """Print to standard output and flush."""
     sys.stdout.write(text)
     sys.stdout.flush()
 

@@ -1,6 +1,6 @@
-"""The listener of a worker, which shares connections evenly with the other workers.
+"""A worker's listener, which balances connections across the workers.
 
-Stock gunicorn lets whoever wakes first accept. With few, long-lived connections (a proxy's
+In stock gunicorn whichever worker wakes first accepts. With few, long-lived connections (a proxy's
 keep-alive pool, event streams) one worker then ends up doing nearly all the work.
 """
 
@@ -14,14 +14,14 @@ from gevent.server import StreamServer
 from app.serving import tcp_info
 from app.serving.shares import Share
 
-# A busier worker leaves a new connection to a less loaded one this often, this long each time.
-# Together about 25 ms: what a worker in the middle of a few requests needs to look up.
+# How often, and for how long each time, a busier worker defers to a less loaded one. In all about
+# 25 ms: what a worker in the middle of a few requests needs to get back to its listener.
 PAUSES = 20
 PAUSE = 0.001
 
 
 class EvenServer(StreamServer):
-    """Accepts connections, after those workers that hold fewer had their chance."""
+    """Accepts connections once the workers that hold fewer have had their chance."""
 
     def __init__(
         self,
@@ -34,34 +34,34 @@ class EvenServer(StreamServer):
         super().__init__(listener, **options)
         self._share = share
         self._monotonic = monotonic
-        # How many pauses were spent on each other worker, by slot and wake-ups.
+        # Pauses spent waiting for each other worker, by its slot and wake-up count.
         self._waits: dict[tuple[int, int], int] = {}
-        self._pauses = 1  # how many times PAUSE the last pause really took
+        self._pauses = 1  # real length of the last pause, in multiples of PAUSE
 
     def _do_read(self) -> None:
         """Handle gevent's "the listener is readable"."""
         self._share.woke()
         if not self._leaves_it_to_others():
-            # All of a burst would go to the first worker awake; and one at a time, a turn of the
-            # loop each, would take a busy worker seconds.
+            # Unlimited, the first worker awake would take a whole burst; one connection per turn of
+            # the loop would take a busy worker seconds.
             self.max_accept = self._share.due(self._waiting())
             super()._do_read()  # type: ignore[misc]  # private, so not in the stubs
             return
-        # gevent's own way to stop looking for a while, else used after a failed accept().
+        # gevent's own way to suspend accepting, normally used after a failed accept().
         self.stop_accepting()
         self._timer = self.loop.timer(PAUSE)
         self._timer.start(self._look_again, self._monotonic())
 
     def _look_again(self, paused_at: float) -> None:
-        """Note how long this pause really took; the loop of a busy worker is late."""
+        """Resume accepting, and note how long the pause took: a busy worker's loop runs late."""
         self._pauses = max(1, round((self._monotonic() - paused_at) / PAUSE))
         self._start_accepting_if_started()  # type: ignore[attr-defined]
 
     def _leaves_it_to_others(self) -> bool:
-        """Tell whether to wait a moment for a worker that holds fewer connections.
+        """Tell whether to pause in favour of a worker that holds fewer connections.
 
-        Patience is spent on workers that do not wake up, because they are busy or dead, and
-        renewed as soon as one does: so a stuck worker delays one connection, not every one.
+        Each worker that does not wake up, because it is busy or dead, is allowed PAUSES of them,
+        and gets as many again once it does: so a stuck worker delays one connection, not all.
         """
         before, rivals = self._waits, self._share.rivals()
         pauses, self._pauses = self._pauses, 1
@@ -72,21 +72,21 @@ class EvenServer(StreamServer):
         return any(self._waits[rival] <= PAUSES for rival in wanted)
 
     def _waiting(self) -> int:
-        """Return how many connections wait to be taken; a guess where the system does not tell."""
+        """Return the length of the accept queue; a guess where the system does not report it."""
         return tcp_info.read(self.socket, tcp_info.ACCEPT_QUEUE) or 2 * self._share.a_little
 
     def do_handle(self, *args: Any) -> None:
-        """Count the connection before anything else runs, so that the others see it at once."""
+        """Count the connection before anything else runs, so that other workers see it at once."""
         self._share.opened()
         super().do_handle(*args)
 
     def do_close(self, *args: Any) -> None:
-        """Uncount it; gevent calls this once per connection, whatever happened to it."""
+        """Uncount the connection; gevent calls this exactly once for each, however it ended."""
         self._share.closed()
         super().do_close(*args)
 
     def close_after_backlog(self) -> None:
-        """Take what clients already connected to and close, so that a stop resets none of them."""
+        """Accept the whole backlog, then close, so that a stop resets no client."""
         self.stop_accepting()
         try:
             while not self.full() and (connection := self.do_read()):
@@ -100,14 +100,14 @@ class EvenServer(StreamServer):
 
 @dataclass(frozen=True)
 class ListenerName:
-    """All that gunicorn asks a listener for each connection.
+    """The only part of a listener that gunicorn needs while it serves a connection.
 
-    The listener itself is closed before the last of its connections is served, and gunicorn would
-    hang up on those.
+    The listener itself is closed before its last connections are served, and gunicorn would drop
+    those.
     """
 
     name: Any
 
     def getsockname(self) -> Any:
-        """Return the address it listened on."""
+        """Return the address of the listener."""
         return self.name

@@ -1,4 +1,4 @@
-"""gunicorn's own messages, in the format of the application's log, without what clients sent."""
+"""gunicorn's own messages, in the format of the application's log, with client data redacted."""
 
 import logging
 import re
@@ -13,10 +13,10 @@ QUERY = re.compile(r"\?[^\s'\"]*")
 
 
 class RootLogger(Logger):
-    """Hands gunicorn's messages to the handlers of the root logger."""
+    """Passes gunicorn's messages to the handlers of the root logger."""
 
     def setup(self, cfg: Any) -> None:
-        """Undo gunicorn's own handlers; called again at every reload."""
+        """Remove gunicorn's own handlers; called again at every reload."""
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
@@ -24,9 +24,9 @@ class RootLogger(Logger):
 
 
 def without_secrets(record: logging.LogRecord) -> bool:
-    """Shorten a message that repeats a request: its query or path may be a mailed token."""
+    """Redact a message that quotes a request, whose query or path may hold a mailed token."""
     message = record.getMessage()
-    if message.startswith(REFUSED):  # any part of it, with whatever was in it
+    if message.startswith(REFUSED):  # it may quote any part of the request
         message = QUOTED.sub("...", message)
     record.msg, record.args = TOKEN_LIKE.sub("...", QUERY.sub("?...", message)), None
     return True

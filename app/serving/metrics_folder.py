@@ -1,4 +1,4 @@
-"""Where the workers of one master keep their metrics until somebody asks for them."""
+"""The folder in which the workers of one master keep their metrics until they are scraped."""
 
 import logging
 import os
@@ -14,9 +14,9 @@ FIRST_BYTES = 1 << 16
 
 @cache
 def prepare(folder: Path) -> None:
-    """Empty `folder` and tell prometheus_client to use it; call before that is imported.
+    """Empty `folder` and make prometheus_client use it; call this before importing that.
 
-    Once per process: gunicorn reads its configuration again at a reload, while workers write.
+    Once per process: at a reload gunicorn reads its configuration again while workers write.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
@@ -27,16 +27,16 @@ def prepare(folder: Path) -> None:
 
 
 def counts_that_own_their_blocks() -> type[Any]:
-    """Return prometheus_client's file of counts, made safe for a disk that may be full.
+    """Return prometheus_client's memory-mapped file class, made safe for a full disk.
 
-    Its own files have holes, and to write into a hole through a mapping where there is no room ends
-    the process (SIGBUS): every request would cost a worker. Counts for which there is no room stay
-    in this process's memory, unseen by the others.
+    Its own files are sparse, and writing to a hole through the mapping on a full disk kills the
+    process (SIGBUS): every request would cost a worker. Counts that do not fit on the disk stay in
+    this process's memory, invisible to the others.
     """
     from prometheus_client.mmap_dict import MmapedDict
 
     class Counts(MmapedDict):
-        """One worker's counts of one kind."""
+        """One worker's values for one type of metric."""
 
         def __init__(self, filename: str, read_mode: bool = False) -> None:
             if not read_mode:
@@ -44,7 +44,7 @@ def counts_that_own_their_blocks() -> type[Any]:
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
         def _init_value(self, key: str) -> None:
-            # More than a key of this length may take.
+            # An upper bound on the size of an entry with this key.
             if self._used + 2 * len(key.encode()) + 64 > self._capacity:
                 self._grow()
             super()._init_value(key)  # type: ignore[no-untyped-call]
@@ -62,7 +62,7 @@ def counts_that_own_their_blocks() -> type[Any]:
 
 
 def _with_blocks(filename: str, size: int) -> str:
-    """Return the name of a file with blocks for so many bytes: this one, or one in memory."""
+    """Return a file that has `size` bytes allocated: `filename`, or else one in memory."""
     try:
         descriptor = os.open(filename, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -79,5 +79,5 @@ def _with_blocks(filename: str, size: int) -> str:
 
 @cache
 def _tell(_process: int, reason: str) -> None:
-    """Tell it once per process: each kind of metric has a file, and all fail alike."""
+    """Log it once per process: each type of metric has a file, and all fail alike."""
     log.warning("counts of this worker are missing from /health/metrics: %s", reason)

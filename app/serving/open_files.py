@@ -1,16 +1,15 @@
-"""How many files and connections a process may have open."""
+"""The limit on open files, which include connections, of a process."""
 
 import resource
 
-# Listeners, logs, and the connections to the database and, up to 1024 twice, to Redis.
+# Listeners, logs, connections to the database, and up to twice 1024 connections to Redis.
 BESIDES = 3072
 
 
 def make_room(connections: int) -> int:
-    """Raise the soft limit as far as so many connections need and the hard one lets; return it.
+    """Raise the soft limit to what `connections` need, at most to the hard limit; return it.
 
-    A shell or systemd usually gives 1024, so that programs which use select() are safe; gevent
-    does not.
+    Shells and systemd usually set 1024, to be safe for programs that use select(); gevent does not.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + BESIDES

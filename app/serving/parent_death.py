@@ -1,4 +1,4 @@
-"""Children that do not outlive their parent, whatever kills it."""
+"""Child processes that do not outlive their parent, whatever kills it."""
 
 import ctypes
 import os
@@ -10,19 +10,19 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int, signum: signal.Signals = signal.SIGTERM) -> None:
-    """Have the kernel send `signum` to this process when the process `parent` is gone.
+    """Have the kernel send `signum` to this process when its parent, process `parent`, dies.
 
     Linux ties this to the *thread* that forked: fork from a thread that lives as long as the
-    process, in practice the main one. Elsewhere there is no such call and nothing happens.
+    process, in practice the main one. Elsewhere only a parent that is already dead is noticed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-    # The parent may have died between the fork and the call above: nobody would tell us any more.
+    # If the parent died between the fork and the call above, no signal would ever come.
     if os.getppid() != parent:
         os.kill(os.getpid(), signum)
 
 
 def before_exec(signum: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
-    """Return a `preexec_fn` that ties the program about to run to the calling process."""
+    """Return a `preexec_fn` that ties the program to be run to the calling process."""
     parent = os.getpid()
     return lambda: die_with_parent(parent, signum)

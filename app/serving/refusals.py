@@ -1,4 +1,4 @@
-"""What gunicorn refuses by itself, in the form of every other answer (decisions A1, D)."""
+"""gunicorn's own error responses, in the form of every other response (decisions A1, D)."""
 
 from http import HTTPStatus
 from socket import socket
@@ -11,9 +11,9 @@ from app.core.tokens import random_uuid
 
 
 def write_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
-    """Send a refusal of what never reached the application; in the place of gunicorn's own."""
+    """Answer a request that never reached the application; replaces gunicorn's own function."""
     del reason, mesg
-    # With the metrics, which must not be imported before their folder is there.
+    # These import the metrics, which must not be imported before their folder exists.
     from app.web.envelope import fail
     from app.web.lifecycle import SECURITY_HEADERS
 
@@ -22,7 +22,7 @@ def write_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         code, message = ErrorCode.INTERNAL_SERVER_ERROR, "Internal Server Error"
     elif status > HTTPStatus.INTERNAL_SERVER_ERROR:
-        # A transfer coding that nobody knows is the client's fault, too.
+        # gunicorn's 501 for an unknown transfer coding: that is the client's fault, too.
         status = HTTPStatus.BAD_REQUEST
     answer = fail(code, message, status, dict(SECURITY_HEADERS))
     answer.headers["X-Request-ID"] = str(request_fields.get({}).get("request_id") or random_uuid())

@@ -1,4 +1,4 @@
-"""Child processes that are started again when they die, and the signals that end a run."""
+"""Child processes that are restarted when they die, and the signals that end a run."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ HURRIED_SECONDS = 3.0
 
 
 class GaveUp(Exception):
-    """A child dies again and again; the text names it."""
+    """A child keeps dying; the message names it."""
 
 
 class Signals:
@@ -37,29 +37,29 @@ class Signals:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def _count(self, number: int, _frame: FrameType | None) -> None:
-        # systemd may send SIGHUP right after SIGTERM: that is no second request.
+        # systemd may send SIGHUP right after SIGTERM: that is not a second request to stop.
         self.stops = max(self.stops, 1) if number == signal.SIGHUP else self.stops + 1
 
     @property
     def hurry(self) -> bool:
-        """Tell whether somebody asked twice."""
+        """Whether a stop was requested twice."""
         return self.stops > 1
 
     def wait(self, seconds: float | None) -> None:
-        """Sleep until a signal arrives or the time is over; None sets no limit."""
+        """Sleep until a signal arrives or `seconds` have passed; None sets no limit."""
         select.select([self._reader], [], [], seconds)
         with contextlib.suppress(BlockingIOError):
             self._reader.recv(4096)
 
     def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait for what a signal announces; False when the time is over or somebody hurries."""
+        """Wait for `done`, checked at each signal; return False on timeout or a second stop."""
         deadline = time.monotonic() + seconds
         while not (finished := done()) and not self.hurry and time.monotonic() < deadline:
             self.wait(deadline - time.monotonic())
         return finished
 
     def sleep(self, seconds: float) -> None:
-        """Sleep that long, less when the run shall stop."""
+        """Sleep for `seconds`, or until a stop is requested."""
         deadline = time.monotonic() + seconds
         while not self.stops and (left := deadline - time.monotonic()) > 0:
             self.wait(left)
@@ -76,18 +76,18 @@ class Child:
     _deaths: deque[float] = field(default_factory=lambda: deque(maxlen=DEATHS_ALLOWED))
 
     def launch(self) -> subprocess.Popen[bytes]:
-        """Start it, for the first time or again."""
+        """Start the process, for the first time or again."""
         self.process = self.start()
         return self.process
 
     def is_dead(self) -> bool:
-        """Tell whether it has exited, and reap it."""
+        """Tell whether the process has exited, and reap it."""
         return self.process is not None and self.process.poll() is not None
 
     def record_death(self) -> float:
-        """Return the seconds to wait before the next start: none at first, then ever more.
+        """Return the backoff in seconds before the restart: none at first, then growing.
 
-        Raises: GaveUp.
+        Raises: GaveUp, at DEATHS_ALLOWED deaths within WINDOW_SECONDS.
         """
         now = time.monotonic()
         self._deaths.append(now)
@@ -97,13 +97,13 @@ class Child:
         return float(FIRST_PAUSE * (2 ** (recent - 1) - 1))
 
     def stop(self, signals: Signals) -> None:
-        """End it gracefully, in a hurry if need be, in the end by force."""
+        """Stop the process gracefully, then with SIGINT, finally with SIGKILL."""
         if self.process is None or self.is_dead():
             return
         self.process.terminate()
         if signals.wait_until(self.is_dead, self.stop_seconds):
             return
-        # gunicorn and Valkey both take a SIGINT during their stop as "now".
+        # gunicorn and Valkey both take a SIGINT during a graceful stop as "stop now".
         self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(HURRIED_SECONDS)
@@ -114,7 +114,7 @@ class Child:
 
 
 def keep_alive(children: list[Child], signals: Signals, say: Callable[[str], None]) -> None:
-    """Start dead children again until the run shall stop.
+    """Restart dead children until a stop is requested.
 
     Raises: GaveUp.
     """
@@ -131,6 +131,6 @@ def keep_alive(children: list[Child], signals: Signals, say: Callable[[str], Non
 
 
 def stop_all(children: list[Child], signals: Signals) -> None:
-    """Stop the children, the last one first: it may still need those before it."""
+    """Stop the children in reverse order: each may need the ones started before it."""
     for child in reversed(children):
         child.stop(signals)

