@@ -1,1 +1,1 @@
-"""The Flask side of the kernel: envelope, guards, request security. Knows no area."""
+"""The Flask side of the kernel: envelope, guards, request security. Depends on no area."""

@@ -12,7 +12,7 @@ from app.web.operation import View, operation_of
 
 
 def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
-    """Limit the caller's rate and, where asked, refuse what another site caused (E1)."""
+    """Rate-limit the caller and, with `source_check`, refuse cross-site requests (decision E1)."""
 
     def decorate(view: View) -> View:
         @wraps(view)

@@ -1,8 +1,8 @@
-"""What every command of the `flask` command line shares: `--json`, exit codes, refusals, tables.
+"""What all commands of the `flask` command line share: `--json`, exit codes, refusals, tables.
 
-A command returns a `Shown`; how that and every refusal reach the terminal is decided here. Human
-text never carries a control character that came from outside: a name typed at a login must not be
-able to steer the terminal of whoever reads the audit log.
+A command returns a `Shown`; how it and every refusal are printed is decided here. Text for people
+never contains a control character from outside: a name typed at a login must not be able to control
+the terminal of an operator who reads the audit log.
 """
 
 import errno
@@ -29,7 +29,7 @@ from app.web.cli_refusals import FAILURES, refusal_of
 log = logging.getLogger(__name__)
 
 REFUSED = 1
-# As a shell calls it when a reader such as `head` has enough: 128 and the number of SIGPIPE.
+# What a shell reports for a writer whose reader, such as `head`, has left: 128 plus SIGPIPE.
 UNREAD = 141
 HELP_OPTIONS = ["-h", "--help"]
 # Longer than the first sentence of any command's help.
@@ -39,9 +39,9 @@ _NEGATIVE = re.compile(r"-[0-9]")
 
 @dataclass(frozen=True)
 class Shown:
-    """What a command has to say: `data` with `--json`, `text` without; a text of "" is silence.
+    """A command's output: `data` with `--json`, `text` without; an empty text prints nothing.
 
-    A `note` is for people alone: on standard error, so that a script gets the text as it is.
+    A `note` is for people only: it goes to standard error, so that a script gets just the text.
     """
 
     data: Any
@@ -51,10 +51,10 @@ class Shown:
 
 
 class Command(click.Command):
-    """A command whose callback returns a `Shown`, or yields one after the other while it runs.
+    """A command whose callback returns a `Shown`, or yields several while it runs.
 
-    It runs on an instance that is there, with its keys, but for one that `makes_instance` and one
-    that `examines` what is wrong with it.
+    It requires an existing instance with its keys. One that `makes_instance` requires neither; one
+    that `examines` what is wrong with an instance does not require the keys.
     """
 
     def __init__(
@@ -68,23 +68,23 @@ class Command(click.Command):
         self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take a negative number for the value it is, where it would be an unknown option."""
+        """Accept a negative number as a value instead of rejecting it as an unknown option."""
         ctx.ignore_unknown_options |= any(_NEGATIVE.match(typed) for typed in args)
         return super().parse_args(ctx, args)
 
     def make_parser(self, ctx: click.Context) -> Any:
-        """Return a parser that knows -h as a whole word alone: in -5h it is a letter of a value."""
+        """Return a parser that takes -h only as a whole word: in -5h it is part of a value."""
         parser = super().make_parser(ctx)
         if (of_help := parser._short_opt.pop("-h", None)) is not None:
             parser._long_opt["-h"] = of_help
         return parser
 
     def get_short_help_str(self, limit: int = WHOLE) -> str:
-        """Return the first sentence in a list of commands, never cut off."""
+        """Return the first sentence for a list of commands, never truncated."""
         return super().get_short_help_str(max(limit, WHOLE))
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run the callback and print what it returns, or why it refused."""
+        """Run the callback and print what it returns, or why the command failed."""
         as_json = ctx.params.pop("as_json")
         exit_code = 0
         try:
@@ -116,18 +116,18 @@ class Commands(AppGroup):
         self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
 
     def get_short_help_str(self, limit: int = WHOLE) -> str:
-        """Return the group's sentence in a list of commands, never cut off."""
+        """Return the group's sentence for a list of commands, never truncated."""
         return super().get_short_help_str(max(limit, WHOLE))
 
 
 class TopCommands(Commands):
-    """All of them; a misspelt one is told which may be meant, those of groups included."""
+    """All commands; for an unknown one it suggests others, including those within groups."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None.
 
-        The group of `flask` itself asks here last, and would complain with its own commands alone
-        in mind: so there is no return to it for what does not exist.
+        Flask's own group asks here last, and its error would suggest none but its own commands: so
+        an unknown command is refused here.
         """
         command = super().get_command(ctx, cmd_name)
         if command is None and ctx.command is not self and not ctx.resilient_parsing:
@@ -137,7 +137,7 @@ class TopCommands(Commands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is called."""
+        """Return the command to call, or refuse an unknown one."""
         if args[0] not in self.commands:
             self._refuse(ctx, args[0])
         return super().resolve_command(ctx, args)
@@ -156,7 +156,7 @@ class TopCommands(Commands):
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return rows under their titles in columns; "" without rows, so that nothing is printed."""
+    """Format rows in columns under their titles; "" without rows, so that nothing is printed."""
     if not rows:
         return ""
     cells = [list(titles), *([_cell(value) for value in row] for row in rows)]
@@ -166,7 +166,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def details(fields: Mapping[str, object]) -> str:
-    """Return one thing as lines of name and value."""
+    """Format one object as lines of name and value."""
     width = max(map(len, fields))
     return "\n".join(
         f"{name.ljust(width)}  {_cell(value)}".rstrip() for name, value in fields.items()
@@ -174,7 +174,7 @@ def details(fields: Mapping[str, object]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text that cannot steer a terminal and stays on its line."""
+    """Replace every character that could control a terminal or break the line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -194,14 +194,14 @@ def _print(shown: Shown, *, as_json: bool) -> None:
         return
     if shown.text:
         _say(shown.text)
-    elif shown.data == [] and _is_read_by_people():  # silence is for scripts
+    elif shown.data == [] and _is_read_by_people():  # scripts get no output at all
         click.echo("nothing to list", err=True)
     if shown.note:
         click.echo(shown.note, err=True)
 
 
 def _is_read_by_people() -> bool:
-    """Tell whether standard output is a terminal; that of a job may be closed, which is none."""
+    """Tell whether standard output is a terminal; that of a job may even be closed."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -213,13 +213,13 @@ def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
 
 
 def _write_all(text: str) -> None:
-    """Write to standard output until all of it is written, or nothing more can be.
+    """Write all of `text` to standard output, or raise OSError.
 
-    With PYTHONUNBUFFERED, which our image and unit set, `print` takes one write for all of it, and
-    the rest is missing without a word where the disk was full or the reader gone by then.
+    With PYTHONUNBUFFERED, which our image and systemd unit set, `print` makes do with one write: if
+    the disk fills up or the reader leaves during it, the rest is lost silently.
     """
     stream = sys.stdout
-    if stream is None:  # closed by a job that wants to hear nothing
+    if stream is None:  # closed by a job that wants no output
         return
     stream.flush()
     rest = text.encode(stream.encoding, stream.errors or "strict")
@@ -232,14 +232,14 @@ def _write_all(text: str) -> None:
 
 
 def _say(text: str) -> None:
-    """Print on standard output; end the command where that fails, saying why if anybody cares.
+    """Print to standard output, or end the command, saying why unless only the reader has left.
 
-    It is no refusal: whatever the command has changed stays so.
+    This is not a refusal: whatever the command has changed stays changed.
     """
     try:
         _write_all(f"{text}\n")
     except OSError as error:
-        # What could not be written must not be tried once more when the process ends.
+        # Otherwise the interpreter would retry the failed write at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):

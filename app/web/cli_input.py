@@ -1,4 +1,4 @@
-"""What commands read from standard input: passwords and other texts that arguments would show."""
+"""What commands read from standard input: passwords and other text that arguments would expose."""
 
 import sys
 from collections.abc import Callable
@@ -12,14 +12,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_at_terminal() -> bool:
-    """Tell whether somebody can be asked; nobody can where standard input is closed."""
+    """Tell whether the user can be prompted; standard input may be closed."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def read_secret(label: str) -> str:
-    """Return one line of standard input; at a terminal it is asked for twice and not shown.
+    """Return one line of standard input; at a terminal, prompt for it twice without echo.
 
-    Raises: BadRequest when there is none.
+    Raises: BadRequest if there is none.
     """
     if is_at_terminal():
         answer: str = click.prompt(label, hide_input=True, confirmation_prompt=True, err=True)
@@ -30,7 +30,7 @@ def read_secret(label: str) -> str:
 def read_text() -> str:
     """Return all of standard input.
 
-    Raises: BadRequest when there is none: a file that could not be read must not clear anything.
+    Raises: BadRequest if it is empty: a file that could not be read must not clear anything.
     """
     return _require_some(sys.stdin.read() if sys.stdin else "")
 
@@ -48,9 +48,9 @@ def password_options(function: F) -> F:
 
 
 def chosen_password(password: str | None, *, generate: bool) -> str | None:
-    """Return the password to set; None to make one up.
+    """Return the password to set; None to generate one.
 
-    With neither option somebody at a terminal is asked; a script gets a generated one (spec 01 §8).
+    With neither option, prompt for it at a terminal; a script gets a generated one (spec 01 §8).
     """
     if password is not None and generate:
         raise click.UsageError("--password and --generate exclude each other")

@@ -1,4 +1,4 @@
-"""What stopped a command, as a refusal of one line that says what to do."""
+"""Turns whatever stopped a command into a one-line refusal that says what to do."""
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
@@ -9,14 +9,14 @@ from app.core.error_codes import ErrorCode
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
 from app.web import runtime as web_runtime
 
-# What a database without the newest tables says, SQLite first, then PostgreSQL.
+# The errors of a database that lacks migrations: SQLite's, then PostgreSQL's.
 UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
 # Everything else is a bug and deserves its traceback.
 FAILURES = (AppError, ConfigError, RedisError, SQLAlchemyError, OSError, UnicodeError)
 
 
 class LocalFailure(AppError):
-    """Something on this machine, such as a file's permissions, is in the way."""
+    """Something on this machine, such as a file's permissions, prevents it."""
 
     code = ErrorCode.CONFIG_ERROR
     message = "The configuration cannot be used."
@@ -52,7 +52,7 @@ def _database_refusal(error: SQLAlchemyError) -> AppError:
     if (file := web_runtime.runtime().database.file) is not None:
         return DatabaseUnavailable(f"The database {file.path} failed: {reason}")
     if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
-        # There is no connection, or none any more.
+        # The connection failed or was lost.
         reason += ". Start it, or correct GATEHOUSE_DATABASE_URL."
     return DatabaseUnavailable(f"The database failed: {reason}")
 

@@ -1,6 +1,6 @@
-"""What arguments and options of commands can be, beyond text.
+"""Parameter types for the arguments and options of commands.
 
-Each says in a sentence what is wrong with a value, and what would be right.
+Each rejects a value with a sentence that says what is wrong and what would be right.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from app.core.texts import did_you_mean, whole_number
 
 
 class Moment(click.ParamType[datetime]):
-    """A point in time: RFC 3339, or only a date; UTC unless it says otherwise."""
+    """A point in time: RFC 3339, or only a date; UTC unless it has an offset."""
 
     name = "time"
 
@@ -39,7 +39,7 @@ class Whole(click.ParamType[int]):
     name = "number"
 
     def __init__(self, least: int, most: int, *, told: str = "") -> None:
-        """Make one; complaints call its bounds `told`, or by their numbers."""
+        """Accept `least` to `most`; errors describe these bounds as `told`, or by their numbers."""
         self._bounds = range(least, most + 1)
         self._wanted = f"a whole {self.name} {told or f'from {least} to {most}'}"
 
@@ -68,15 +68,15 @@ class Size(Whole):
 
 
 class Word(click.Choice[str]):
-    """One of some words; a misspelt one is told which may be meant.
+    """One of several words; the error for a misspelt one suggests which may be meant.
 
-    Where there are many of them, give the parameter a metavar, or its usage line is all of them.
+    If there are many, give the parameter a metavar, or its usage line lists them all.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
         super().__init__([str(word) for word in words])
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
-        """Return what can be, and last, where it is seen, what may be meant."""
+        """Return the valid words and last, where it is noticed, the one that may be meant."""
         told = f"{value!r} is not one of {', '.join(self.choices)}."
         return told + did_you_mean(str(value), self.choices)

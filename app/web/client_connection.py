@@ -1,7 +1,7 @@
-"""What our own worker tells of the connection a request came over, and is told about its body.
+"""The interface to our own worker: facts about a request's connection, and hints on its body.
 
-Its requests have a `WorkerBody` (`app/serving/body.py`). Other servers have not: nothing is known
-of their connections, and their bodies are read as they come.
+Its requests have a `WorkerBody` (`app/serving/body.py`). Under any other server nothing is known of
+the connection, and the body is read as it arrives.
 """
 
 from abc import ABC, abstractmethod
@@ -12,25 +12,25 @@ from flask import request
 
 
 class ClientConnection(Protocol):
-    """The client's connection, for an answer that lasts."""
+    """The client's connection, for a long-lived response."""
 
     def watch(self, left: Callable[[], None]) -> None:
-        """Call `left` once when the client hangs up, though nobody reads from it."""
+        """Call `left` once when the client disconnects, without reading from it."""
 
     def unwatch(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
 
     def cut(self) -> None:
-        """Hang up, so that what is just being sent fails."""
+        """Disconnect, so that a send in progress fails."""
 
     def send_now(self, data: bytes) -> bytes | None:
-        """Send a further part of the answer, while nobody else does, without waiting.
+        """Send another part of the response without blocking; there must be no other sender.
 
-        Return what did not fit and goes to `send_rest`; None when nothing could be sent.
+        Return what did not fit, for `send_rest`; None if nothing could be sent.
         """
 
     def send_rest(self, rest: bytes) -> None:
-        """Send what `send_now` left, waiting for the client to read."""
+        """Send what `send_now` returned, blocking until the client has made room for it."""
 
 
 class WorkerBody(ABC):
@@ -39,28 +39,28 @@ class WorkerBody(ABC):
     @property
     @abstractmethod
     def connection(self) -> ClientConnection:
-        """The connection the request came over."""
+        """The connection the request came in on."""
 
     @property
     @abstractmethod
     def is_first_of_connection(self) -> bool:
-        """Whether no other request came over it before."""
+        """Whether this is the first request on its connection."""
 
     @abstractmethod
     def waited_seconds(self) -> float:
-        """Return how long the request has been here at least; a busy worker takes it late."""
+        """Return at least how long ago the request arrived; a busy worker picks it up late."""
 
     @abstractmethod
     def expect_file(self) -> None:
-        """From now on let what arrives earn time: it is a file whose sender is known."""
+        """From now on let bytes extend the deadline: this is a file of an authenticated sender."""
 
     @abstractmethod
     def expect_nothing(self) -> None:
-        """From now on the rest, which nobody wants, has no longer than any other body."""
+        """Give the rest of the body, which nobody wants, no longer than any other body."""
 
 
 def connection() -> ClientConnection | None:
-    """Return the connection this request came over; None where the server does not show it."""
+    """Return the connection this request came in on; None if the server does not expose it."""
     body = _body()
     return body.connection if body else None
 
@@ -72,19 +72,19 @@ def is_first_request() -> bool:
 
 
 def waited_seconds() -> float:
-    """Return how long this request has been here at least, as the kernel tells; 0 if unknown."""
+    """Return at least how long ago this request arrived, according to the kernel; 0 if unknown."""
     body = _body()
     return body.waited_seconds() if body else 0.0
 
 
 def expect_file() -> None:
-    """Let this request's body take the time a file may need."""
+    """Allow this request's body the time that a file may take."""
     if (body := _body()) is not None:
         body.expect_file()
 
 
 def expect_nothing() -> None:
-    """Say that nobody wants the rest of this request's body."""
+    """Declare that nobody wants the rest of this request's body."""
     if (body := _body()) is not None:
         body.expect_nothing()
 

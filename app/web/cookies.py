@@ -14,22 +14,22 @@ REFRESH_PATH = "/api/v1/auth"
 
 
 def access_cookie() -> str | None:
-    """Return the presented access token; an empty cookie is present too."""
+    """Return the presented access token; "" for an empty cookie, None without one."""
     return presented(ACCESS_COOKIE)
 
 
 def refresh_cookie() -> str | None:
-    """Return the presented refresh token; None when there is none."""
+    """Return the presented refresh token; None if there is none or it is empty."""
     return presented(REFRESH_COOKIE) or None
 
 
 def csrf_cookie() -> str | None:
-    """Return the presented CSRF token; None when there is none."""
+    """Return the presented CSRF token; None if there is none or it is empty."""
     return presented(CSRF_COOKIE) or None
 
 
 def write(response: Response, pair: TokenPair) -> Response:
-    """Set the pair and a new CSRF token."""
+    """Set the cookies of a token pair and a new CSRF token."""
     put(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")
     put(response, CSRF_COOKIE, random_token(), pair.refresh_seconds, "/", is_readable=True)
     put(response, REFRESH_COOKIE, pair.refresh_token, pair.refresh_seconds, REFRESH_PATH)
@@ -37,7 +37,7 @@ def write(response: Response, pair: TokenPair) -> Response:
 
 
 def clear(response: Response) -> Response:
-    """Remove all three."""
+    """Remove all three cookies."""
     put(response, ACCESS_COOKIE, "", 0, "/")
     put(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
     put(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
@@ -45,9 +45,9 @@ def clear(response: Response) -> Response:
 
 
 def presented(wanted: str) -> str | None:
-    """Return a cookie's value; None when it was not sent.
+    """Return a cookie's value; None if it was not sent.
 
-    Nearly every request asks, and `request.cookies` decodes all the site's cookies to find one.
+    Nearly every request calls this, and `request.cookies` would decode all cookies of the site.
     """
     for cookie in request.environ.get("HTTP_COOKIE", "").split(";"):
         name, separator, value = cookie.partition("=")

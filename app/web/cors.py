@@ -1,7 +1,7 @@
-"""Answering pages of other origins, where the operator lists them (spec 02 §4.6).
+"""CORS for the origins that the operator lists (spec 02 §4.6).
 
-Listing an origin here lets its pages read answers; it does not make it a trusted source of
-cookie-authenticated changes, which `public_site_url` decides alone.
+Listing an origin lets its pages read responses; it does not make it a trusted source of
+cookie-authenticated changes, which `public_site_url` alone decides.
 """
 
 import re
@@ -36,7 +36,10 @@ class HeaderListMalformed(BadRequest):
 
 
 def allowed_origin(entry: str) -> str:
-    """Return a list entry in lower case: `*`, an http(s) origin, or a browser extension's."""
+    """Return a list entry in lower case: `*`, an http(s) origin, or a browser extension's.
+
+    Raises: ValueError.
+    """
     entry = entry.lower()
     if entry == ANY or _EXTENSION.fullmatch(entry):
         return entry
@@ -70,13 +73,13 @@ MAX_AGE_SECONDS = setting_kinds.number(
 
 
 def install(app: Flask) -> None:
-    """Judge every cross-origin request before routing, and mark its answer."""
+    """Check every cross-origin request before dispatch, and add the headers to its response."""
     app.before_request(_judge)
     app.after_request(_mark)
 
 
 def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
-    """Tell whether a list can be in force: `*` stands alone and never with credentials."""
+    """Tell whether a list may take effect: `*` must stand alone and without credentials."""
     return ANY not in origins or (len(origins) == 1 and not credentials)
 
 
@@ -92,7 +95,7 @@ def _listed() -> tuple[str, ...]:
 
 
 def _judge() -> Response | None:
-    """Answer what must not go further: a refused origin, or a preflight."""
+    """Answer a refused origin or a preflight; return None to let the request through."""
     if not _is_active():
         return None
     try:
@@ -129,9 +132,9 @@ def _refusal() -> Response:
 
 
 def _mark(response: Response) -> Response:
-    """Let the page read the answer, where its origin is listed."""
+    """Let the page read the response if its origin is listed."""
     if "public" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
-        response.vary.add("Origin")  # what a cache keeps, it keeps for one origin only
+        response.vary.add("Origin")  # a cached response is valid for one origin only
     if not _is_active():
         return response
     caller = request.headers["Origin"].strip().lower().removesuffix("/")

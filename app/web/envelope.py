@@ -1,4 +1,4 @@
-"""The four-key envelope around every JSON answer (decision A1)."""
+"""The four-key envelope around every JSON response (decision A1)."""
 
 import json
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 
 def ok(data: Any = None, status: int = 200) -> Response:
-    """Answer a success; `data` is None where an operation has no payload."""
+    """Return a success response; `data` is None if an operation has no payload."""
     return _answer(ErrorCode.SUCCESS, "", data, status)
 
 
 def fail(
     code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer a refusal."""
+    """Return an error response."""
     response = _answer(code, message, None, status)
     response.headers.update(headers or {})
     return response
@@ -27,5 +27,5 @@ def fail(
 
 def _answer(code: ErrorCode, message: str, data: Any, status: int) -> Response:
     body = _encode({"code": code.value, "msg": message, "data": data, "error": None})
-    # A lone surrogate in a message must not turn a refusal into a failure.
+    # A lone surrogate in a message must not turn a refusal into an internal error.
     return Response(body.encode("utf-8", "replace"), status, content_type="application/json")

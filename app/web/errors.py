@@ -1,4 +1,4 @@
-"""Error kind to HTTP status, and the handlers that put every failure into the envelope."""
+"""Maps error kinds to HTTP statuses, and puts every failure into the envelope."""
 
 import logging
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ STATUSES: dict[type[AppError], HTTPStatus] = {
 }
 RETRY_SOON_SECONDS = 2
 FAILURE_CODE = "gatehouse.failure_code"
-# PostgreSQL's SQLSTATE for a change that a standby was asked for, as in a failover.
+# PostgreSQL's SQLSTATE for a write sent to a standby, as during a failover.
 READ_ONLY = "25006"
 DATABASE_FAILED = (OperationalError, InterfaceError, PoolTimeout)
 REALM = "Bearer"
@@ -78,13 +78,13 @@ def status_of(error: type[AppError]) -> HTTPStatus:
 
 
 def install(app: Flask) -> None:
-    """Answer every failure, ours and the framework's, in the envelope."""
+    """Return every failure, ours and the framework's, in the envelope."""
     app.register_error_handler(HTTPException, _framework_error)
     app.register_error_handler(Exception, _any_error)
 
 
 def note_failure(code: str) -> None:
-    """Have this request counted as one that failed, whatever its status is."""
+    """Mark this request as failed in metrics and access log, whatever its status."""
     request.environ[FAILURE_CODE] = code
 
 
@@ -109,7 +109,7 @@ def _app_error(error: AppError) -> Response:
 
 
 def _framework_error(error: HTTPException) -> Response:
-    """Map what Flask itself refuses (spec 02 §5.2, decision E9)."""
+    """Map an error raised by Flask itself (spec 02 §5.2, decision E9)."""
     if isinstance(error, RequestEntityTooLarge):
         return _app_error(TooLarge())
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
@@ -124,9 +124,9 @@ def _framework_error(error: HTTPException) -> Response:
 
 
 def as_refusal(error: Exception) -> AppError | None:
-    """Return the documented error by which a request failed; None for a fault of our own.
+    """Return the documented error for what failed a request; None for a fault of our own.
 
-    That the database, Redis or a key failed is logged in one line, a fault with its traceback.
+    A failure of the database, Redis or a key is logged in one line, a fault with its traceback.
     """
     if isinstance(error, AppError):
         if isinstance(error, SecretUnreadable):

@@ -1,6 +1,6 @@
-"""The guards of routes that need somebody to be signed in.
+"""The guards of routes that require a signed-in caller.
 
-The check itself belongs to the sessions area and is handed in by the factory.
+The check itself belongs to the sessions area and is injected by the factory.
 """
 
 from collections.abc import Callable
@@ -32,19 +32,19 @@ AUTHENTICATOR = "gatehouse_authenticate"
 
 
 class Authenticate(Protocol):
-    """Turns an access token into a principal, or raises what is wrong with it."""
+    """Resolves an access token to its principal, or raises what is wrong with it."""
 
     def __call__(self, rt: Runtime, token: str, /) -> Principal:
         """Check the token, its session and its account."""
 
 
 def install(app: Flask, authenticate: Authenticate) -> None:
-    """Give the guards the access check."""
+    """Register the check that the guards use."""
     app.extensions[AUTHENTICATOR] = authenticate
 
 
 def presented_token() -> str | None:
-    """Return the access token: the cookie's, which wins, else the bearer's; None without one."""
+    """Return the access token from the cookie, else from the bearer header; None without either."""
     cookie = cookies.access_cookie()
     if cookie is not None:
         return cookie
@@ -53,7 +53,7 @@ def presented_token() -> str | None:
 
 
 def authenticated() -> Principal:
-    """Return who sent this request.
+    """Return the authenticated caller.
 
     Raises: TokenMissing, TokenExpired, TokenInvalid, AccountDisabled.
     """
@@ -76,7 +76,7 @@ def is_signed_in() -> bool:
 
 
 def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
-    """Pass the caller to the view as `principal`; refuse everybody else."""
+    """Require a signed-in caller, who is passed to the view as `principal`."""
 
     def check(principal: Principal) -> None:
         if principal.is_limited_to_password_change and not during_password_change:

@@ -1,6 +1,6 @@
-"""What happens around every request: ids, security headers, one access line, metrics.
+"""What happens around every request: ids, security headers, one access log line, metrics.
 
-A WSGI layer around Flask, because it runs for every request and costs less than Flask's hooks.
+WSGI middleware, because it runs for every request and costs less than Flask's hooks.
 """
 
 import logging
@@ -31,12 +31,12 @@ SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
 )
 API_PREFIX = "/api/"
-# No route has a path that begins so.
+# No route's path begins with this.
 NOWHERE = "/api/v1//"
 
 
 class Lifecycle:
-    """The layer around one application's `wsgi_app`."""
+    """The middleware around one application's `wsgi_app`."""
 
     def __init__(self, wsgi_app: "WSGIApplication", rt: Runtime) -> None:
         self._wsgi_app = wsgi_app
@@ -50,7 +50,7 @@ class Lifecycle:
         began = perf_counter()
         path = environ["PATH_INFO"]
         if not path.startswith("/") or path.startswith("//"):
-            # Flask would see one slash, and nobody else who looks at a path.
+            # Flask would see a single slash, unlike everything else that looks at the path.
             environ["PATH_INFO"] = NOWHERE + path
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
@@ -59,7 +59,7 @@ class Lifecycle:
 
         def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
             given = {name for name, _ in headers}
-            # What an answer says itself is stricter: a link's token must not reach a Referer.
+            # A response's own header is stricter: a link's token must not leak into a Referer.
             headers.extend(header for header in SECURITY_HEADERS if header[0] not in given)
             headers.append(("X-Request-ID", request_id))
             if environ["PATH_INFO"].startswith(API_PREFIX) and "Cache-Control" not in given:
@@ -74,28 +74,28 @@ class Lifecycle:
 
 
 def install(app: Flask, rt: Runtime) -> None:
-    """Wrap every request of the application."""
+    """Wrap the application in the middleware."""
     app.wsgi_app = Lifecycle(app.wsgi_app, rt)  # type: ignore[method-assign]
 
 
 def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
-    """Count the request and write its line; runs while Flask still knows the request."""
+    """Count and log the request; runs while Flask's request context still exists."""
     rule = request.url_rule
     method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
     code = environ.get(FAILURE_CODE, "")
     metrics.count_request(method, rule, status, seconds, code)
-    # The line has the route's pattern where a part of the path is itself a secret.
+    # If part of the path is itself a secret, the route's pattern is logged instead.
     if rule is not None and "token" in rule.arguments:
         path = rule.rule
-    elif rule is None:  # mistyped, or the frontend's
+    elif rule is None:  # a mistyped path, or one of the frontend
         path = TOKEN_LIKE.sub("...", path)
     access_log.write(method, path, status, code, seconds, peer.client_address())
 
 
 def _tell_slow(status: int, seconds: float, waited: WaitTimes) -> None:
-    """Write the line of a request that was slow to be answered, under its route's pattern.
+    """Log a request whose response was slow to begin, under its route's pattern.
 
-    A stream's answer begins at once, so how long it lasts does not count.
+    A stream's response begins at once, so its duration does not count.
     """
     route = request.url_rule.rule if request.url_rule else "unmatched"
     fields = {

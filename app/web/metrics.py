@@ -1,4 +1,4 @@
-"""Prometheus metrics of all workers together (spec 04 §8.1)."""
+"""Prometheus metrics, aggregated over all workers (spec 04 §8.1)."""
 
 import os
 from collections.abc import Iterable
@@ -40,12 +40,12 @@ KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 
 
 class WorkerCounts(multiprocess.MultiProcessCollector):
-    """What all workers counted, read from the files they share."""
+    """The metrics of all workers, read from the files they share."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return every family, leaving out files that a worker has only just created.
+        """Return every metric family, skipping files that a worker has only just created.
 
-        prometheus_client cannot read those; one killed in that moment leaves its file like that.
+        prometheus_client cannot read empty files, and a worker killed at that moment leaves one.
         """
         files = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).glob("*.db")
         written = [str(file) for file in files if _is_written(file)]
@@ -54,7 +54,7 @@ class WorkerCounts(multiprocess.MultiProcessCollector):
 
 
 def _is_written(file: Path) -> bool:
-    """Tell whether there is anything in a file; its worker may just have ended, and the file."""
+    """Tell whether a file has any content; it may just have vanished along with its worker."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def count_request(
     method: str, rule: Rule | None, status: int, seconds: float, failure_code: str
 ) -> None:
     """Count one answered request under its route's pattern, never its path."""
-    # A GET that redirects is a provider's callback, or the link of a mail.
+    # A GET that redirects is a provider's callback, or a link from a mail.
     is_event = method in COUNTED_METHODS or (status == HTTPStatus.FOUND and method == "GET")
     if is_event and rule is not None and rule.rule.startswith(AUTH_PREFIX):
         _auth_events(rule.endpoint, failure_code).inc()
@@ -78,7 +78,7 @@ def count_request(
 
 @cache
 def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Return what is counted at every request, found by one look instead of three for labels."""
+    """Return the metrics of every request; one cache hit is cheaper than looking up labels."""
     return REQUESTS.labels(method, route, str(status)), DURATIONS.labels(method, route)
 
 
@@ -89,9 +89,9 @@ def _auth_events(endpoint: str, failure_code: str) -> Counter:
 
 
 def exposition(*others: Collector) -> Response:
-    """Return everything counted so far, over all workers when there are several.
+    """Return all metrics in the exposition format, over all workers if there are several.
 
-    `others` tell what is looked up when somebody asks.
+    `others` collect values that are only read at scrape time.
     """
     registry = CollectorRegistry()
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:

@@ -1,6 +1,6 @@
 """What a route's decorators know about it, gathered for the API description.
 
-Every guard and loader notes its part here, so the document cannot differ from what runs.
+Every guard and loader records its part here, so the document cannot diverge from the code.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from app.core.errors import AppError
 
 View = Callable[..., ResponseReturnValue]
 Access = Literal["anonymous", "session", "admin"]
-# A field where the payload is no object, but say a bare array.
+# A field if the payload is not an object but, say, a bare array.
 Payload = Schema | fields.Field[Any]
 V = TypeVar("V", bound=View)
 
@@ -25,11 +25,10 @@ _ATTRIBUTE = "__gatehouse_operation__"
 class Operation:
     """One route as its decorators describe it.
 
-    `data` is None where an envelope's payload is null, or where a bare answer is no JSON.
-    `event` is one of a stream that has no end.
-    `other_data` are further shapes of a success that depends on the account. `has_file` tells of a
-    multipart body with a file. `name` is what a client generated from the description calls the
-    operation; without one it is the view's own.
+    `data` is None if an envelope's payload is null, or if a bare response is not JSON. `other_data`
+    are alternative payloads, where a success depends on the account. `event` is one event of an
+    endless stream. `has_file` means a multipart body with a file. `name` is what clients generated
+    from the description call the operation, by default the name of the view.
     """
 
     name: str | None = None
@@ -52,7 +51,7 @@ class Operation:
 
     @property
     def payloads(self) -> tuple[Payload, ...]:
-        """Every shape of a success; none where it is null."""
+        """The alternative payloads of a success; empty if the payload is null."""
         return () if self.data is None else (self.data, *self.other_data)
 
     def may_fail_with(self, *errors: type[AppError]) -> None:
@@ -61,7 +60,7 @@ class Operation:
 
 
 def operation_of(view: Any) -> Operation:
-    """Return the description of a view, begun at the first call."""
+    """Return the description of a view, created at the first call."""
     if not hasattr(view, _ATTRIBUTE):
         setattr(view, _ATTRIBUTE, Operation())
     operation: Operation = getattr(view, _ATTRIBUTE)
@@ -69,7 +68,7 @@ def operation_of(view: Any) -> Operation:
 
 
 def reads_refresh_cookie(view: V) -> V:
-    """Note that a view goes by the session of the refresh cookie."""
+    """Record that a view identifies the session by the refresh cookie."""
     operation_of(view).reads_refresh_cookie = True
     return view
 
@@ -81,7 +80,7 @@ def answers(
     errors: tuple[type[AppError], ...] = (),
     name: str | None = None,
 ) -> Callable[[V], V]:
-    """Describe a view's success payload, of one shape or several, and its use case's refusals."""
+    """Describe a view's success payload or alternative payloads, and its use case's errors."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
@@ -105,7 +104,7 @@ def answers_raw(
 ) -> Callable[[V], V]:
     """Describe a view whose success is not an envelope.
 
-    A conditional one has an ETag and 304; one that may be empty also answers 204.
+    A conditional one sends an ETag and may answer 304; one that may be empty may answer 204.
     """
 
     def note(view: V) -> V:
@@ -124,7 +123,7 @@ def answers_raw(
 def redirects(
     *, errors: tuple[type[AppError], ...] = (), name: str | None = None
 ) -> Callable[[V], V]:
-    """Describe a view that sends a browser on; its refusals are envelopes all the same."""
+    """Describe a view that redirects a browser; its errors are envelopes all the same."""
 
     def note(view: V) -> V:
         operation = operation_of(view)
