@@ -1,7 +1,7 @@
-"""Where an unsafe request was caused: source check and double-submit token.
+"""CSRF protection of unsafe requests: source check and double-submit token.
 
-Invariant: a request that a browser sent is refused unless a page of this site caused it; a request
-with none of a browser's marks cannot be forged through one (decision A9; spec 02 §4.2).
+Invariant: a request sent by a browser is refused unless a page of this site caused it; a request
+without any browser-only header cannot be forged through a browser (decision A9; spec 02 §4.2).
 """
 
 import hmac
@@ -122,7 +122,7 @@ CSRF_ERRORS = (CsrfCookieMissing, CsrfHeaderMissing, CsrfTokenInvalid)
 
 
 def check_source() -> None:
-    """Refuse a request that another site caused.
+    """Refuse a request that another site caused; in strict mode, also one that names no source.
 
     Raises: one of SOURCE_ERRORS.
     """
@@ -142,7 +142,7 @@ def is_source_trusted() -> bool:
 
 
 def check_source_and_token() -> None:
-    """Refuse a cookie-authenticated request that no page of this site can have sent.
+    """Refuse a cookie-authenticated request that no page of this site can have caused.
 
     Raises: one of SOURCE_ERRORS or CSRF_ERRORS.
     """
@@ -171,7 +171,7 @@ def _is_strict() -> bool:
 
 
 def _is_from_browser() -> bool:
-    """Tell whether one of the headers is there that only browsers send; a blank one is not."""
+    """Tell whether a header is present that only browsers send; a blank one does not count."""
     return any(
         name in {"HTTP_ORIGIN", "HTTP_REFERER"} or name.startswith("HTTP_SEC_FETCH_")
         for name, value in request.environ.items()

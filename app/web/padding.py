@@ -1,4 +1,4 @@
-"""A floor under the response time of routes whose work would tell whether an account exists."""
+"""A minimum response time for routes whose timing would reveal whether an account exists."""
 
 from functools import wraps
 from typing import Any
@@ -13,10 +13,10 @@ JITTER_SECONDS = 0.125
 
 
 def minimum_duration(view: View) -> View:
-    """Answer no sooner than the configured floor plus jitter, on success and failure alike.
+    """Respond no sooner than the configured floor plus jitter, on success and failure alike.
 
-    The work is done inside the floor, so a caller learns nothing from how long it took (spec 01
-    §1.4: 350 ms plus 0 to 125 ms).
+    The work is done within that time, so its duration reveals nothing (spec 01 §1.4: 350 ms plus 0
+    to 125 ms).
     """
 
     @wraps(view)

@@ -1,6 +1,7 @@
 """Where a request really comes from, and to which address it was sent.
 
-Invariant: a forwarding header counts only when the direct peer is a trusted proxy (decision A10).
+Invariant: a forwarding header is honoured only if the direct peer is a trusted proxy (decision
+A10).
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def client() -> Client:
 
 
 def client_address() -> str | None:
-    """Return the right-most hop that is not a trusted proxy (decision E22)."""
+    """Return the right-most hop that is no trusted proxy, else the direct peer (decision E22)."""
     peer = _address(request.environ.get("REMOTE_ADDR") or "")
     if not is_proxied():
         return peer
@@ -48,13 +49,13 @@ def is_proxied() -> bool:
 
 
 def own_scheme() -> str:
-    """Return the scheme the caller used, possibly nonsense that a proxy forwarded."""
+    """Return the scheme the caller used; not validated, so it may be any text."""
     forwarded = _forwarded("HTTP_X_FORWARDED_PROTO", "proto") if is_proxied() else None
     return (forwarded or request.environ["wsgi.url_scheme"]).lower()
 
 
 def own_host() -> str:
-    """Return host and port the caller used, possibly nonsense."""
+    """Return the host and port the caller used; not validated, so it may be any text."""
     forwarded = _forwarded("HTTP_X_FORWARDED_HOST", "host") if is_proxied() else None
     host = forwarded or request.environ.get("HTTP_HOST")
     if not host:
@@ -65,7 +66,7 @@ def own_host() -> str:
 def arrived_at() -> datetime:
     """Return when the request reached the service (decision E7).
 
-    That is what a proxy says, else when its bytes came in, however busy the worker was.
+    That is what a trusted proxy reports, else when its bytes arrived, however busy the worker was.
     """
     taken_at: datetime = request.environ[TAKEN_AT]
     header = request.environ.get("HTTP_X_REQUEST_START", "") if is_proxied() else ""
@@ -73,16 +74,16 @@ def arrived_at() -> datetime:
         forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)
     except (ValueError, OverflowError, OSError):
         return min(taken_at, _received_at())
-    # A proxy's clock may be wrong; what it claims is believed within reason only.
+    # A proxy's clock may be wrong; what it claims is believed only within bounds.
     age = (taken_at - forwarded).total_seconds()
     return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at
 
 
 def _received_at() -> datetime:
-    """Return when the request's bytes came in, as the kernel tells.
+    """Return when the request's bytes arrived, according to the kernel.
 
-    It is asked again where this process stood still meanwhile: by that time the request would seem
-    to have come earlier, and a replay to be an honest race.
+    Measured again if this process stalled meanwhile: the request would seem to have arrived earlier
+    by the length of the stall, and a replay would pass for a benign race.
     """
     clock = runtime().clock
     for _ in range(LOOKS):
@@ -94,12 +95,12 @@ def _received_at() -> datetime:
 
 
 def opened_connection() -> bool:
-    """Tell whether this is the first request of a connection that no proxy keeps for others."""
+    """Tell whether this is the first request of a connection, and no proxy's shared one."""
     return not is_proxied() and client_connection.is_first_request()
 
 
 def _forwarded(header: str, directive: str) -> str | None:
-    """Return what the nearest proxy said, from its own header or RFC 7239's."""
+    """Return what the nearest proxy reported, in `header` or else in Forwarded (RFC 7239)."""
     value = request.environ.get(header)
     if value:
         last: str = value.rpartition(",")[2].strip()
@@ -108,7 +109,7 @@ def _forwarded(header: str, directive: str) -> str | None:
 
 
 def _forwarded_hops() -> Iterator[str]:
-    """Yield the hops nearest first."""
+    """Yield the forwarded hops, nearest first."""
     header = request.environ.get("HTTP_X_FORWARDED_FOR")
     if header:
         return (hop.strip() for hop in reversed(header.split(",")))
@@ -146,7 +147,7 @@ def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
 
 
 def _utf8(header: str) -> str:
-    """Return a header as it was meant where it is UTF-8; WSGI hands its bytes on as Latin-1."""
+    """Decode a header as UTF-8 if it is valid; WSGI passes its bytes on as Latin-1."""
     try:
         return header.encode("latin-1").decode()
     except UnicodeError:

@@ -1,8 +1,8 @@
-"""Processor time, memory and open files of every worker (spec 04 §8.1).
+"""CPU time, memory and open files of every worker (spec 04 §8.1).
 
-prometheus_client leaves its process metrics out when it counts for several processes. They are read
-here when somebody asks, under their usual names, with a label `pid`: a sum of CPU seconds would
-fall whenever a worker is replaced, and so would not be a counter.
+prometheus_client omits its process metrics in multiprocess mode. They are read here at scrape time,
+under their usual names, with a label `pid`: a sum of CPU seconds would fall whenever a worker is
+replaced, and so would not be a counter.
 """
 
 import os
@@ -21,7 +21,7 @@ class WorkerProcesses(Collector):
         """Return one family per metric, with a sample per worker."""
         families: dict[str, Metric] = {}
         for pid in _workers():
-            # What cannot be read is left out: the worker may just have ended.
+            # Values that cannot be read are omitted: the worker may just have exited.
             for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
                 family = Metric(metric.name, metric.documentation, metric.type)
                 family = families.setdefault(metric.name, family)
@@ -31,7 +31,7 @@ class WorkerProcesses(Collector):
 
 
 def _workers() -> list[int]:
-    """Return the processes the master has forked, this one among them."""
+    """Return the ids of the master's child processes, including this one."""
     master = os.getppid()
     try:
         children = Path(f"/proc/{master}/task/{master}/children").read_text()

@@ -1,4 +1,4 @@
-"""Request rate limits by address, before anything else is looked at (decision A11)."""
+"""Request rate limits per client network, applied before anything else (decision A11)."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from app.web.runtime import runtime
 
 
 def take_token(tier: Literal["anonymous", "session"]) -> None:
-    """Count this request.
+    """Take a token for this request from the caller's bucket of `tier`.
 
     Raises: RateLimited.
     """

@@ -1,4 +1,4 @@
-"""Sending a browser on to a page of the frontend."""
+"""Redirects of a browser to a page of the frontend."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
@@ -17,6 +17,6 @@ def to_page(rt: Runtime, path: str, query: Mapping[str, str]) -> Response:
         path = f"{path}?{urlencode(query, quote_via=quote, safe='')}"
     response = Response(status=302)
     response.headers["Location"] = site.link(rt, path)
-    # The page must not learn the token that stands in this request's address.
+    # The page must not learn the token in this request's URL from the Referer.
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -1,4 +1,4 @@
-"""Loading what a request carries, checked by a schema, into a view's arguments."""
+"""Decorators that validate a request's body or query and pass it to the view as an argument."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from app.web.runtime import runtime
 JSON_TYPE = "application/json"
 JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
-# Of chunks, so much as the worker reads without letting others run (`app/serving/body.py`).
+# For a chunked body, as much as the worker reads without yielding (`app/serving/body.py`).
 CHUNKED_PIECE_BYTES = 16 * 1024
 MAX_COMPLAINTS = 10
 
@@ -46,7 +46,7 @@ def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
 def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
     """Pass the checked query string to the view as `query`."""
     schema = schema_class()
-    # Most calls have no query; what that means need not be worked out each time.
+    # Most calls have no query, so its defaults are loaded only once.
     of_empty_query = schema.load({}) if not schema.validate({}) else None
 
     def decorate(view: View) -> View:
@@ -68,8 +68,8 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
 def file_body(view: View) -> View:
     """Pass the multipart body to the view as `upload`, unread; it may arrive slowly.
 
-    What the view leaves unread is thrown away before it answers: a connection that is closed with
-    data on its way would be reset, and the client might never see the answer (decision E13).
+    What the view leaves unread is drained before the response: closing a connection with data in
+    flight resets it, and the client might never see the response (decision E13).
     """
 
     @wraps(view)
@@ -91,22 +91,22 @@ def _multipart_body() -> MultipartBody:
     is_multipart = request.mimetype == "multipart/form-data"
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
-    # The worker's own time limit is for bodies of anybody, which are collected in memory.
+    # The worker's own time limit is meant for anonymous bodies, which are buffered in memory.
     client_connection.expect_file()
     stream, missing = request.stream, request.content_length
-    # Others are served between reads. Chunks may be of one byte, of which the server takes apart
-    # no more than half a million in a second.
+    # Other requests are served between reads. Chunks may be a single byte, and the server parses no
+    # more than half a million of those per second.
     piece_bytes = CHUNKED_PIECE_BYTES if missing is None else PIECE_BYTES
 
     def read() -> bytes:
         nonlocal missing
         try:
             chunk = stream.read(piece_bytes)
-        # A server's own errors about broken framing are of no common kind.
+        # The servers' own errors for broken framing have no common base class.
         except Exception as error:
             raise BodyUnreadable from error
         if missing is not None:
-            # A server hands on the end of a connection as the end of its last body.
+            # A server reports a closed connection as the end of the body.
             missing -= len(chunk)
             if not chunk and missing > 0:
                 raise BodyUnreadable
@@ -124,7 +124,7 @@ def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:
 
 
 def _complaints(messages: Any, *path: str) -> Iterator[str]:
-    """Name each faulty field, whatever the nesting, and what is wrong with it."""
+    """Yield the path of each invalid field, however nested, and what is wrong with it."""
     if isinstance(messages, dict):
         for name, complaint in messages.items():
             yield from _complaints(complaint, *path, str(name))
@@ -134,7 +134,7 @@ def _complaints(messages: Any, *path: str) -> Iterator[str]:
 
 
 def _all_complaints(error: ValidationError) -> str:
-    """Return what is wrong in one line; a list may have as many faults as a body has bytes."""
+    """Return at most MAX_COMPLAINTS on one line: a list may have as many as a body has bytes."""
     named = list(islice(_complaints(error.messages), MAX_COMPLAINTS + 1))
     if len(named) > MAX_COMPLAINTS:
         named[MAX_COMPLAINTS] = "and more"
@@ -142,7 +142,7 @@ def _all_complaints(error: ValidationError) -> str:
 
 
 def _json_object() -> dict[str, Any]:
-    # The usual spelling need not be taken apart.
+    # The usual spelling need not be parsed.
     if request.environ.get("CONTENT_TYPE") != JSON_TYPE and request.mimetype != JSON_TYPE:
         raise BadRequest("invalid JSON request body: Content-Type must be application/json")
     length = request.content_length
@@ -157,7 +157,7 @@ def _json_object() -> dict[str, Any]:
 
 
 def _bytes(length: int) -> bytes:
-    """Return a body of known length, for which Werkzeug would make a stream around the server's."""
+    """Return a body of known length, without the stream Werkzeug would wrap around the server's."""
     if length > JSON_BODY_LIMIT:
         raise TooLarge
     try:
@@ -170,7 +170,7 @@ def _bytes(length: int) -> bytes:
 
 
 def _chunks() -> bytes:
-    # They are cut off at this limit without an error, so one byte more is read.
+    # Werkzeug truncates at this limit without an error, so one byte more is read.
     request.max_content_length = JSON_BODY_LIMIT + 1
     body = request.get_data(cache=False)
     if len(body) > JSON_BODY_LIMIT:
@@ -182,5 +182,5 @@ def _refuse_constant(_name: str) -> NoReturn:
     raise ValueError("NaN and Infinity are not JSON")
 
 
-# What `json.loads` does, which would make a decoder for each body.
+# What `json.loads` does, which would build a decoder for each body.
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode

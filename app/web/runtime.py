@@ -1,4 +1,4 @@
-"""Runtime of the application that handles this request or command."""
+"""The runtime of the application that handles this request or command."""
 
 from flask import Flask, current_app
 
@@ -8,7 +8,7 @@ EXTENSION = "gatehouse"
 
 
 def install(app: Flask, rt: Runtime) -> None:
-    """Give the application its runtime."""
+    """Attach its runtime to the application."""
     app.extensions[EXTENSION] = rt
 
 
@@ -20,7 +20,7 @@ def of(app: Flask) -> Runtime:
 
 def runtime() -> Runtime:
     """Return the current application's runtime."""
-    # The application itself: to ask the proxy for an attribute takes longer.
+    # The application itself: reading an attribute through the proxy is slower.
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
     rt: Runtime = app.extensions[EXTENSION]
     return rt

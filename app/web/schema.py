@@ -8,8 +8,8 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from app.core.texts import is_storable
 
 INT64 = 2**63
-# What a name, an address, a code or a token may be long as a request carries it: far longer than
-# any is, so that what has the wrong shape is refused as such and not as a malformed body.
+# Maximum length of a name, address, code or token in a request: far more than any has, so that one
+# with the wrong format gets its own error and not that of a malformed body.
 LONGEST_INPUT = 1024
 
 
@@ -29,7 +29,7 @@ class MessageData(Schema):
 
 
 class Text(fields.String):
-    """A text that every store can hold: no NUL, no half of a surrogate pair."""
+    """Text that every store can hold: no NUL, no unpaired surrogate."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
         if not isinstance(value, str):
@@ -40,9 +40,9 @@ class Text(fields.String):
 
 
 class WholeNumber(fields.Integer):
-    """A JSON integer of 64 bits; neither a text nor a boolean nor a fraction.
+    """A 64-bit JSON integer; neither a string nor a boolean nor a fraction.
 
-    `2.0` is one (JSON Schema 2020-12, core §6.3).
+    `2.0` is an integer (JSON Schema 2020-12, core §6.3).
     """
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
@@ -56,7 +56,7 @@ class WholeNumber(fields.Integer):
 
 
 class Switch(fields.Boolean):
-    """A JSON boolean; no text and no number is one."""
+    """A JSON boolean; strings and numbers are not converted."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
         if not isinstance(value, bool):
@@ -79,9 +79,9 @@ def text(
     example: str | None = None,
     description: str | None = None,
 ) -> Text:
-    """Return a field for a text of at most `longest` characters; a nullable one may be absent.
+    """Return a field for text of at most `longest` characters; a nullable one may be absent.
 
-    `description` is for the API description: what must hold besides, and is checked later.
+    `description` is for the API description: further rules, which are checked later.
     """
     length, metadata = validate.Length(max=longest), like(example) if example else {}
     if description:
@@ -92,7 +92,7 @@ def text(
 
 
 def like(example: str | int) -> dict[str, Any]:
-    """Return the metadata of a field whose name alone does not say what is usual in it."""
+    """Return metadata with an example, for a field whose name does not suggest a typical value."""
     return {"examples": [example]}
 
 
@@ -102,7 +102,7 @@ def whole_number() -> WholeNumber:
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """Return RFC 3339 in UTC with a trailing Z; None stays None (spec 01 §1)."""
+    """Format as RFC 3339 in UTC with a trailing Z; None stays None (spec 01 §1)."""
     if moment is None:
         return None
     if moment.tzinfo is not UTC:

@@ -1,4 +1,4 @@
-"""The addresses this service is reached at (`public_site_url`, spec 02 §4.3)."""
+"""The public addresses of this service (`public_site_url`, spec 02 §4.3)."""
 
 import ipaddress
 import re
@@ -15,7 +15,7 @@ _HOST = re.compile(r"[a-z0-9._-]+")
 def normalized_origin(text: str) -> str:
     """Return `scheme://host[:port]` in lower case.
 
-    Raises: ValueError when it is more or less than a bare http(s) origin.
+    Raises: ValueError unless it is a bare http(s) origin.
     """
     origin = text.strip().lower()
     parts = urlsplit(origin)
@@ -28,7 +28,7 @@ def normalized_origin(text: str) -> str:
 
 
 def site_origin(text: str) -> str:
-    """Return an origin that may be an address of this site.
+    """Return a normalized origin that may be an address of this site.
 
     Raises: ValueError.
     """
@@ -58,9 +58,9 @@ def _is_ipv6(text: str) -> bool:
 
 
 def storable_origin(origin: str) -> str:
-    """Return the origin to remember at set-up: loopback addresses as localhost (decision A12).
+    """Return the origin to store at set-up, with loopback as localhost (decision A12).
 
-    A passkey's relying party id must be a domain, which an address is not.
+    A passkey's relying party id must be a domain, not an IP address.
     """
     parts = urlsplit(normalized_origin(origin))
     try:
@@ -90,6 +90,6 @@ COOKIE_SECURE = setting_kinds.boolean(
 
 
 def link(rt: Runtime, path: str) -> str:
-    """Return the address of a path of the site; only the path while the site's is not known."""
+    """Return the URL of a path of the site; only the path while the site's own is unknown."""
     origins = rt.settings.get(PUBLIC_SITE_URL)
     return f"{origins[0]}{path}" if origins else path

@@ -1,5 +1,5 @@
-"""The OpenAPI document, from the routes and what their decorators gathered. Knows no area.
+"""The OpenAPI document, derived from the routes and their decorators. Depends on no area.
 
-Invariant: it says what the running service does; nothing in it is written down a second time
-except what is true of every route alike.
+Invariant: it describes what the running service does; nothing in it is written by hand a second
+time except what holds for every route.
 """

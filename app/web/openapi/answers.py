@@ -1,4 +1,4 @@
-"""The `responses` of an operation: success, and refusals by status; shared ones are components."""
+"""The `responses` of an operation: success, and errors by status; shared ones are components."""
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -35,7 +35,7 @@ Errors = Sequence[type[AppError]]
 
 JSON = "application/json"
 ERROR_ANSWER = "ErrorAnswer"
-# Always null. Generators make a type of this, but not all of them of {"type": "null"}.
+# Always null. All generators can make a type of this, but not all of them of {"type": "null"}.
 NULL: JsonSchema = {"type": ["object", "null"], "const": None}
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
 HEADERS: dict[str, JsonSchema] = {
@@ -78,7 +78,7 @@ def _with_status(status: HTTPStatus, errors: Errors) -> Errors:
 MALFORMED_SOURCE = _with_status(HTTPStatus.BAD_REQUEST, origin.SOURCE_ERRORS)
 FOREIGN_SOURCE = _with_status(HTTPStatus.FORBIDDEN, origin.SOURCE_ERRORS)
 RESTRICTED = (AccountDisabled, PasswordChangeRequired)
-# Conditions that go together at many operations, by the name of the component.
+# Errors that occur together in many operations, by the name of their component.
 SHARED: dict[str, tuple[HTTPStatus, Errors]] = {
     "EndpointNotFound": (HTTPStatus.NOT_FOUND, (EndpointNotFound,)),
     "MethodNotAllowed": (HTTPStatus.METHOD_NOT_ALLOWED, (MethodNotAllowed,)),
@@ -98,7 +98,7 @@ SHARED: dict[str, tuple[HTTPStatus, Errors]] = {
 
 
 class Answers:
-    """The `responses` of operations; what several of them share becomes a component."""
+    """Builds the `responses` of operations; those that several share become components."""
 
     def __init__(self, spec: APISpec, plugin: Plugin) -> None:
         self._components = spec.components
@@ -112,7 +112,7 @@ class Answers:
             self._components.response(name, self._refusal(name, status, errors))
 
     def of(self, name: str, operation: Operation, refusals: Iterable[type[AppError]]) -> Answer:
-        """Return every answer by status of the operation that clients call `name`."""
+        """Return all responses, by status, of the operation that clients know as `name`."""
         by_status: dict[HTTPStatus, list[type[AppError]]] = {
             HTTPStatus.INTERNAL_SERVER_ERROR: [Unexpected]
         }
@@ -134,14 +134,14 @@ class Answers:
         return described
 
     def add_error_envelope(self) -> None:
-        """Add what every refusal is, and all codes, which are known at the end only."""
+        """Add the schemas of the error envelope and of all codes; call it after the last `of`."""
         codes = {
             "type": "string",
             "description": "Every code with which an operation is refused. More may be added later",
             "enum": sorted(self._codes),
         }
         self._components.schema("ErrorCode", codes)
-        # Its `code` has no enum: who merges the parts of an `allOf` would add each refusal's to it.
+        # `code` has no enum: tools that merge the parts of an `allOf` would add each error's to it.
         error = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
         described = {**error, "description": "Any refusal; each operation lists its own codes"}
         self._components.schema(ERROR_ANSWER, described)
@@ -178,7 +178,7 @@ class Answers:
         return {"$ref": f"#/components/schemas/{name}Answer"}
 
     def _shared(self, status: HTTPStatus, errors: Errors, operation: str) -> Answer:
-        """Return a refusal; of one condition it is a component by its name."""
+        """Return the response for `errors`; if it is shared or of one error, as a component."""
         for name, (its_status, its_errors) in SHARED.items():
             if status == its_status and set(errors) == set(its_errors):
                 return {"$ref": f"#/components/responses/{name}"}
@@ -192,7 +192,7 @@ class Answers:
         return {"$ref": f"#/components/responses/{name}"}
 
     def _refusal(self, name: str, status: HTTPStatus, errors: Errors) -> Answer:
-        """Return the answer of one status: its codes, and an example of each condition."""
+        """Return the response of one status: its codes, and an example of each error."""
         codes = sorted({error.code.value for error in errors})
         self._codes.update(codes)
         narrowed = {"properties": {"code": {"type": "string", "enum": codes}}}
@@ -211,13 +211,13 @@ class Answers:
     def _example(self, error: type[AppError]) -> Answer:
         if error not in self._conditions:
             self._conditions.add(error)
-            # Refuses a name that another condition has.
+            # Fails if another error has the same name.
             self._components.example(error.__name__, _example(error))
         return {"$ref": f"#/components/examples/{error.__name__}"}
 
 
 def _envelope(code: JsonSchema, data: JsonSchema) -> JsonSchema:
-    """Return the four-key object around every JSON answer (decision A1)."""
+    """Return the four-key object around every JSON response (decision A1)."""
     members = {"code": code, "msg": {"type": "string"}, "data": data, "error": NULL}
     return {"type": "object", "required": list(members), "properties": members}
 

@@ -1,4 +1,4 @@
-"""Puts the document together: routes, tags, and what is true of all of them."""
+"""Assembles the document: routes, tags, and what holds for all of them."""
 
 import json
 import re
@@ -31,7 +31,7 @@ KINDS: dict[str | None, JsonSchema] = {
     "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
     "uuid": {"type": "string", "format": "uuid"},
 }
-# RFC 7578. By `format` and media type older and newer tools each know a file to choose.
+# RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
 FILE_BODY: JsonSchema = {
     "multipart/form-data": {
         "schema": {
@@ -50,7 +50,7 @@ FILE_BODY: JsonSchema = {
 
 
 def document(app: Flask) -> str:
-    """Return the description of an application as JSON text, made at the first call."""
+    """Return the description of an application as JSON text, built at the first call."""
     if CACHE not in app.extensions:
         described = _build(app)
         app.extensions[CACHE] = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
@@ -85,7 +85,7 @@ def _build(app: Flask) -> dict[str, Any]:
 
 
 def _is_for_operators(rule: Rule) -> bool:
-    """Sort what applications call before health, metrics and this document; else keep the order."""
+    """Sort key: what applications call first, then health, metrics and this document."""
     return not rule.rule.startswith(ACCOUNT_PREFIX)
 
 
@@ -122,7 +122,7 @@ def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[Js
 
 
 def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
-    """Return the tag of the view's area, whose package says what the area is for."""
+    """Return the tag of the view's area, described by its package's docstring."""
     package = view.__module__.rpartition(".")[0]
     words = package.rpartition(".")[2].replace("_", " ")
     name = words.upper() if len(words) <= LONGEST_ABBREVIATION else words.capitalize()

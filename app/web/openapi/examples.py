@@ -1,7 +1,7 @@
-"""Examples of bodies and answers, made from their schemas, so that none can be out of date.
+"""Examples of request and response bodies, made from their schemas, so that none can go stale.
 
-A value is what the field itself has for an example, else what is usual under its name, else the
-first its schema allows.
+A value is the field's own example, else the usual one for its name, else the first that its schema
+allows.
 """
 
 import json
@@ -84,7 +84,7 @@ BY_TYPE: dict[str, Any] = {"boolean": True, "integer": 1, "number": 1, "null": N
 
 
 def fill(document: JsonSchema) -> None:
-    """Give every JSON body and every successful JSON answer of a document its example."""
+    """Add examples to every JSON request body and every successful JSON response of a document."""
     components = document["components"]["schemas"]
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -100,14 +100,14 @@ def fill(document: JsonSchema) -> None:
                 for media in content.values():
                     if event := media.get(ITEM_SCHEMA):
                         media["examples"] = {"example": {"value": _stream(event, components)}}
-    # What a body's schema is shown with where it stands alone.
+    # Shown where a body's schema stands alone.
     for schema in components.values():
         if schema.get("additionalProperties") is True:
             schema["examples"] = [sample(schema, components)]
 
 
 def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
-    """Return one example, or one for each of the shapes of an envelope's payload."""
+    """Return one example, or one for each alternative payload of an envelope."""
     envelope = _resolved(schema, components)
     shapes = envelope.get("properties", {}).get("data", {}).get("oneOf")
     if not shapes:
@@ -130,7 +130,7 @@ def _resolved(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonS
 
 
 def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str = "") -> Any:
-    """Return a value that `schema` allows for a member of this name."""
+    """Return a value that `schema` allows for a member called `name`."""
     if "$ref" in schema:
         return sample(_resolved(schema, components), components, name)
     if "const" in schema:
@@ -160,7 +160,7 @@ def _of_kind(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str
 
 
 def _object(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
-    """Return an object with all its members; a body without those that may be left out."""
+    """Return an object with all its members; for a request body, only with the required ones."""
     members = schema.get("properties", {})
     is_body = schema.get("additionalProperties") is True
     names = (is_body and schema.get("required")) or members

@@ -1,4 +1,4 @@
-"""What holds for every route: the document's opening text."""
+"""The document's opening text: what holds for every route."""
 
 from app.web import cookies, origin
 from app.web.request import JSON_BODY_LIMIT

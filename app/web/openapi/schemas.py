@@ -1,4 +1,4 @@
-"""Marshmallow schemas in the words of JSON Schema: what validation does, no more and no less."""
+"""Marshmallow schemas as JSON Schema: exactly what validation enforces."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,18 +13,18 @@ from app.web.openapi.texts import headline
 from app.web.operation import Payload
 from app.web.schema import INT64, Either, RequestSchema, Text, WholeNumber
 
-# NUL is the one character no text may contain that a pattern can say in every dialect; half a
-# surrogate pair is not even a character in most of them.
+# Of the characters no text may contain, only NUL can be excluded in every dialect of patterns: an
+# unpaired surrogate is not even a character in most of them.
 NO_NUL = r"^[^\u0000]*$"
 
 
 class Converter(OpenAPIConverter):
-    """apispec's converter, taught the field types of our schema layer."""
+    """apispec's converter, extended by the field types of our schema layer."""
 
     def schema2jsonschema(self, schema: Schema) -> JsonSchema:
-        """Add the schema's own sentence, and that a request may carry unknown members."""
+        """Add the schema's description, and that a request may carry unknown members."""
         described: JsonSchema = super().schema2jsonschema(schema)  # type: ignore[no-untyped-call]
-        # An answer may grow members later: apispec would promise that it never does.
+        # A response may gain members later: apispec would promise that it never does.
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
             described["additionalProperties"] = True
@@ -32,7 +32,7 @@ class Converter(OpenAPIConverter):
         return described
 
     def field2property(self, field: fields.Field[Any]) -> JsonSchema:
-        """Add what apispec cannot see in our own field types."""
+        """Add what apispec does not know about our own field types."""
         described: JsonSchema = super().field2property(field)
         if isinstance(field, Text):
             return {**described, **_text_rules(field, described)}
@@ -60,9 +60,9 @@ class Plugin(MarshmallowPlugin):
         super().__init__(schema_name_resolver=component_name)
 
     def reference(self, payload: Payload) -> JsonSchema:
-        """Return a reference to a schema, which then is one of the document's components.
+        """Return a reference to a schema, which becomes one of the document's components.
 
-        A field is no component: it is described where it stands.
+        A field does not: its description is returned, to be used inline.
         """
         if isinstance(payload, fields.Field):
             described: JsonSchema = self._converter.field2property(payload)
@@ -71,7 +71,7 @@ class Plugin(MarshmallowPlugin):
         return resolved
 
     def query_parameters(self, schema: type[Schema]) -> Iterator[JsonSchema]:
-        """Describe a query schema; a query can leave a parameter out, but cannot say null."""
+        """Describe a query schema; a query can omit a parameter, but cannot set it to null."""
         for parameter in self._converter.schema2parameters(schema, location="query"):
             described = parameter["schema"]
             if isinstance(kinds := described.get("type"), list):
@@ -87,14 +87,14 @@ class Plugin(MarshmallowPlugin):
 
 
 def component_name(schema: type[Schema] | Schema | str) -> str:
-    """Return what a schema is called among the components: `LoginSchema` is `LoginBody`."""
+    """Return the name of a schema's component: `LoginSchema` becomes `LoginBody`."""
     its_class: type[Schema] = resolve_schema_cls(schema)  # type: ignore[assignment]
     name = its_class.__name__
     return f"{name.removesuffix('Schema')}Body" if issubclass(its_class, RequestSchema) else name
 
 
 def payload_name(payload: Payload) -> str:
-    """Return what a payload is of, for the name of its envelope: `SessionItem` is `Session`."""
+    """Return a payload's name for the name of its envelope: `SessionItem` becomes `Session`."""
     if isinstance(payload, fields.List):
         return f"{payload_name(payload.inner)}List"
     if isinstance(payload, fields.Nested):
@@ -106,7 +106,7 @@ def payload_name(payload: Payload) -> str:
 
 
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
-    """Return the pattern, and an example: its own name says more than random characters."""
+    """Return the pattern, and an example: the field's name says more than random characters."""
     name = field.data_key or field.name or "text"
     example = str(USUAL.get(name, name))[: described.get("maxLength")]
     return {"pattern": NO_NUL, "examples": [example], **described}

@@ -1,4 +1,4 @@
-"""How a caller authenticates, in the document's words (decisions A7 and A9)."""
+"""How a caller authenticates, as OpenAPI security schemes (decisions A7 and A9)."""
 
 from collections.abc import Iterator
 
@@ -50,20 +50,20 @@ REFRESH: Requirement = {"refreshCookie": [], "csrfToken": []}
 
 
 def requirements(operation: Operation, method: str) -> list[Requirement]:
-    """Return the alternative ways in; an empty list where everybody may call."""
+    """Return the alternative ways to authenticate; an empty list if anyone may call."""
     ways = SESSION_SAFE if method in origin.SAFE_METHODS else SESSION_UNSAFE
     if _is_for_sessions(operation):
         if operation.reads_refresh_cookie:
             return [{**way, "refreshCookie": []} for way in ways]
         return ways
     if operation.reads_refresh_cookie:
-        # What misses the cookie needs it; what does not ends whichever session it is told of.
+        # Refresh fails without the cookie; logout takes any credential, or none.
         return [REFRESH] if TokenMissing in operation.errors else [{}, REFRESH, *ways]
     return []
 
 
 def refusals(operation: Operation, method: str) -> Iterator[type[AppError]]:
-    """Yield what can be refused, with what the session guard checks of unsafe methods only."""
+    """Yield an operation's errors, and those of the session guard's checks of unsafe methods."""
     yield from operation.errors
     if _is_for_sessions(operation) and method not in origin.SAFE_METHODS:
         checked = (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
@@ -71,7 +71,7 @@ def refusals(operation: Operation, method: str) -> Iterator[type[AppError]]:
 
 
 def access_sentence(operation: Operation) -> str:
-    """Say who may call."""
+    """Return a sentence that says who may call; "" for anonymous access."""
     if not _is_for_sessions(operation):
         return ""
     who = "an administrator" if operation.access == "admin" else "a signed-in account"

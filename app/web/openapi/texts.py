@@ -1,4 +1,4 @@
-"""Docstrings as the document's readers get them: without references to our own papers."""
+"""Docstrings as the document shows them: without references to internal specs and decisions."""
 
 import inspect
 import re
@@ -19,6 +19,6 @@ def headline(documented: object) -> str:
 
 
 def camel_case(name: str) -> str:
-    """Return a name of ours as most languages that clients are written in spell it."""
+    """Return a snake_case name in camelCase, as most client languages spell it."""
     first, *others = name.split("_")
     return "".join((first, *(word.capitalize() for word in others)))
