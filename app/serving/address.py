@@ -85,7 +85,7 @@ class Address:
             connection.close()
 
     def is_healthy(self) -> bool | None:
-        """Tell whether GET /health succeeds; None while nothing listens."""
+        """Return whether GET /health succeeds; None while nothing listens."""
         try:
             return self.request("GET", "/health")[0] == http.HTTPStatus.OK
         except (ConnectionRefusedError, FileNotFoundError):

@@ -111,7 +111,7 @@ class TimedBody(WorkerBody):
         return True
 
     def _has_arrived(self, size: int) -> bool:
-        """Tell whether `size` bytes, or all that remain, are certain to be buffered already."""
+        """Return whether `size` bytes, or all that remain, are certain to be buffered already."""
         if self._counted is None:
             return False
         missing: int = self._counted.length

@@ -58,7 +58,7 @@ class EvenServer(StreamServer):
         self._start_accepting_if_started()  # type: ignore[attr-defined]
 
     def _leaves_it_to_others(self) -> bool:
-        """Tell whether to pause in favour of a worker that holds fewer connections.
+        """Return whether to pause in favour of a worker that holds fewer connections.
 
         Each worker that does not wake up, because it is busy or dead, is allowed PAUSES of them,
         and gets as many again once it does: so a stuck worker delays one connection, not all.

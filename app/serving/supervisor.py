@@ -81,7 +81,7 @@ class Child:
         return self.process
 
     def is_dead(self) -> bool:
-        """Tell whether the process has exited, and reap it."""
+        """Return whether the process has exited, reaping it if so."""
         return self.process is not None and self.process.poll() is not None
 
     def record_death(self) -> float:

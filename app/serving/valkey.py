@@ -109,7 +109,7 @@ def _last_words(process_id: int, folder: Path) -> str:
 
 
 def answers(socket_path: Path) -> bool:
-    """Tell whether a server answers PING; hand-written as the launcher does not load redis-py."""
+    """Return whether a server answers PING; hand-written as the launcher does not load redis-py."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(1)
         try:

@@ -201,7 +201,7 @@ def _print(shown: Shown, *, as_json: bool) -> None:
 
 
 def _is_read_by_people() -> bool:
-    """Tell whether standard output is a terminal; that of a job may even be closed."""
+    """Return whether standard output is a terminal; that of a job may even be closed."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -215,8 +215,8 @@ def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
 def _write_all(text: str) -> None:
     """Write all of `text` to standard output, or raise OSError.
 
-    With PYTHONUNBUFFERED, which our image and systemd unit set, `print` makes do with one write: if
-    the disk fills up or the reader leaves during it, the rest is lost silently.
+    With PYTHONUNBUFFERED, which our image and systemd unit set, `print` issues a single write: if
+    the disk fills up or the reader leaves during it, the rest is silently lost.
     """
     stream = sys.stdout
     if stream is None:  # closed by a job that wants no output

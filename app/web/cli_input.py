@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_at_terminal() -> bool:
-    """Tell whether the user can be prompted; standard input may be closed."""
+    """Return whether the user can be prompted; standard input may be closed."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -66,7 +66,7 @@ def connection() -> ClientConnection | None:
 
 
 def is_first_request() -> bool:
-    """Tell whether this is known to be its connection's first request."""
+    """Return whether this is known to be its connection's first request."""
     body = _body()
     return body is not None and body.is_first_of_connection
 

@@ -79,7 +79,7 @@ def install(app: Flask) -> None:
 
 
 def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
-    """Tell whether a list may take effect: `*` must stand alone and without credentials."""
+    """Return whether a list may take effect: `*` must stand alone and without credentials."""
     return ANY not in origins or (len(origins) == 1 and not credentials)
 
 

@@ -67,7 +67,7 @@ def authenticated() -> Principal:
 
 
 def is_signed_in() -> bool:
-    """Tell whether this request carries the access token of a live session."""
+    """Return whether this request carries the access token of a live session."""
     try:
         authenticated()
     except (Unauthenticated, AccountDisabled):

@@ -54,7 +54,7 @@ class WorkerCounts(multiprocess.MultiProcessCollector):
 
 
 def _is_written(file: Path) -> bool:
-    """Tell whether a file has any content; it may just have vanished along with its worker."""
+    """Return whether a file has any content; it may just have vanished along with its worker."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:

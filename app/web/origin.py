@@ -133,7 +133,7 @@ def check_source() -> None:
 
 
 def is_source_trusted() -> bool:
-    """Tell whether `check_source` passes."""
+    """Return whether `check_source` passes."""
     try:
         check_source()
     except SOURCE_ERRORS:
@@ -142,7 +142,7 @@ def is_source_trusted() -> bool:
 
 
 def check_source_and_token() -> None:
-    """Refuse a cookie-authenticated request that no page of this site can have caused.
+    """Run `check_source` and, for a browser or in strict mode, the double-submit check.
 
     Raises: one of SOURCE_ERRORS or CSRF_ERRORS.
     """
@@ -171,7 +171,7 @@ def _is_strict() -> bool:
 
 
 def _is_from_browser() -> bool:
-    """Tell whether a header is present that only browsers send; a blank one does not count."""
+    """Return whether a header is present that only browsers send; a blank one does not count."""
     return any(
         name in {"HTTP_ORIGIN", "HTTP_REFERER"} or name.startswith("HTTP_SEC_FETCH_")
         for name, value in request.environ.items()

@@ -1,7 +1,6 @@
 """Where a request really comes from, and to which address it was sent.
 
-Invariant: a forwarding header is honoured only if the direct peer is a trusted proxy (decision
-A10).
+Invariant: forwarding headers count only if the direct peer is a trusted proxy (decision A10).
 """
 
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ def client_address() -> str | None:
 
 
 def is_proxied() -> bool:
-    """Tell whether the direct peer is a trusted proxy; one on a unix socket counts as loopback."""
+    """Return whether the direct peer is a trusted proxy; a unix socket counts as loopback."""
     trusted = runtime().config.trusted_proxies
     return bool(trusted) and _is_trusted(request.environ.get("REMOTE_ADDR") or "127.0.0.1", trusted)
 
@@ -95,7 +94,7 @@ def _received_at() -> datetime:
 
 
 def opened_connection() -> bool:
-    """Tell whether this is the first request of a connection, and no proxy's shared one."""
+    """Return whether this is the first request of a connection, and no proxy's shared one."""
     return not is_proxied() and client_connection.is_first_request()
 
 

@@ -91,7 +91,7 @@ def _multipart_body() -> MultipartBody:
     is_multipart = request.mimetype == "multipart/form-data"
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
-    # The worker's own time limit is meant for anonymous bodies, which are buffered in memory.
+    # The worker's default time limit is for bodies that anyone may send, buffered in memory.
     client_connection.expect_file()
     stream, missing = request.stream, request.content_length
     # Other requests are served between reads. Chunks may be a single byte, and the server parses no

@@ -38,7 +38,7 @@ def site_origin(text: str) -> str:
 
 
 def is_authority(authority: str) -> bool:
-    """Tell whether a lower-case text is `host` or `host:port`."""
+    """Return whether a lower-case text is `host` or `host:port`."""
     host, separator, port = authority.rpartition(":")
     if not separator or authority.endswith("]"):
         host, port = authority, "1"

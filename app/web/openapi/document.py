@@ -85,7 +85,7 @@ def _build(app: Flask) -> dict[str, Any]:
 
 
 def _is_for_operators(rule: Rule) -> bool:
-    """Sort key: what applications call first, then health, metrics and this document."""
+    """Sort key: what applications call, then health, metrics and this document; else in order."""
     return not rule.rule.startswith(ACCOUNT_PREFIX)
 
 

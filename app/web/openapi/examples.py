@@ -1,7 +1,6 @@
 """Examples of request and response bodies, made from their schemas, so that none can go stale.
 
-A value is the field's own example, else the usual one for its name, else the first that its schema
-allows.
+A value is the field's own example, else the usual one for its name, else the first valid one.
 """
 
 import json
