@@ -1,4 +1,4 @@
-"""Refusals of tokens from mails (spec 01 §4)."""
+"""Errors of tokens from mails (spec 01 §4)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Gone

@@ -1,4 +1,4 @@
-"""Refusals of external sign-in (spec 03 §4, §8, §13; decisions A25, A26, E33)."""
+"""Errors of external sign-in (spec 03 §4, §8, §13; decisions A25, A26, E33)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthenticated

@@ -1,4 +1,4 @@
-"""Refusals of invitations (spec, States; 01 §4 and §8)."""
+"""Errors of invitations (spec, States; 01 §4 and §8)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, NotFound

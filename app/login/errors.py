@@ -1,4 +1,4 @@
-"""Refusals of a login, and of removing the last way to sign in (spec 01 §4; decisions A3, A4)."""
+"""Errors of a login, and of removing the last way to sign in (spec 01 §4; decisions A3, A4)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Conflict, Forbidden, Unauthenticated

@@ -1,4 +1,4 @@
-"""Refusals of second factors (spec 02 §1; decisions A15 to A17)."""
+"""Errors of second factors (spec 02 §1; decisions A15 to A17)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated

@@ -1,4 +1,4 @@
-"""Refusals of passkeys (spec 02 §2; decision A26)."""
+"""Errors of passkeys (spec 02 §2; decision A26)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated

@@ -1,4 +1,4 @@
-"""Refusals of a password change (spec 01 §7.7)."""
+"""Errors of a password change (spec 01 §7.7)."""
 
 from app.core.errors import BadRequest
 

@@ -1,4 +1,4 @@
-"""Refusals about the own account."""
+"""Errors of the own account."""
 
 from app.core.errors import BadRequest
 

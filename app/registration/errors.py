@@ -1,4 +1,4 @@
-"""Refusals of a registration (spec 01 §4)."""
+"""Errors of a registration (spec 01 §4)."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden

@@ -1,4 +1,4 @@
-"""Refusals about sessions and their tokens; those of the access check are in app/core/access.py."""
+"""Errors of sessions and their tokens; those of the access check are in app/core/access.py."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, NotFound, Unauthenticated
