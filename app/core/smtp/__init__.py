@@ -1,1 +1,1 @@
-"""Mail by SMTP: connections, letters, and what a server may answer."""
+"""Mail over SMTP: connections, messages, and why a server may refuse one."""

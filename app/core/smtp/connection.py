@@ -1,8 +1,8 @@
-"""How a mail leaves over SMTP, by Flask-Mail.
+"""Sends mail over SMTP, through Flask-Mail.
 
-Invariant: where TLS is asked for, neither a password nor a mail is sent before the server has
-proven its name with a valid certificate (decision E18). Flask-Mail by itself checks none, and waits
-for ever.
+Invariant: where TLS is required, neither a password nor a mail is sent before the server has proven
+its name with a valid certificate (decision E18). Flask-Mail by itself verifies no certificate, and
+has no timeouts.
 """
 
 import binascii
@@ -27,15 +27,15 @@ from app.core.smtp.mailer import Mailer, SmtpServer
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"
 FAREWELL_SECONDS = 1.0
-GO_AHEAD = 354  # to DATA: the content may follow
-REFUSALS = range(400, 600)  # anything else is no whole answer
-# Some servers refuse what comes after the hundredth.
+GO_AHEAD = 354  # the reply to DATA: the content may follow
+REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
+# Some servers refuse more than a hundred.
 MAX_MAILS_PER_CONNECTION = 100
-WATCH_STEPS = 20  # how often a running attempt is looked at
+WATCH_STEPS = 20  # how many times per attempt the deadline is checked
 
 
 class SmtpConnection:
-    """A connection to an SMTP server, kept open from mail to mail until `close`."""
+    """A connection to an SMTP server, kept open between mails until `close`."""
 
     def __init__(self, mailer: Mailer) -> None:
         self._mailer = mailer
@@ -43,14 +43,14 @@ class SmtpConnection:
         self._watch: _Watch | None = None
 
     def send(self, server: SmtpServer, letter: Letter) -> None:
-        """Hand a mail in.
+        """Submit a mail.
 
         Raises: Undeliverable.
         """
         self._attempt(server, lambda watch: self._send(server, letter, watch))
 
     def reach(self, server: SmtpServer) -> None:
-        """Connect, with TLS and log-in as for a mail, and hand none in.
+        """Connect as for a mail, with TLS and login, but submit none.
 
         Raises: Undeliverable.
         """
@@ -74,17 +74,17 @@ class SmtpConnection:
             raise failure from error
 
     def _was_content_left_unanswered(self, error: Exception) -> bool:
-        """Tell whether a mail's content was on its way and no refusal of it arrived."""
+        """Return whether a mail's content was on its way and has not been refused."""
         if isinstance(error, smtplib.SMTPResponseException) and error.smtp_code in REFUSALS:
             return False
         return self._connection is not None and self._connection.host.is_content_sent
 
     def _was_recipient_named(self) -> bool:
-        """Tell whether the server had got so far that it may have failed at this mail alone."""
+        """Return whether the server had got far enough to have failed on this mail alone."""
         return self._connection is not None and self._connection.host.is_recipient_named
 
     def close(self) -> None:
-        """Hang up; a later `send` connects again."""
+        """Close the connection; a later `send` connects again."""
         self._hang_up()
         if self._watch is not None:
             self._watch.stop()
@@ -104,7 +104,7 @@ class SmtpConnection:
             except (smtplib.SMTPException, OSError):
                 if not self._connection.was_lost_before_the_content():
                     raise
-                # The server was tired of this connection; the mail was not touched yet.
+                # The server had closed this connection before the content: retrying is safe.
                 self._hang_up()
             else:
                 return
@@ -116,9 +116,9 @@ class SmtpConnection:
 
 
 class _Watch(Exchange):
-    """Ends a conversation with a server that takes too long, however it spreads its bytes.
+    """Cuts the connection to a server that takes too long, however slowly it sends its bytes.
 
-    The time-out of a socket starts again with every byte.
+    A socket's own timeout restarts with every byte.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -130,7 +130,7 @@ class _Watch(Exchange):
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Allow what happens meanwhile so many seconds."""
+        """Limit the block to the seconds of one attempt."""
         self.is_over = False
         self._ends_at = time.monotonic() + self._seconds
         try:
@@ -140,7 +140,7 @@ class _Watch(Exchange):
 
     @property
     def seconds_left(self) -> float:
-        """How long what is going on may still take; 0 when it took too long."""
+        """How long the current attempt may still take; 0 if it took too long."""
         return max(0.0, self._ends_at - time.monotonic())
 
     def stop(self) -> None:
@@ -155,7 +155,7 @@ class _Watch(Exchange):
 
 
 class _Smtp(smtplib.SMTP):
-    """Knows how far a mail has come, and is watched."""
+    """An SMTP client that records how far a mail has got, and is watched."""
 
     is_recipient_named = False
     is_content_sent = False
@@ -177,12 +177,12 @@ class _Smtp(smtplib.SMTP):
         return connected
 
     def mail(self, sender: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
-        """Name the sender; unlike smtplib without reading once more an address that is one."""
+        """Send MAIL FROM, without parsing the address once more as smtplib does."""
         self.putcmd("mail", " ".join((f"FROM:<{sender}>", *options)))
         return self.getreply()
 
     def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
-        """Name the recipient, likewise."""
+        """Send RCPT TO, likewise."""
         self.is_recipient_named = True
         self.putcmd("rcpt", " ".join((f"TO:<{recip}>", *options)))
         return self.getreply()
@@ -190,8 +190,8 @@ class _Smtp(smtplib.SMTP):
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send the content.
 
-        Where the server refuses DATA itself, smtplib leaves the transaction open, in which the next
-        mail would not be taken (RFC 5321 §4.1.4).
+        If the server refuses DATA itself, smtplib leaves the mail transaction open, and the server
+        would refuse the next mail (RFC 5321 §4.1.4).
         """
         try:
             with self._mailer.content_goes_out(self):
@@ -206,10 +206,10 @@ class _Smtp(smtplib.SMTP):
                 self.sock.settimeout(self._mailer.timeouts.answer)
 
     def getreply(self) -> tuple[int, bytes]:
-        """Return an answer; after that to DATA the content travels.
+        """Return a reply; after the one to DATA, the content is sent.
 
-        The server then has the rest of the attempt to look it over: scanners take longer than 10 s,
-        and asking again would deliver it twice (RFC 5321 §4.5.3.2.6).
+        From then on the server has the rest of the attempt to examine it: scanners take longer than
+        10 s, and a retry would deliver the mail twice (RFC 5321 §4.5.3.2.6).
         """
         code, text = super().getreply()
         if code == GO_AHEAD:
@@ -247,12 +247,12 @@ class _OpenConnection(flask_mail.Connection):
         self.host = self.configure_host()
 
     def carry(self, letter: Letter) -> None:
-        """Hand a mail in."""
+        """Submit a mail."""
         self.host.is_recipient_named = self.host.is_content_sent = False
         self.send(_Message(letter))
 
     def configure_host(self) -> _Smtp | _TlsSmtp:
-        """Connect, with TLS and log-in as the server's settings say."""
+        """Connect, with TLS and login as the server's settings say."""
         server = self.server
         if server.uses_tls and server.port == IMPLICIT_TLS_PORT:
             host: _Smtp | _TlsSmtp = _TlsSmtp(self._watch, server, self.mail, self.mail.tls)
@@ -269,14 +269,14 @@ class _OpenConnection(flask_mail.Connection):
         return host
 
     def is_fit_for(self, server: SmtpServer) -> bool:
-        """Tell whether a further mail may go to this server over this connection."""
+        """Return whether another mail may go to this server over this connection."""
         return self.server == server and self.num_emails < MAX_MAILS_PER_CONNECTION
 
     def was_lost_before_the_content(self) -> bool:
         return self.host.sock is None and not self.host.is_content_sent
 
     def close(self) -> None:
-        """Take leave, without waiting long for the server to do so, too."""
+        """Send QUIT, without waiting long for the reply, and disconnect."""
         with suppress(smtplib.SMTPException, OSError):
             if self.host.sock is not None:
                 self.host.sock.settimeout(FAREWELL_SECONDS)
@@ -299,13 +299,13 @@ def _log_in(host: smtplib.SMTP, server: SmtpServer) -> None:
 
 
 class _Message(flask_mail.Message):
-    """A letter as Flask-Mail sends it.
+    """A letter in the form that Flask-Mail sends.
 
-    Without Message's own set-up, which would ask the DNS for this machine's name for every mail.
+    Skips Message's own constructor, which would look up this machine's name in the DNS every time.
     """
 
     def __init__(self, letter: Letter) -> None:
-        # Pairs of name and address, which Flask-Mail need not take apart.
+        # Pairs of name and address, which Flask-Mail need not parse.
         self.sender = ("", letter.sender)
         self.recipients = [("", letter.recipient)]
         self.subject = letter.subject
@@ -315,5 +315,5 @@ class _Message(flask_mail.Message):
         self._raw = letter.as_bytes()
 
     def as_bytes(self) -> bytes:
-        """Return the mail as it travels."""
+        """Return the mail in wire format."""
         return self._raw

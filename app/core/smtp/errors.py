@@ -1,4 +1,4 @@
-"""Why a mail did not leave, in words that are safe to keep and to log."""
+"""Why a mail was not sent, in words that are safe to store and to log."""
 
 import base64
 import re
@@ -10,20 +10,20 @@ from app.core.texts import one_line
 
 LONGEST_REASON = 255
 PERMANENT = range(500, 600)
-CLOSING = 421  # to any command: the server takes no more for now (RFC 5321, section 3.8)
-TELLING_LENGTH = 6  # so many bytes of a text are no coincidence
+CLOSING = 421  # to any command: the server is closing the connection (RFC 5321, section 3.8)
+TELLING_LENGTH = 6  # a match of this many bytes is no coincidence
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{4,}")
 
 
 class Undeliverable(Exception):
-    """A mail was not taken.
+    """A mail was not accepted.
 
     `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
-    another try is pointless, since the recipient was refused for good. `is_servers_fault`: any
-    other mail would have met the same. `is_perhaps_the_mails`: or not, since the server had taken
-    log-in and sender by then. `may_have_arrived`: the server has the content and never said whether
-    it takes it, so that another try may deliver it twice.
+    a retry is pointless, since the recipient was refused permanently. `is_servers_fault`: any other
+    mail would have failed as well. `is_perhaps_the_mails`: or this mail alone may be at fault, as
+    the server had accepted login and sender by then. `may_have_arrived`: the server has the content
+    and never said whether it accepts it, so that a retry may deliver it twice.
     """
 
     is_perhaps_the_mails = False
@@ -39,13 +39,13 @@ class Undeliverable(Exception):
 
 
 def undeliverable(error: Exception, username: str, password: str) -> Undeliverable:
-    """Return what an error of smtplib means; no reason repeats what the log-in was made of."""
+    """Translate an error of smtplib; its reason never repeats the credentials."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         [(code, text), *_] = error.recipients.values()
         reason = f"the server refused the recipient: {_reply(code, text)}"
         return Undeliverable(reason, is_final=code in PERMANENT, is_servers_fault=code == CLOSING)
     if isinstance(error, smtplib.SMTPDataError):
-        # Its words may quote the mail, so only the codes are kept.
+        # Its text may quote the mail, so only the codes are kept.
         reply = _reply(error.smtp_code, error.smtp_error).split()
         codes = [word for word in reply[:2] if word.replace(".", "").isdigit()]
         reason = f"the server refused the mail: {' '.join(codes)}"
@@ -57,10 +57,10 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
 
 
 def _repeats(reason: str, username: str, password: str) -> bool:
-    """Tell whether a text holds the password, or how user name or password begin in base64.
+    """Return whether a text contains the password, or the start of either credential in base64.
 
-    So AUTH sends them, alone or with more (RFC 4616, RFC 2195). The user name itself is what
-    servers usually name, and no secret.
+    That is how AUTH sends them, alone or combined (RFC 4616, RFC 2195). The plain user name is no
+    secret; servers usually quote it.
     """
     if password and password in reason:
         return True
@@ -69,15 +69,15 @@ def _repeats(reason: str, username: str, password: str) -> bool:
 
 
 def _decoded(text: str) -> Iterator[bytes]:
-    """Yield what could be meant by whatever in a text is base64.
+    """Yield every decoding of what may be base64 in a text.
 
-    Wherever it begins, since what stands before may be letters of base64, too; it may also be cut
-    short, or spread over lines.
+    It may start anywhere, since the characters before it may be in the base64 alphabet, too; it may
+    also be cut short, or split across lines.
     """
     for run in _BASE64.findall("".join(text.split())):
         for start in range(4):
             letters = run[start:]
-            if len(letters) % 4 == 1:  # which says nothing
+            if len(letters) % 4 == 1:  # the last one holds less than a byte
                 letters = letters[:-1]
             yield base64.b64decode(letters + "=" * (-len(letters) % 4))
 

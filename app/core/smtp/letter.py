@@ -1,7 +1,7 @@
-"""One mail as it travels (RFC 5322, RFC 2045 to 2047).
+"""One mail in wire format (RFC 5322, RFC 2045 to 2047).
 
-Put together by hand: the standard library's EmailMessage takes far longer for the same, and the
-requests beside it would wait for that.
+Assembled by hand: the standard library's EmailMessage takes far longer for the same, and would
+delay the requests beside it.
 """
 
 import binascii
@@ -19,7 +19,7 @@ FOLDED_FROM = 76
 
 @dataclass(frozen=True)
 class Letter:
-    """One mail, ready to leave; `sender_name` and `recipient_name` may be empty."""
+    """One mail, ready to send; `sender_name` and `recipient_name` may be empty."""
 
     sender: str
     sender_name: str
@@ -32,9 +32,9 @@ class Letter:
     written_at: datetime
 
     def as_bytes(self) -> bytes:
-        """Return headers and both parts.
+        """Return the headers and both parts, encoded.
 
-        Raises: ValueError when a header holds a control character.
+        Raises: ValueError if a header holds a control character.
         """
         for text in (
             self.sender,
@@ -53,7 +53,7 @@ class Letter:
             "Subject": _encoded("Subject", self.subject),
             "Date": format_datetime(self.written_at),
             "Message-ID": self.message_id,
-            "Auto-Submitted": "auto-generated",  # so that no out-of-office answers (RFC 3834)
+            "Auto-Submitted": "auto-generated",  # suppresses out-of-office replies (RFC 3834)
             "MIME-Version": "1.0",
             "Content-Type": f'multipart/alternative; boundary="{boundary}"',
         }
@@ -71,7 +71,7 @@ def _address(field: str, name: str, address: str) -> str:
 
 
 def _encoded(field: str, text: str) -> str:
-    """Return a field's text, folded and encoded as needed."""
+    """Return a header field's text, folded and encoded as needed."""
     if _is_plain(text) and len(f"{field}: {text}") <= FOLDED_FROM:
         return text
     charset = "us-ascii" if _is_plain(text) else "utf-8"
@@ -79,14 +79,14 @@ def _encoded(field: str, text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether a text needs no encoding, also to not be taken for an encoded one."""
+    """Return whether a text needs no encoding, and cannot be mistaken for an encoded one."""
     return text.isascii() and "=?" not in text
 
 
 def _part(kind: str, content: str) -> list[str]:
     lines = content.splitlines()
     if kind == "plain" and content.isascii() and all(len(line) <= LONGEST_LINE for line in lines):
-        # As it is, so that a link in a file can be copied from a terminal.
+        # Left unencoded, so that a link in a mail file can be copied from a terminal.
         encoding = "7bit"
     else:
         encoding = "quoted-printable"

@@ -1,4 +1,4 @@
-"""What all mail of a process shares: time limits, trusted certificates, what is under way."""
+"""What all mail of a process shares: timeouts, trusted certificates, mails in transit."""
 
 import ssl
 import time
@@ -14,7 +14,7 @@ from app.core import connecting
 
 @dataclass(frozen=True)
 class SmtpServer:
-    """Where mail is handed in; an empty `username` means without AUTH."""
+    """Where mail is submitted; an empty `username` means no AUTH."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class SmtpServer:
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long to wait for one answer of a server, and for the whole of one attempt, in seconds."""
+    """How long to wait for one reply of a server, and for one whole attempt, in seconds."""
 
     answer: float = 10.0
     attempt: float = 45.0
@@ -36,19 +36,19 @@ class Conversation(Protocol):
 
     @property
     def is_content_sent(self) -> bool:
-        """Tell whether the server has asked for the mail's content."""
+        """Return whether the server has asked for the mail's content."""
 
 
 UNKNOWN_NAME = "[127.0.0.1]"
-# How long a name that was not found is not looked for again: each time a mail waits for it.
+# How long a failed lookup of the name is not repeated: a mail waits for each lookup.
 ASK_AGAIN_SECONDS = 300.0
 
 
 class Mailer(flask_mail.Mail):
-    """Flask-Mail with verified TLS and with an end to every wait.
+    """Flask-Mail with verified TLS, and a timeout for every wait.
 
-    `tls` replaces the certificates this machine trusts. `context` is entered around every sending:
-    Flask-Mail announces each mail to the application, so that one's context must be there.
+    `tls` replaces this machine's trust store. `context` is entered around every attempt: Flask-Mail
+    signals each mail to the current application, so there must be an application context.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class Mailer(flask_mail.Mail):
 
     @property
     def is_content_out(self) -> bool:
-        """Tell whether a server has a mail's content and has not said yet whether it takes it.
+        """Return whether a server has a mail's content but has not said yet whether it accepts it.
 
-        A stop had better wait then.
+        A shutdown should wait then.
         """
         return any(conversation.is_content_sent for conversation in tuple(self._out))
 
     @contextmanager
     def content_goes_out(self, conversation: Conversation) -> Iterator[None]:
-        """Have `is_content_out` tell of this conversation meanwhile."""
+        """Count this conversation in `is_content_out` during the block."""
         self._out.add(conversation)
         try:
             yield
@@ -81,9 +81,9 @@ class Mailer(flask_mail.Mail):
 
     @property
     def own_name(self) -> str:
-        """Return what this machine calls itself; found once, unlike smtplib's for every mail.
+        """Return what this machine calls itself; looked up once, not for every mail as by smtplib.
 
-        While the DNS does not tell, it is an address that servers may not like.
+        While the DNS does not answer, it is an address that servers may not like.
         """
         if self._own_name is None and time.monotonic() >= self._ask_again_at:
             self._own_name = connecting.own_name(self.timeouts.answer)
@@ -92,7 +92,7 @@ class Mailer(flask_mail.Mail):
 
     @property
     def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate; made once, since reading them all is slow."""
+        """Return the context that verifies certificates; created once, as loading them is slow."""
         if self._tls is None:
             self._tls = connecting.verifying_tls()
         return self._tls
