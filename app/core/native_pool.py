@@ -1,4 +1,4 @@
-"""Runs long computations in native threads, so that an event loop never waits for one."""
+"""Runs long computations in native threads, so that they never block the event loop."""
 
 import threading
 from collections.abc import Callable
@@ -14,24 +14,24 @@ from app.core.errors import Unavailable
 
 T = TypeVar("T")
 
-# With half of it the slowest of a page's requests took twice as long beside a flood of logins, and
-# logins by themselves are no faster. Of a core that never rests they get a tenth: hashing must not
-# stop requests, nor they it.
+# At half of this, the slowest of a page's requests took twice as long during a flood of logins, and
+# logins on their own were no faster. On a saturated core, hashing still gets a tenth of the time:
+# neither hashing nor requests may starve the other.
 NICENESS = 10
 
 
 class Overloaded(Unavailable):
-    """More work waits than can be done soon."""
+    """More work is queued than can be done soon."""
 
 
 class NativePool:
-    """At most `size` calls at once, each in a real thread; callers wait for their result.
+    """Runs at most `size` calls at once, each in a native thread; callers wait for their result.
 
     Under a gevent worker the waiting greenlet yields; elsewhere the waiting thread blocks. The
-    threads start with the first call, so a pool made before a fork is whole after it.
+    threads start on the first call, so a pool created before a fork still works after it.
 
-    Calls that compute step back behind the event loop, so that short requests are not kept
-    waiting. A niceness of 0 is for calls that wait for a disk and compute nothing.
+    CPU-bound calls run at a lower priority than the event loop, so that they do not delay short
+    requests. A niceness of 0 is for calls that only wait for the disk.
     """
 
     def __init__(self, size: int, most_waiting: int = 256, niceness: int = NICENESS) -> None:
@@ -43,7 +43,7 @@ class NativePool:
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return `function(*arguments)`, computed in a thread; its exceptions pass through.
 
-        Raises: Overloaded when so many calls wait already that this one would take seconds.
+        Raises: Overloaded when so many calls are queued that this one would take seconds.
         """
         if not self._places.acquire(blocking=False):
             raise Overloaded
@@ -56,15 +56,15 @@ class NativePool:
                 raise error
             return cast(T, result)
         finally:
-            del error  # which holds this frame, as this frame holds it
+            del error  # breaks the reference cycle of its traceback and this frame
 
     def _run_nicely(
         self, function: Callable[..., T], *arguments: Any
     ) -> tuple[T | None, BaseException | None]:
-        """Return the result, or the exception.
+        """Return the result and no exception, or the other way round.
 
-        gevent would print an exception before it passes it on: expected ones, too, and where
-        nothing can be written, say on a full disk, the caller would wait for ever.
+        gevent would print every exception, even an expected one, before passing it on; where that
+        fails, e.g. on a full disk, the caller would wait for ever.
         """
         thread = threading.get_native_id()
         if self._niceness and thread not in self._polite:

@@ -1,7 +1,7 @@
-"""What waits in Redis for one answer, right or wrong: it is read and deleted by one command.
+"""State kept in Redis for a single attempt, right or wrong: one command reads and deletes it.
 
-The clock decides expiry; Redis sweeps later. Flows that are tried several times, or that say what
-became of them, are those of `flow_store.py`.
+The clock decides expiry; the TTL in Redis only sweeps later. Flows that allow several attempts, or
+that report what became of them, belong in `flow_store.py`.
 
 Both functions raise RedisError while Redis does not answer.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from app.core.runtime import Runtime
 
-# Longer than any clock of ours is off; whether something has expired is the clock's to say.
+# More than the skew of any of our clocks: the clock decides expiry, not the TTL.
 SWEPT_AFTER = timedelta(minutes=1)
 
 
@@ -25,14 +25,14 @@ def put(
     *,
     seal: Callable[[str], str] = str,
 ) -> None:
-    """Keep `data` until it is taken, or for `life`; Redis gets to see what `seal` makes of it."""
+    """Store `data` until it is taken, at most for `life`; Redis sees only what `seal` returns."""
     expires_at = (rt.clock.now() + life).timestamp()
     kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
     rt.breaker.call(lambda redis: redis.setex(key, life + SWEPT_AFTER, kept))
 
 
 def take(rt: Runtime, key: str, *, unseal: Callable[[str], str] = str) -> dict[str, Any] | None:
-    """Return what was put there and forget it; of simultaneous callers one gets it.
+    """Return what was stored and delete it; of concurrent callers only one gets it.
 
     None: unknown or expired. Raises what `unseal` raises.
     """

@@ -6,9 +6,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL as browsers do, the latter only where it is unusual.
+    """Return the origin of a URL as browsers write it, without the scheme's default port.
 
-    Raises: ValueError.
+    Raises: ValueError if the host or the port is malformed.
     """
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname

@@ -1,4 +1,4 @@
-"""What one part of a process does without: told in the log when it begins, and when it ends."""
+"""Logs the outages of what a process depends on: once when one begins, and once when it ends."""
 
 import logging
 import threading
@@ -7,10 +7,10 @@ MAX_REASONS = 5
 
 
 class Outage:
-    """Something that does not work for a while; `begins` and `ends` are its lines in the log.
+    """Something that fails for a while; `begins` and `ends` are the messages to log.
 
-    In between only another reason is told, such as the password that is refused after the cut, and
-    not without end: some reasons hold numbers.
+    In between, only a new reason is logged, such as a password refused after a lost connection, and
+    at most MAX_REASONS of them: some contain numbers, so that each would be new.
     """
 
     def __init__(self, log: logging.Logger, begins: str, ends: str) -> None:
@@ -20,11 +20,11 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Tell whether it has begun and not ended."""
+        """Return whether the outage has begun and not ended."""
         return bool(self._reasons)
 
     def note(self, reason: str) -> None:
-        """Take down that it did not work."""
+        """Record a failure, and log it if its reason is new."""
         with self._lock:
             if reason in self._reasons or len(self._reasons) >= MAX_REASONS:
                 return
@@ -32,7 +32,7 @@ class Outage:
         self._log.warning("%s: %s", self._begins, reason)
 
     def end(self) -> None:
-        """Take down that it worked."""
+        """Record a success, and log the end of an outage."""
         if not self._reasons:
             return
         with self._lock:

@@ -1,9 +1,10 @@
-"""Requests to servers of others, whose addresses come from an administrator or from a document.
+"""Requests to third-party servers, at URLs that an administrator or a fetched document supplies.
 
-Invariants: nothing internal is reached, because every address a name stands for is looked at and
-the connection is made to the address that was looked at, not to the name; nobody is redirected; a
-request ends in time, however slowly its bytes arrive, and never holds more than its limit; TLS is
-verified; no proxy, cookie or password of the environment takes part.
+Invariants, against SSRF: no internal address is reached unless configured, because every address
+that a name resolves to is checked, and the connection goes to a checked address, not to the name;
+redirects are not followed; a request ends by its deadline, however slowly its bytes arrive, and
+never buffers more than its limit; TLS is verified; the environment's proxies, cookies and passwords
+are not used.
 """
 
 import copy
@@ -37,28 +38,28 @@ log = logging.getLogger(__name__)
 USER_AGENT = f"Gatehouse/{app.__version__}"
 LARGEST_BYTES = 1024 * 1024
 CHUNK_BYTES = 64 * 1024
-# For each of a name's addresses, so that one that does not answer leaves time for the next.
+# Per address of a host, so that one that does not answer leaves time for the next.
 CONNECT_SECONDS = 4.0
 
-# What comes out of the libraries below, UnicodeError for a name or a header of odd characters.
+# What the libraries below raise; UnicodeError is for odd characters in a host name or a header.
 UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
 
 Resolve = Callable[[str, int], list[AddressInfo]]
 
 
 class Refused(requests.RequestException):
-    """A request that is not sent, or an answer that is not read; the text names no secret."""
+    """A request that is not sent, or a response that is not read; the text holds no secret."""
 
 
 class TookTooLong(Refused, requests.Timeout):
-    """The answer was not complete in time."""
+    """The response was not complete in time."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long one request may take in all, and how large its answer may be, decompressed.
+    """How long one request may take in total, and how large its response may be, decompressed.
 
-    All requests of one conversation may take `altogether_seconds`.
+    All requests of one conversation together may take `altogether_seconds`.
     """
 
     seconds: float = 15.0
@@ -67,11 +68,11 @@ class Limits:
 
 
 class Outgoing:
-    """Sends requests within limits to whom it may.
+    """Sends requests to permitted servers, within limits.
 
-    `internal` are networks of the operator's own that may be asked, too. `allow_loopback` is the
-    development switch: servers on this machine, by plain HTTP as well, if the address itself says
-    so. `tls` replaces the certificates this machine trusts, `resolve` the system's resolver.
+    `internal` are the operator's own networks that may be reached, too. `allow_loopback` is the
+    development switch: it permits this machine, over plain HTTP as well, if the URL's host says
+    that it is. `tls` replaces this machine's trust store, `resolve` the system's resolver.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Outgoing:
         self.limits = limits or Limits()
         self.internal = internal
         self.allow_loopback = allow_loopback
-        # Once for all conversations, since reading all authorities is slow.
+        # Shared by all conversations, since loading the trust store is slow.
         self._tls = cache(lambda: tls or connecting.verifying_tls())
         self._resolve = resolve
         self._dns = connecting.DnsQuestions()
@@ -94,21 +95,21 @@ class Outgoing:
 
     @property
     def tls(self) -> ssl.SSLContext:
-        """Return what checks a server's certificate."""
+        """Return the context that verifies server certificates."""
         return self._tls()
 
     def conversation(self) -> "Outgoing":
-        """Return a way out for some requests in a row, which have a time for them together."""
+        """Return a copy for a sequence of requests that share one deadline."""
         own = copy.copy(self)
         own._ends_at = time.monotonic() + self.limits.altogether_seconds
         return own
 
     def seconds_left(self) -> float:
-        """Return how long the next request may take; none at all from 0 downwards."""
+        """Return how long the next request may take; at 0 or less, none may be sent."""
         return min(self.limits.seconds, self._ends_at - time.monotonic())
 
     def allows(self, url: str) -> bool:
-        """Tell whether the URL may be asked, as far as its text says; its address is seen later."""
+        """Return whether the URL may be requested, by its text; its address is checked later."""
         try:
             self._check(url)
         except Refused:
@@ -116,7 +117,7 @@ class Outgoing:
         return True
 
     def guard(self, session: requests.Session) -> None:
-        """Have the session send all its requests through here."""
+        """Make the session send all its requests through here."""
         session.trust_env = False
         session.headers.clear()
         session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
@@ -130,7 +131,7 @@ class Outgoing:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
-        """Return the complete answer, whatever its status; `params` are added to the query.
+        """Return the complete response, whatever its status; `params` are added to the query.
 
         Raises: requests.RequestException.
         """
@@ -139,21 +140,21 @@ class Outgoing:
             return session.get(url, params=params, headers=headers)
 
     def attempt(self, url: str) -> "Attempt":
-        """Return what one request to this URL needs.
+        """Return the state of one request to this URL, which is not sent yet.
 
         Raises: Refused.
         """
         return Attempt(self, *self._check(url))
 
     def resolve(self, host: str, port: int, seconds: float) -> list[AddressInfo]:
-        """Look a name up, for so long at most; meanwhile the event loop goes on.
+        """Resolve a host name within `seconds`, without blocking the event loop.
 
         Raises: OSError, UnicodeError.
         """
         return self._dns.within(seconds, lambda: self._resolve(host, port))
 
     def _check(self, url: str) -> tuple[str, str, int]:
-        """Return scheme, host and port of a URL that may be asked.
+        """Return scheme, host and port of a URL that may be requested.
 
         Raises: Refused.
         """
@@ -175,7 +176,7 @@ class Outgoing:
 
 
 class GuardedAdapter(HTTPAdapter):
-    """The transport of a guarded session, which reads each answer to its end."""
+    """The transport of a guarded session, which reads each response to its end."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         super().__init__()
@@ -190,12 +191,12 @@ class GuardedAdapter(HTTPAdapter):
         cert: Any = None,  # noqa: ARG002
         proxies: Any = None,  # noqa: ARG002
     ) -> requests.Response:
-        """Send a request; time-out, verification and proxies are not the caller's to choose.
+        """Send a request; the caller's timeout, verification and proxies are ignored.
 
         Raises: Refused, and its subclass TookTooLong.
         """
         attempt = self._outgoing.attempt(request.url or "")
-        # What the libraries say may repeat the URL's query, so it goes no further.
+        # The libraries' messages may repeat the URL's query, so they are not passed on.
         try:
             with attempt.watched():
                 answer = attempt.send(request)
@@ -209,7 +210,7 @@ class GuardedAdapter(HTTPAdapter):
 
 
 class Attempt(Exchange):
-    """One request: its connection, and the time it has left."""
+    """One request: its connection, and its deadline."""
 
     def __init__(self, outgoing: Outgoing, scheme: str, host: str, port: int) -> None:
         super().__init__()
@@ -220,7 +221,7 @@ class Attempt(Exchange):
         self._ends_at = time.monotonic() + outgoing.seconds_left()
 
     def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
-        """Connect, send, and return the answer once its head was read."""
+        """Connect, send, and return the response once its headers are read."""
         return self._pool().urlopen(
             request.method or "GET",
             request.path_url,
@@ -234,9 +235,9 @@ class Attempt(Exchange):
         )
 
     def read(self, answer: urllib3.BaseHTTPResponse) -> bytes:
-        """Return the whole body, decompressed piece by piece.
+        """Return the whole body, decompressed chunk by chunk.
 
-        Raises: Refused when there is more than the limit, TookTooLong.
+        Raises: Refused when it exceeds the limit; TookTooLong.
         """
         body = bytearray()
         try:
@@ -246,12 +247,12 @@ class Attempt(Exchange):
                     raise Refused(f"{self.host}: the answer is too large")
         finally:
             answer.close()
-        # A body without a length just ends where the watch cut it off.
+        # Without a Content-Length, a body that was cut off at the deadline looks complete.
         self._seconds_left()
         return bytes(body)
 
     def connect(self) -> socket.socket:
-        """Return a connection to an address that was looked at.
+        """Return a connection to a checked address.
 
         Raises: OSError, Refused.
         """
@@ -263,7 +264,7 @@ class Attempt(Exchange):
         return connection
 
     def failure(self, error: Exception) -> Refused:
-        """Return what may be told of an error; what it says itself may be too much."""
+        """Return what may be reported of an error; its own text may reveal too much."""
         cause = _innermost(error)
         if isinstance(cause, Refused):
             return cause
@@ -277,7 +278,7 @@ class Attempt(Exchange):
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """End the conversation when its time is over: a socket's own starts with every byte."""
+        """Cut the connection at the deadline: a socket's own timeout restarts with every byte."""
         timer = threading.Timer(self._seconds_left(), self.cut)
         timer.daemon = True
         timer.start()
@@ -296,7 +297,7 @@ class Attempt(Exchange):
     def _allowed_addresses(self) -> list[AddressInfo]:
         """Return the addresses of the host.
 
-        Raises: Refused if a single one is internal: a name that mixes them is a trick.
+        Raises: Refused if even one is internal: a name that mixes both kinds is an attack.
         """
         found = self._outgoing.resolve(self.host, self._port, self._seconds_left())
         for *_, address in found:
@@ -333,7 +334,7 @@ class Attempt(Exchange):
 
 
 class _Http(HTTPConnection):
-    """A connection to the address that was looked at."""
+    """A connection to a checked address."""
 
     def __init__(self, *arguments: Any, attempt: Attempt, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -344,7 +345,7 @@ class _Http(HTTPConnection):
 
 
 class _Https(_Http, HTTPSConnection):
-    """The same with TLS; the certificate must be the name's."""
+    """The same over TLS; the certificate must match the host name."""
 
 
 class _HttpPool(urllib3.HTTPConnectionPool):
@@ -356,7 +357,7 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
 
 
 def _innermost(error: Exception) -> Exception:
-    """Return what the libraries have wrapped; a refusal of our own is an OSError to them."""
+    """Return the error that the libraries wrapped: even our own Refused, as it is an OSError."""
     while error.args and isinstance(error.args[-1], Exception):
         error = error.args[-1]
     return error

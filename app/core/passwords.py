@@ -13,30 +13,30 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 128
-# What a request may carry: too long a password is refused as one, and not as a malformed body.
+# What a request may carry, so that an overlong password is refused as one, not as a malformed body.
 LONGEST_TYPED_PASSWORD = 4096
 
 
 def is_acceptable(password: str) -> bool:
-    """Tell whether `password` may be set: 8 to 128 characters, no other rule (decision A14)."""
+    """Return whether `password` may be set: 8 to 128 characters, no other rule (decision A14)."""
     return SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD
 
 
 def are_alike(password: str, other: str) -> bool:
-    """Tell whether two typed passwords are one and the same to `Passwords`."""
+    """Return whether `Passwords` treats two typed passwords as the same."""
     return normalized(password) == normalized(other)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a password fits, and its new hash when the stored one has old parameters."""
+    """Whether a password matches, and its new hash if the stored one has outdated parameters."""
 
     matches: bool
     new_hash: str | None = field(default=None, repr=False)
 
 
 class Passwords:
-    """Hashes and checks passwords in native threads of their own."""
+    """Hashes and verifies passwords in a native thread pool of their own."""
 
     def __init__(self, cost: Argon2Cost, threads: int) -> None:
         self._pool = NativePool(threads)
@@ -56,7 +56,7 @@ class Passwords:
     def check(self, password: str, stored_hash: str | None) -> Verdict:
         """Compare a typed password with a stored hash.
 
-        None (no account, or one without a password) costs the same time and never matches.
+        None (no account, or one without a password) takes the same time and never matches.
         """
         if len(password) > LONGEST_PASSWORD:
             stored_hash = None  # no such password was ever accepted
@@ -69,7 +69,7 @@ class Passwords:
         try:
             matches, new_hash = self._context.verify_and_update(password, stored_hash)
         except ValueError:
-            # What is stored is no hash, say of an import gone wrong: as good as no password.
+            # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()
             return Verdict(matches=False)
@@ -77,5 +77,5 @@ class Passwords:
 
 
 def normalized(password: str) -> str:
-    """Return one form for what looks the same (NIST SP 800-63B-4 §3.1.1.2 asks for NFKC)."""
+    """Return the same form for what looks the same: NFKC (NIST SP 800-63B-3 §5.1.1.2)."""
     return unicodedata.normalize("NFKC", password)

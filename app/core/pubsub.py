@@ -1,4 +1,4 @@
-"""Listening on Redis channels for as long as a process lives."""
+"""Listens on Redis channels for as long as the process lives."""
 
 import logging
 import select
@@ -21,19 +21,19 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 0.3
-# What arrived together is handed on together, up to so much.
+# Messages that arrive together are delivered together, up to these limits.
 MAX_MESSAGES = 256
 MAX_CHARACTERS = 64 * 1024
-# A Redis that hangs keeps its connections; so it is asked, and believed to be gone after this many
-# questions, about five seconds, without an answer.
+# A Redis that hangs keeps its connections open. So it is pinged, and given up after this many
+# unanswered pings, about five seconds.
 MAX_UNANSWERED = 3
 
 
 @dataclass(frozen=True)
 class Channel:
-    """What to do with one channel's messages, in their order, and when some may have been missed.
+    """What to do with one channel's messages, in order, and when some may have been missed.
 
-    While a call takes its time, further messages wait in Redis.
+    While a callback runs, further messages wait in Redis.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Channel:
 
 
 class Listener:
-    """One subscription to some channels, made again whenever it is lost.
+    """One subscription to some channels, renewed whenever it is lost.
 
-    `on_gap` is called when it is lost and when it is there, the first time included. The Redis
-    client repairs a broken subscription silently, so each confirmation ends a gap.
+    `on_gap` is called when it is lost and whenever it is established, the first time included. The
+    Redis client repairs a broken subscription silently, so each confirmation ends a gap.
     """
 
     def __init__(self, redis: Redis, clock: Clock, channels: Sequence[Channel]) -> None:
@@ -58,13 +58,13 @@ class Listener:
         self._thread = threading.Thread(target=self._run, name=f"listen {self._name}", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen in the background."""
-        # The end of the one is to be read from the other.
+        """Start listening in the background."""
+        # Closing one end makes the other readable, which wakes the poll.
         self._wake_up, self._awake = socket.socketpair()
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; returns when the subscription is gone, or Redis is too slow to end it."""
+        """Stop listening; return once the subscription has ended, or if Redis is too slow."""
         self._closed.set()
         if self._thread.is_alive():
             self._wake_up.close()
@@ -76,14 +76,14 @@ class Listener:
                 try:
                     self._listen(redis)
                 except Exception as error:
-                    # Whatever it is, this thread is never started again.
+                    # Whatever it is, the thread must survive: nothing restarts it.
                     if not isinstance(error, RedisError | OSError):
                         log.exception("listening to %s failed", self._name)
                     self._note_loss(error)
                     self._clock.sleep(RETRY_SECONDS)
 
     def _note_loss(self, error: Exception) -> None:
-        """Tell once that messages are missed from now on, however long it takes."""
+        """Report that messages are missed from now on, once however long it lasts."""
         if self._is_lost:
             return
         log.warning("the subscription to %s was lost: %s", self._name, error)
@@ -99,7 +99,7 @@ class Listener:
                 if has_more or self._has_arrived(subscription):
                     messages, has_more = _arrived(subscription)
                     if any(message["type"] == "subscribe" for message in messages):
-                        # redis-py would go on counting what the connection before was asked.
+                        # redis-py would go on counting the pings of the previous connection.
                         subscription.health_check_response_counter = 0
                     self._hand_on(messages)
                 elif subscription.health_check_response_counter >= MAX_UNANSWERED:
@@ -108,10 +108,10 @@ class Listener:
                     subscription.check_health()
 
     def _has_arrived(self, subscription: Any) -> bool:
-        """Wait a moment for something to read; False when nothing came, or when to stop."""
+        """Wait briefly for something to read; False if nothing came, or when stopping."""
         connection = subscription.connection._get_socket()
         if connection is None:
-            return True  # to read connects again
+            return True  # reading reconnects
         look = select.poll()
         look.register(connection, select.POLLIN)
         look.register(self._awake, select.POLLIN)
@@ -132,17 +132,17 @@ class Listener:
         try:
             deal()
         except Exception:
-            # This thread is never started again.
+            # Nothing restarts this thread.
             log.exception("messages of %s were not dealt with", name)
 
 
 def _arrived(subscription: Any) -> tuple[list[dict[str, Any]], bool]:
-    """Return a message with those that are here already, and whether there may be more of them."""
+    """Return the messages that have arrived, and whether there may be more of them."""
     messages: list[dict[str, Any]] = []
     characters = 0
     while len(messages) < MAX_MESSAGES and characters < MAX_CHARACTERS:
-        # Never with a shorter time-out: a message of which only a part is here would be given up,
-        # and the connection with it.
+        # A shorter timeout would give up a message of which only a part has arrived, and drop the
+        # connection with it.
         message = subscription.get_message(timeout=POLL_SECONDS)
         if message is not None:
             messages.append(message)

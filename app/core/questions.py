@@ -1,6 +1,6 @@
-"""Questions that know no end of their own: each is asked in a thread, which nobody has to wait for.
+"""Blocking calls without a timeout: each runs in a thread of its own, which can be abandoned.
 
-Such as one to the system's resolver, which cannot be interrupted.
+One such call is that of the system's resolver, which cannot be interrupted.
 """
 
 import threading
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def ask_in_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:
-    """Begin to ask, in a thread of this name; return the answer to come."""
+    """Start `ask` in a new daemon thread of this name; return the future of its result."""
     answer: Future[T] = Future()
 
     def run() -> None:

@@ -1,7 +1,8 @@
-"""Requests and mails, counted in buckets in Redis (decision A11).
+"""Rate limits for requests and mails: token buckets in Redis (decision A11).
 
-A network is an address, or the /64 of an IPv6 one. One subscriber may have 65,536 of those, so all
-of them together get ten times what each gets. Without Redis everything passes (decision A29).
+A network is an IPv4 address, or the /64 of an IPv6 one. One subscriber may have 65,536 of the
+latter, so all of them together get ten times what each gets. Without Redis everything passes
+(decision A29).
 """
 
 import math
@@ -16,16 +17,16 @@ from app.core.config import Bucket
 from app.core.errors import RateLimited
 from app.core.lua import Script, epoch_seconds
 
-# How often the limit of one network those of one IPv6 subscriber have together.
+# The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
 NETWORKS_TOGETHER = 10
 
-# A time further off than this was written by a machine whose clock is ahead, see `flask doctor`.
+# A time further ahead than this was written by a machine whose clock is fast, see `flask doctor`.
 MAX_SKEW_SECONDS = 5
 
-# The generic cell rate algorithm: one number per key, the time at which its bucket is full again.
-# Takes one token of each bucket or none; answers 0, or how many milliseconds to wait. What a clock
-# that is ahead wrote counts for nothing: requests to this machine would else be refused for as long
-# as others reach that one. ARGV: now, then gap and burst of each key.
+# The generic cell rate algorithm (GCRA): one number per key, the time its bucket is full again.
+# Takes one token from every bucket or none; returns 0, or how many milliseconds to wait. What a
+# fast clock wrote is ignored: while other requests reach that machine, this one would refuse its
+# own. ARGV: now, then gap (the emission interval, in seconds) and burst of each key.
 _TAKE = Script(f"""
 local now, full = tonumber(ARGV[1]), {{}}
 for index, key in ipairs(KEYS) do
@@ -46,7 +47,7 @@ return 0
 
 
 class RateLimits:
-    """Token buckets: one of each name for each network, or for whoever else is counted."""
+    """Token buckets: for each name, one per network or per other party that is counted."""
 
     def __init__(self, breaker: Breaker, clock: Clock) -> None:
         self._breaker = breaker
@@ -60,7 +61,7 @@ class RateLimits:
         self._take(name, [(whose, bucket)])
 
     def take_from(self, name: str, bucket: Bucket, network: str) -> None:
-        """Take one token of a network, and one of what all those of an IPv6 subscriber share.
+        """Take one token of a network and, for IPv6, one of the bucket its subscriber's share.
 
         Raises: RateLimited.
         """
@@ -82,7 +83,7 @@ class RateLimits:
 
 
 def refuse_for(wait_ms: int, message: str | None = None) -> None:
-    """Refuse a request that has to wait so long; 0 lets it pass. `message` tells more than usual.
+    """Refuse a request that has to wait; 0 lets it pass. `message` replaces the usual one.
 
     Raises: RateLimited.
     """

@@ -1,15 +1,15 @@
-"""Whether a socket has something to read, told without waiting or letting others run."""
+"""Checks whether a socket is readable, without blocking and without yielding to other greenlets."""
 
 import select
 from typing import Any
 
 from gevent.monkey import get_original
 
-_poll: Any = get_original("select", "poll")  # gevent's own would let others run
+_poll: Any = get_original("select", "poll")  # gevent's own would yield
 
 
 def is_readable(descriptor: int) -> bool:
-    """Tell whether something has arrived, be it the end of the connection."""
+    """Return whether data, or the end of the connection, has arrived."""
     look = _poll()
     look.register(descriptor, select.POLLIN)
     return bool(look.poll(0))

@@ -1,4 +1,4 @@
-"""The connection to Redis, and the channel names this service uses."""
+"""The Redis client with its connection pool, and the channel names this service uses."""
 
 from collections import deque
 from queue import LifoQueue
@@ -15,33 +15,33 @@ from app.core.readable import is_readable
 
 SETTINGS_CHANNEL = "gatehouse:settings"
 SESSIONS_CHANNEL = "gatehouse:sessions"
-# Known to the file side of the product as well (decision A22).
+# Shared with the file side of the product (decision A22).
 EVENTS_CHANNEL = "gatehouse:storage_events"
 
 PATIENCE_SECONDS = 2.0
 IMPATIENCE_SECONDS = 0.25
-# As many as a worker under load has requests that ask at once; they are made when they are needed.
-# Whoever waits for one in vain has to take it for a Redis that does not answer, and then nothing is
-# counted: 64 switched the rate limits off once 450 clients never paused.
+# As many as the requests of a worker under load use at once; they are opened on demand. A request
+# that gets none in time must treat Redis as down, and then nothing is counted: with a limit of 64,
+# 450 clients that never paused switched the rate limits off.
 CONNECTIONS = 1024
-# One that nobody needed for so long is closed, or the peaks of all workers would add up.
+# A connection idle for this long is closed, or the peaks of all workers would add up.
 IDLE_SECONDS = 60.0
-# redis-py would keep 64 KiB for each, as it does for the one that reads what others publish.
+# redis-py would keep a buffer of 64 KiB for each connection; only the listening one needs that.
 READ_BYTES = 4096
 LISTENING_READ_BYTES = 65_536
 ASK_SECONDS = 2
-# Written to see whether anything can be; no one reads it, and several may write it at a time.
+# Written to check that Redis accepts writes; nobody reads it, and concurrent writers do no harm.
 WRITTEN_TO_SEE = "gatehouse:written_to_see"
 WRITTEN_MS = 1000
-# What CLIENT LIST shows; made once, or each new connection would look its version up on disk.
+# Shown by CLIENT LIST; created once, or each new connection would look up its version on disk.
 DRIVER = DriverInfo()
 
 
 class TimedRedis(Redis):
-    """Redis, which tells requests how long they waited for it."""
+    """A Redis client that records how long each request has waited for it."""
 
     def execute_command(self, *command: Any, **options: Any) -> Any:
-        """Send a command and return the answer."""
+        """Send a command and return the reply."""
         began = perf_counter()
         try:
             return self._ask(command, options)
@@ -49,7 +49,7 @@ class TimedRedis(Redis):
             wait_times.add_redis(perf_counter() - began)
 
     def _ask(self, command: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Do what redis-py does, without the metrics it would keep of each command."""
+        """Do what redis-py does, without its metrics of every command."""
         connection = self.connection_pool.get_connection()
         try:
             return connection.retry.call_with_retry(
@@ -63,34 +63,34 @@ class TimedRedis(Redis):
 
 
 class PrefilledQueue(LifoQueue[Any]):
-    """Begins with a place for each connection; redis-py would put them in one by one."""
+    """Starts with an empty slot for each connection; redis-py would add them one by one."""
 
     def _init(self, maxsize: int) -> None:
         self.queue = [None] * maxsize
 
 
 class Connections(BlockingConnectionPool):
-    """Hands out again, as it is, the connection that was used last.
+    """A pool that hands out the most recently used connection as it is.
 
-    redis-py reads from each one first, and keeps books of them, which together cost as much as half
-    a command. Here one that has something to read, a farewell or what nobody waited for, goes to
-    redis-py, and so does every connection while somebody waits for one. Those used last being used
-    again, the others show by their age that there are more than it takes: each release closes one.
+    redis-py reads from each connection first and does some bookkeeping, which together costs half
+    as much as a command. Here one goes back to redis-py's own pool only if it has something to
+    read, i.e. EOF or an unclaimed reply, or while a caller is blocked waiting for one. As the most
+    recently used are reused, surplus connections grow old: each release closes one of those.
     """
 
     def reset(self) -> None:
-        """Begin with no connection, as also after a fork."""
+        """Start without any connection; also called after a fork."""
         self._kept: deque[tuple[Any, float]] = deque()  # each with the time of its release
-        self._asking: list[None] = []  # one for each caller that has none yet
+        self._asking: list[None] = []  # one for each caller still without a connection
         super().reset()  # type: ignore[no-untyped-call]
 
     def get_connection(self, *_: Any, **__: Any) -> Any:
-        """Return a connection, which `release` takes back.
+        """Return a connection, to be given back with `release`.
 
-        Raises: redis.exceptions.ConnectionError, also when all are in use for too long.
+        Raises: redis.exceptions.ConnectionError, also when all stay in use for too long.
         """
         self._checkpid()
-        # Before it is looked for: who releases one meanwhile then sees that it is wanted.
+        # Before looking for one, so that whoever releases one meanwhile sees that it is wanted.
         self._asking.append(None)
         try:
             while (connection := self._last_kept()) is not None:
@@ -107,7 +107,7 @@ class Connections(BlockingConnectionPool):
             now = perf_counter()
             self._kept.append((connection, now))
             self._close_idle(now - IDLE_SECONDS)
-            # A caller that is just connecting needs no place, so it does not count.
+            # While slots are free, whoever asks is connecting, not blocked, and does not count.
             is_wanted = len(self._asking) > self.pool.qsize()
             connection = self._last_kept() if is_wanted else None
         if connection is not None:
@@ -120,12 +120,12 @@ class Connections(BlockingConnectionPool):
             return None
 
     def _close_idle(self, until: float) -> None:
-        """Close the one that was not used for longest, if that was no later than `until`."""
+        """Close the least recently used connection, if it was released no later than `until`."""
         try:
             if self._kept[0][1] > until:
                 return
             connection, _ = self._kept.popleft()
-        except IndexError:  # other threads were faster
+        except IndexError:  # another thread was faster
             return
         connection.disconnect()
         super().release(connection)  # type: ignore[no-untyped-call]
@@ -140,7 +140,7 @@ def _is_at_rest(connection: Any) -> bool:
 
 
 def require_writable(redis: Redis) -> None:
-    """Make sure that Redis takes what it is given, which a full one or a replica does not.
+    """Make sure that Redis accepts writes, which a full one or a replica does not.
 
     Raises: RedisError.
     """
@@ -148,7 +148,7 @@ def require_writable(redis: Redis) -> None:
 
 
 def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:
-    """Return a client that gives up soon: a lost Redis must not pile up requests."""
+    """Return a client with short timeouts: requests must not pile up while Redis is down."""
     pool = Connections.from_url(
         url,
         max_connections=CONNECTIONS,
@@ -161,18 +161,18 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
         driver_info=DRIVER,
         socket_read_size=READ_BYTES,
     )
-    return TimedRedis.from_pool(pool)  # which closes the pool's connections with itself
+    return TimedRedis.from_pool(pool)  # closing the client then closes the pool as well
 
 
 def connect_impatiently(url: str) -> Redis:
-    """Return a client for what a request can do without: counting, and telling of a rotation."""
+    """Return a client for what a request can do without: counting, and news of token rotations."""
     return connect(url, patience=IMPATIENCE_SECONDS, retries=0)
 
 
 def for_listening(redis: Redis) -> Redis:
-    """Return a client of the same server, with a connection of its own, to subscribe with.
+    """Return a client for subscriptions to the same server, with a single connection of its own.
 
-    Its connection is asked whether it still lives, and reads whatever bytes somebody published.
+    The connection is health-checked, and tolerates published bytes that are not valid text.
     """
     pool = redis.connection_pool
     options = {

@@ -29,21 +29,21 @@ from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.core.smtp.mailer import Mailer
 
-# Given the runtime, before a transaction: what tells, inside it, whether an account can sign in by
-# this way as things stand then.
+# Called with the runtime, before a transaction; returns the check to run inside it: whether an
+# account can sign in by this method as things stand then.
 WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What one application was built with; handed down as `rt`.
+    """What one application was built with; passed down as `rt`.
 
-    `unready` tells in the log that this process is not ready, and that it is again. `disk` and
-    `renders` are the native threads for files and for images. `mail_due` is set when this process
-    has put a mail into the outbox. The factory fills the lists with what areas offer to those below
-    them: `extra_login_methods` to the switch of password logins and `ways_in` to removals, which
-    must leave a way to sign in; `dropped_by_reset` to a reset by an address that nobody had proven;
-    to the serving process `on_start`, each of which returns what ends it, and `on_wind_down`.
+    `unready` logs when this process stops being ready, and when it is again. `disk` and `renders`
+    are the native thread pools for files and for images. `mail_due` is set when this process has
+    put a mail into the outbox. The factory fills the lists with what areas offer to lower layers:
+    `extra_login_methods` to the switch of password logins and `ways_in` to removals, which must
+    leave a way to sign in; `dropped_by_reset` to a reset through an unverified email address;
+    `on_start`, each of which returns its stop function, and `on_wind_down` to the serving process.
     """
 
     config: Config
@@ -91,14 +91,14 @@ class Runtime:
         return self.database.reading_session()
 
     def start_background(self) -> None:
-        """Start what a serving process runs besides answering; called once after the fork."""
+        """Start the background work of a serving process; called once, after the fork."""
         self.database.forget_inherited_connections()
         self._closers.append(self.database.checkpoint_beside(self.disk))
         self.settings.forget()
         self._closers.extend(start() for start in self.on_start)
 
     def wind_down(self) -> None:
-        """End what would last as long as the process; called when its stop begins."""
+        """End what would last as long as the process; called when its shutdown begins."""
         for end in self.on_wind_down:
             end()
 

@@ -1,7 +1,7 @@
-"""Calls a function that works on hostile input in a process of its own, with the kernel's limits.
+"""Calls a function that handles hostile input in a process of its own, under kernel limits.
 
-What a decoder makes room for, how long it computes and whether it crashes can then harm nothing but
-its own call. No connection, secret or setting of the service is handed to the process.
+However much memory a decoder allocates, however long it computes, and even if it crashes, it harms
+only its own call. The process gets no connection, secret or setting of the service.
 """
 
 import json
@@ -21,20 +21,20 @@ from app.core import sandbox_server
 from app.core.errors import AppError
 
 ROOT = Path(__file__).resolve().parents[2]
-# What Python needs to find itself; the rest of the environment holds secrets.
+# What Python needs to start; the rest of the environment holds secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "TZ")
 
-# Else glibc gives the memory of each large buffer back to the kernel, which has to clear the next
-# one's anew, page by page. The first limit is the highest it takes, the second more than a call may
-# have. The pages are to be large ones, of which the kernel clears 512 small ones' worth at once.
-# Other C libraries take no notice.
+# By default glibc returns the memory of each large buffer to the kernel, which then has to zero the
+# next buffer page by page. The first threshold is the highest that glibc accepts, the second more
+# than a call may use. With huge pages the kernel zeroes 512 small ones' worth at once. Other C
+# libraries ignore these variables.
 MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
     "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 
-# Calls come from native threads, where gevent's own would need an event loop.
+# Calls come from native threads, where gevent's versions would need an event loop.
 _spawn: Any = get_original("os", "posix_spawn")
 _waitpid: Any = get_original("os", "waitpid")
 _Lock: Any = get_original("threading", "Lock")
@@ -43,26 +43,25 @@ _Socket: Any = get_original("socket", "socket")
 
 @dataclass(frozen=True)
 class Limits:
-    """What one call may have: memory beside that of its module, and processor time."""
+    """What one call may use: memory on top of that of its module, and CPU time."""
 
     memory_bytes: int
     cpu_seconds: int
 
 
 class LimitExceeded(Exception):
-    """The call needed more than it may have, or crashed."""
+    """The call exceeded a limit, or crashed."""
 
 
 class SandboxFailed(Exception):
-    """The call could not be made, or failed in a way nobody has thought of; the text tells."""
+    """The call could not be made, or failed in an unexpected way; the text says how."""
 
 
 class Sandbox:
-    """Calls `function`, written as `package.module:name`, with texts and returns what JSON can say.
+    """Calls `function`, written as `package.module:name`, with strings; returns a JSON value.
 
-    A server process imports the module once, at the first call, and is forked for every call, each
-    time before the call comes. It ends with this process. `refusals` are the errors of `function`
-    that are passed on.
+    A server process imports the module once, at the first call, and forks for every call, ahead of
+    it. It ends with this process. `refusals` are the errors of `function` that are passed on.
     """
 
     def __init__(self, function: str, limits: Limits, refusals: Sequence[type[AppError]]) -> None:
@@ -73,12 +72,12 @@ class Sandbox:
         self._server: _Server | None = None
 
     def call(self, *arguments: str) -> Any:
-        """Return the answer of `function`; waits for it, so it belongs into a native thread.
+        """Return the result of `function`; this blocks, so run it in a native thread.
 
         Raises: one of the refusals; OSError of `function`; LimitExceeded; SandboxFailed.
         """
         question = json.dumps(arguments).encode()
-        # The server may have ended, say when memory was short; a second one has not been used yet.
+        # The server may have died, e.g. when memory was short; the retry gets a fresh one.
         answer = self._ask(question) or self._ask(question)
         if not answer:
             raise SandboxFailed("no process to call it in")
@@ -96,10 +95,10 @@ class Sandbox:
         raise SandboxFailed(answer["reason"])
 
     def _ask(self, question: bytes) -> bytes:
-        """Return everything that is answered; empty if nobody did, who then is not asked again."""
+        """Return the whole answer; if there was none, return b"" and discard the server."""
         reading, writing = os.pipe()
         with open(reading, "rb") as pipe:
-            # A file closes at once; gevent's os.close waits for the event loop.
+            # A file object closes at once; gevent's os.close waits for the event loop.
             with open(writing, "wb") as theirs:
                 server = self._send(question, theirs.fileno())
             answer = pipe.read()
@@ -108,7 +107,7 @@ class Sandbox:
         return answer
 
     def _send(self, question: bytes, writing: int) -> "_Server":
-        """Send a question and return who got it, if still there to take it."""
+        """Send a question; return the server it was sent to, which may have died."""
         with self._lock:
             try:
                 if self._server is None:
@@ -120,7 +119,7 @@ class Sandbox:
             return self._server
 
     def _replace(self, server: "_Server") -> None:
-        """Have the next question go to a new server."""
+        """Make the next question go to a new server."""
         with self._lock:
             if self._server is server:
                 self._server = None
@@ -128,12 +127,12 @@ class Sandbox:
 
 
 class _Server:
-    """A running server and the connection to it."""
+    """A running server process and the socket to it."""
 
     def __init__(self, command: Sequence[str]) -> None:
         pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.calls, theirs = (_Socket(fileno=end.detach()) for end in pair)
-        weakref.finalize(self, self.calls.close)  # which ends the server
+        weakref.finalize(self, self.calls.close)  # the server ends once this is closed
         with theirs:
             for end in (self.calls, theirs):
                 end.setblocking(True)
@@ -142,13 +141,13 @@ class _Server:
                 command,
                 _environment(),
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
-                setpgroup=0,  # Ctrl-C is for the service, which then ends it
+                setpgroup=0,  # Ctrl-C is meant for the service, which then ends this one
             )
 
     def reap(self) -> None:
-        """Let go of a server that is gone."""
+        """Clean up after a server that has died."""
         self.calls.close()
-        with suppress(ChildProcessError):  # somebody else has
+        with suppress(ChildProcessError):  # reaped elsewhere already
             _waitpid(self._pid, 0)
 
 

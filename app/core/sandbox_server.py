@@ -1,7 +1,7 @@
 """The server of a sandbox: `python -m app.core.sandbox_server package.module:name BYTES SECONDS`.
 
-Standard input is a socket. Each message is a JSON list of texts, the arguments of a call, and comes
-with a descriptor to write the answer to.
+Standard input is a socket. Each message is a JSON list of strings, the arguments of a call, and
+carries a file descriptor to write the answer to.
 """
 
 import gc
@@ -16,22 +16,22 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-TAKEN = b"!"  # a forked process tells its server that it has a call
-BEGUN = b"\n"  # the first byte of every answer; nothing follows where the call did not survive
+TAKEN = b"!"  # from a forked process to its server: it has received a call
+BEGUN = b"\n"  # the first byte of every answer; nothing follows if the call did not survive
 LONGEST_QUESTION = 64 * 1024
-# Short requests of the service come first, and its hashing (`native_pool.py`).
+# Below the priority of short requests and of password hashing (`native_pool.py`).
 NICENESS = 15
 
 
 def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> None:
     """Fork for every call until the caller is gone.
 
-    The process for the next call is there before it comes, which saves that one the wait.
+    The process for the next call is forked in advance, so that the call need not wait for it.
     """
-    with suppress(OSError):  # say, forbidden where it runs
+    with suppress(OSError):  # e.g. forbidden in a container
         os.nice(NICENESS)
     signal.signal(signal.SIGCHLD, _reap)
-    gc.disable()  # a call is over before there is much to collect, and would copy shared pages
+    gc.disable()  # a call leaves little to collect, and collecting would copy shared pages
     calls = socket.socket(fileno=sys.stdin.fileno())
     while True:
         reading, writing = os.pipe()
@@ -44,7 +44,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
             try:
                 os.write(writing, TAKEN)
             except BrokenPipeError:
-                os._exit(1)  # the server was killed; the caller asks another one
+                os._exit(1)  # the server was killed; the caller retries with another one
             os.close(writing)
             calls.close()
             _answer(function, json.loads(question), descriptors[0])
@@ -56,7 +56,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
 
 
 def _reap(*_: object) -> None:
-    """Let go of the processes that have ended; their time counts as the server's from now on."""
+    """Reap the processes that have ended; their CPU time counts as the server's from then on."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -71,7 +71,7 @@ def _limit(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def _answer(function: Callable[..., Any], arguments: Sequence[str], descriptor: int) -> NoReturn:
-    # Libraries tell of damage in megabytes of warnings.
+    # Libraries report damaged input in megabytes of warnings.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     os.write(descriptor, BEGUN)
     answer: dict[str, Any]
@@ -84,13 +84,13 @@ def _answer(function: Callable[..., Any], arguments: Sequence[str], descriptor: 
         reason = repr(error.__cause__ or error)
         answer = {"error": type(error).__name__, "errno": number, "reason": reason}
     os.write(descriptor, json.dumps(answer).encode())
-    os.close(descriptor)  # to give the memory back takes a while, for which nobody has to wait
+    os.close(descriptor)  # so that nobody waits while this process frees its memory
     os._exit(0)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve the function that the arguments name."""
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # whatever a parent might have left open
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # whatever the parent may have left open
     function, memory_bytes, cpu_seconds = arguments
     module, _, name = function.partition(":")
     serve(getattr(import_module(module), name), int(memory_bytes), int(cpu_seconds))

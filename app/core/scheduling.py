@@ -1,8 +1,8 @@
-"""How the kernel shares the processor between an event loop and the threads that compute beside it.
+"""How the kernel divides CPU time between the event loop and the threads that compute beside it.
 
-A thread of lower priority still has its turns, of one to four milliseconds by Linux's default, and
-whatever the loop is asked meanwhile waits for their end. Shorter turns are as many seconds in all;
-only the waiting gets shorter.
+A thread of lower priority still gets time slices, of one to four milliseconds by Linux's default,
+and requests that arrive meanwhile wait until they end. With shorter slices the thread gets as much
+CPU time in total; only the wait gets shorter.
 """
 
 import ctypes
@@ -24,9 +24,9 @@ _call = ctypes.CDLL(None).syscall
 
 
 def step_back(thread: int, steps: int) -> None:
-    """Make a native thread nicer, and its turns short where the kernel can (Linux 6.12 and later).
+    """Make a thread nicer by `steps`, with short time slices where possible (Linux 6.12 and later).
 
-    `thread` is its number as the kernel counts. What is refused, as in some containers, is left.
+    `thread` is its kernel thread id. What is not permitted, as in some containers, is skipped.
     """
     try:
         niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, NICEST)
@@ -34,6 +34,6 @@ def step_back(thread: int, steps: int) -> None:
     except OSError:
         return
     if _SCHED_SETATTR is not None:
-        # Older kernels take no notice of the length of a turn.
+        # Older kernels ignore the length of a slice.
         wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, KEEP_POLICY, niceness, 0, TURN_NS, 0, 0)
         _call(ctypes.c_long(_SCHED_SETATTR), ctypes.c_long(thread), wanted, ctypes.c_long(0))

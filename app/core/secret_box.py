@@ -1,7 +1,7 @@
-"""Encrypts secrets that must be read back, and keys hashes of short codes.
+"""Encrypts secrets that must be read back, and makes keyed hashes of short codes.
 
-Invariant: a ciphertext opens only in the row it was written for, because the row is authenticated
-with it (decision A27; spec 02 §1.9).
+Invariant: a ciphertext opens only for the row it was written for, because the row is authenticated
+with it as associated data (decision A27; spec 02 §1.9).
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from app.core.keyring import Keyring, SecretKey
 
 VERSION = "v1"
 NONCE_BYTES = 12
-# What a stored secret is shown as, which is never a secret itself.
+# Shown in place of a stored secret, and never accepted as one.
 REDACTED = "***REDACTED***"
 
 
 class SecretUnreadable(Misconfigured):
-    """The ciphertext of `row` was made with a key that is not here, or for another row."""
+    """The ciphertext of `row` was made with a key that is missing, or for another row."""
 
     def __init__(self, row: str) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class SecretBox:
         self._keyring = keyring
 
     def seal(self, secret: str, row: str) -> str:
-        """Encrypt `secret` for one row, named by a text such as `mail_smtp_password`."""
+        """Encrypt `secret` for one row, named by a string such as `mail_smtp_password`."""
         key = self._keyring.current()
         nonce = os.urandom(NONCE_BYTES)
         cipher = AESGCM(self._keyring.derived(key, "secret-box"))
@@ -63,30 +63,29 @@ class SecretBox:
             raise SecretUnreadable(row) from error
 
     def is_current(self, sealed: str) -> bool:
-        """Tell whether the newest key made this ciphertext."""
+        """Return whether the newest key made this ciphertext."""
         return sealed.startswith(f"{VERSION}:{self._keyring.current().key_id}:")
 
     def knows(self, key_id: str) -> bool:
-        """Tell whether there is a key of this id."""
+        """Return whether there is a key with this id."""
         return self._keyring.find(key_id) is not None
 
     def keyed_digest(self, text: str, purpose: str) -> str:
-        """Return an HMAC-SHA-256 under the newest key: for lookups in Redis, not for storage."""
+        """Return an HMAC-SHA-256 under the newest key, for lookups in Redis, not for storage."""
         return self._hmac(self._keyring.current(), text, f"keyed-digest:{purpose}")
 
     def keyed_hash(self, text: str, purpose: str) -> str:
-        """Return `<key id>:<HMAC-SHA-256>` under the newest key: for a short code that is stored.
+        """Return `<key id>:<HMAC-SHA-256>` under the newest key, for storing a short code.
 
-        Without the key nobody can tell the code by trying all of them (decision A27).
+        Without the key, nobody can find the code by brute force (decision A27).
         """
         key = self._keyring.current()
         return f"{key.key_id}:{self._hmac(key, text, f'keyed-hash:{purpose}')}"
 
     def is_keyed_hash(self, text: str, stored: str, purpose: str) -> bool:
-        """Tell, in constant time, whether `keyed_hash` made `stored` of this text.
+        """Return, in constant time, whether `stored` is the `keyed_hash` of this text.
 
-        Older keys still verify what they made; what was made with a key that is gone matches
-        nothing.
+        Older keys still verify what they made; a hash whose key is gone matches nothing.
         """
         key_id, _, mac = stored.partition(":")
         key = self._keyring.find(key_id)
@@ -100,24 +99,24 @@ class SecretBox:
 
 
 class Resealed(NamedTuple):
-    """How many stored secrets were encrypted anew, and how many no key opens."""
+    """How many stored secrets were re-encrypted, and how many no key opens."""
 
     changed: int
     unreadable: int
 
 
 class Resealer:
-    """Encrypts stored secrets under the newest key; `unreadable` is how many no key opened."""
+    """Re-encrypts stored secrets under the newest key; `unreadable` counts those no key opened."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
         self.unreadable = 0
 
     def resealed(self, sealed: str, row: str) -> str | None:
-        """Return a ciphertext under the newest key; None when it is, or when no key opens it.
+        """Return a ciphertext under the newest key; None if it already is, or if no key opens it.
 
-        The latter is to be left alone: a key that comes back may still open it. That a key has the
-        right name does not tell that it is the right one, so each is opened.
+        Leave the latter alone: a key that is restored may still open it. A matching key id does not
+        prove that it is the right key, so every ciphertext is opened.
         """
         try:
             secret = self._box.open(sealed, row)

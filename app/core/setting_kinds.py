@@ -1,4 +1,4 @@
-"""The kinds of runtime settings: how each is read from stored text, checked and written."""
+"""The kinds of runtime settings: how each is parsed from stored text, validated and rendered."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
 FALSE_WORDS = frozenset({"false", "0", "no", "off"})
 
-# What every reader of a JSON number can tell from its neighbours.
+# Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MOST = 2**53
 
 ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
@@ -25,10 +25,11 @@ ValueType = Literal["boolean", "number", "string", "multiline", "string_array", 
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """One setting. `parse` reads stored text, `render` checks a new value and makes the text.
+    """One setting. `parse` reads stored text, `render` validates a new value and returns its text.
 
-    Both raise ValueError; unreadable stored text counts as not set (spec 01 §10). `meaning` says
-    what it decides, `takes` which values it can have, both without a full stop.
+    Both raise ValueError; stored text that does not parse counts as not set (spec 01 §10).
+    `meaning` says what the setting decides, `takes` which values it accepts, both without a full
+    stop.
     """
 
     name: str
@@ -43,11 +44,11 @@ class Key(Generic[T]):
 
     @property
     def description(self) -> str:
-        """Return meaning and values in one line."""
+        """Return the meaning and the accepted values in one line."""
         return f"{self.meaning} ({self.takes})"
 
     def value_of(self, stored: str | None) -> T:
-        """Return the value in force, given the stored text; None when there is none."""
+        """Return the effective value, given the stored text, or None if nothing is stored."""
         if stored is None:
             return self.default
         try:
@@ -57,7 +58,7 @@ class Key(Generic[T]):
 
 
 def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
-    """Return a switch; only `auth_` keys take other words than true and false (spec 04 §6.2)."""
+    """Return a switch; only `auth_` keys accept words other than true and false (spec 04 §6.2)."""
     takes_words = name.startswith("auth_")
 
     def parse(text: str) -> bool:
@@ -78,7 +79,7 @@ def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
 def number(
     name: str, meaning: str, default: int, *, unit: str = "", least: int = 1, most: int = MOST
 ) -> Key[int]:
-    """Return a whole number of units within bounds; a stored value outside them is ignored."""
+    """Return a whole number of `unit` within bounds; a stored value outside them is ignored."""
 
     def parse(text: str) -> int:
         value = whole_number(text.strip())
@@ -112,7 +113,7 @@ def text(
     is_sensitive: bool = False,
     check: Callable[[str], str] = str,
 ) -> Key[str]:
-    """Return a text; `check` returns its normal form or raises ValueError."""
+    """Return a text; `check` returns the normalized value or raises ValueError."""
 
     def render(value: object) -> str:
         if not isinstance(value, str):
@@ -122,7 +123,7 @@ def text(
             raise ValueError(f"must be at most {longest} characters long")
         if has_controls(value, allowed="\r\n\t" if multiline else ""):
             raise ValueError("must not contain control characters")
-        if is_sensitive and not value.isprintable():  # pasted, and nobody would see it
+        if is_sensitive and not value.isprintable():  # pasted along unnoticed
             raise ValueError("must not contain invisible characters")
         return check(value)
 
@@ -143,7 +144,7 @@ def text(
 def choice(
     name: str, meaning: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
 ) -> Key[str]:
-    """Return one of a few words; with `is_switch` the other words for true and false, too."""
+    """Return one of a few words; `is_switch` also accepts the other words for true and false."""
 
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -175,8 +176,8 @@ def text_list(
 ) -> Key[tuple[str, ...]]:
     """Return a list of texts without duplicates, sorted unless `in_order`.
 
-    `example` is shown to who has to write one. A new entry that `normalize` refuses (ValueError)
-    refuses the list; a stored one is skipped.
+    `example` is shown to whoever has to write one. If `normalize` refuses an entry (ValueError), a
+    new list is refused as a whole; in a stored list that entry is skipped.
     """
     takes = f"a JSON list of texts, such as {json.dumps(example)}"
 
@@ -204,7 +205,7 @@ def text_list(
 
 
 def _entries(text: str) -> list[object] | None:
-    """Return the list a JSON text is; None if it is none."""
+    """Return the list in a JSON text; None if it is not a list."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """JWTs signed with the installation's own keys (RFC 7519; decision E4).
 
-Invariant: only the keyring's newest key signs, and a retired one is believed no longer than the
-longest token it can have signed.
+Invariant: only the keyring's newest key signs, and a retired one is trusted no longer than the
+longest-lived token that it can have signed.
 """
 
 import hmac
@@ -28,12 +28,12 @@ REMEMBERED_TOKENS = 8192
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
-# Times are judged by the application's clock, and by the reader of the claims alone.
+# Times are checked by the reader of the claims alone, against the application's clock.
 _verifier = jwt.PyJWT({"verify_exp": False, "verify_iat": False, "verify_nbf": False})
 
 
 class TokenForged(Exception):
-    """The text is no token signed with a key of ours that is still believed."""
+    """The text is not a token signed with a key of ours that is still trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class _Genuine:
 class SignedTokens:
     """Signs and verifies claims for one purpose.
 
-    A page presents one token many times, and checking its signature costs more than everything
-    else in an access check. So what was found genuine is remembered by its digest; the key's
-    retirement, like whatever the claims say, is judged anew every time.
+    A page presents one token many times, and verifying its signature costs more than everything
+    else in an access check. So genuine tokens are cached by their digests; the key's retirement,
+    like whatever the claims say, is still checked every time.
     """
 
     def __init__(self, keyring: Keyring, purpose: str) -> None:
@@ -58,7 +58,7 @@ class SignedTokens:
     def sign(self, claims: dict[str, Any]) -> str:
         """Return a token that carries `claims`, in the compact form (RFC 7515 §3.1).
 
-        By hand, since every login and refresh signs, and PyJWT makes each header anew.
+        Hand-written, since every login and refresh signs, and PyJWT encodes each header anew.
         """
         key = self._keyring.current()
         secret = self._keyring.derived(key, self._purpose)
@@ -70,7 +70,7 @@ class SignedTokens:
 
         Raises: TokenForged.
         """
-        # One token has one spelling, else each would take a place in the memory.
+        # No padding or whitespace: every spelling of a token would take its own place in the cache.
         if len(token) > LONGEST_TOKEN or not _TOKEN.fullmatch(token):
             raise TokenForged
         name = digest(token)

@@ -10,7 +10,7 @@ UNITS |= {unit: 1024**power for power, unit in enumerate(BINARY, 1)}
 EXAMPLES = "such as 5GB (5000 MB) or 5GiB (5120 MiB)"
 
 _FACTORS = {unit.lower(): factor for unit, factor in UNITS.items()} | {"": 1, "b": 1}
-# Whether people mean 1000 or 1024 by these differs from program to program.
+# Programs differ in whether these mean 1000 or 1024.
 _AMBIGUOUS = {
     unit[0].lower(): (decimal, unit) for decimal, unit in zip(DECIMAL, BINARY, strict=True)
 }
@@ -18,7 +18,7 @@ _SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s?([a-z]*)", re.IGNORECASE 
 
 
 def parse(text: str) -> int:
-    """Return how many bytes a text says; without a unit they are bytes.
+    """Return the number of bytes that a text says; a number without a unit is in bytes.
 
     Raises: ValueError, which says what is wrong ("must be ...").
     """
@@ -38,7 +38,7 @@ def parse(text: str) -> int:
 
 
 def spelled(size: int) -> str:
-    """Return a size in bytes, and in the largest unit of which it is a whole number."""
+    """Return a size in bytes, and in the largest unit that divides it without a remainder."""
     fitting = [unit for unit, factor in UNITS.items() if size and size % factor == 0]
     in_bytes = "1 byte" if size == 1 else f"{size} bytes"
     if not fitting:

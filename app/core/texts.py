@@ -1,4 +1,4 @@
-"""Texts that came from outside, made safe for where they go."""
+"""Text from outside, checked and made safe for where it goes, and phrases for messages."""
 
 import difflib
 import unicodedata
@@ -9,7 +9,7 @@ _LONGEST = 80
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether every store can hold it: no NUL, no half of a surrogate pair."""
+    """Return whether every store can hold the text: no NUL, no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -18,34 +18,34 @@ def is_storable(text: str) -> bool:
 
 
 def is_control(character: str) -> bool:
-    """Tell whether it is a control character, or half of a surrogate pair.
+    """Return whether it is a control character or a lone surrogate.
 
-    Unlike `str.isprintable` this lets pass what ordinary text has: no-break spaces, joiners.
+    Unlike `str.isprintable`, this accepts what ordinary text contains: no-break spaces, joiners.
     """
     return unicodedata.category(character) in {"Cc", "Cs"}
 
 
 def has_controls(text: str, *, allowed: str = "") -> bool:
-    """Tell whether there is a control character in a text, or half of a surrogate pair."""
+    """Return whether a text contains a control character or a lone surrogate."""
     return any(is_control(character) and character not in allowed for character in text)
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line without control characters: safe in a header and in a log."""
+    """Return a text as one line without control characters, safe in a header and in a log."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.split())
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the word, or the words, that go with it."""
+    """Return a number with the right word for it: `one` for 1, else `many`."""
     return f"{number} {one if number == 1 else many}"
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that ASCII digits say, below zero with a hyphen; None if it is none.
+    """Return the integer that ASCII digits spell, negative with a hyphen; None if it is none.
 
-    More than 19 digits are none either: no store holds them.
+    More than 19 digits give None as well: no store holds them.
     """
     digits = text.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 20
@@ -53,21 +53,21 @@ def whole_number(text: str) -> int | None:
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
-    """Return the sentence that ends a complaint about a misspelt word, after a space; or ""."""
+    """Return " Did you mean ...?", to append to a message about a misspelt word; or ""."""
     meant = suggestion(typed, known)
     return f" Did you mean {meant}?" if meant else ""
 
 
 def shortened(typed: str) -> str:
-    """Return what somebody typed as a message can repeat it, however long it is."""
+    """Return what somebody typed as one line, cut to a length that a message can repeat."""
     text = one_line(typed) or '""'
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def suggestion(typed: str, known: Iterable[str]) -> str:
-    """Return which known words may be meant by a misspelt one, as "this" or "this or that"; or "".
+    """Return the known words that a misspelt one may mean, as "this" or "this or that"; or "".
 
-    A word is near by its letters, or has the whole of what was typed in it.
+    These are words spelt similarly or, if there are none, words that contain all that was typed.
     """
     names = sorted(known)
     near = difflib.get_close_matches(typed, names, _MAX_SUGGESTED)

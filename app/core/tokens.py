@@ -6,7 +6,7 @@ import string
 
 TOKEN_BYTES = 32
 PASSWORD_LENGTH = 24
-# Characters that are easily taken for one another (0/O, 1/l/I) are left out.
+# Characters that are easily confused (0/O, 1/l/I) are left out.
 _LOWER = "abcdefghijkmnpqrstuvwxyz"
 _UPPER = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 _DIGITS = "23456789"
@@ -24,14 +24,14 @@ def random_nonce() -> str:
 
 
 def random_bytes(count: int = TOKEN_BYTES) -> bytes:
-    """Return random bytes; 32 unless told otherwise, the size of every key."""
+    """Return `count` random bytes; by default 32, the size of every key."""
     return secrets.token_bytes(count)
 
 
 def random_uuid() -> str:
     """Return a random UUID in its canonical text form (RFC 9562 §5.4).
 
-    By hand, since every request needs one and Python's takes longer.
+    Hand-written, since every request needs one and Python's `uuid4` takes longer.
     """
     raw = bytearray(secrets.token_bytes(16))
     raw[6] = raw[6] & 0x0F | 0x40  # version 4
@@ -46,17 +46,17 @@ def random_hex() -> str:
 
 
 def random_digits(count: int) -> str:
-    """Return so many random decimal digits."""
+    """Return `count` random decimal digits."""
     return f"{secrets.randbelow(10**count):0{count}d}"
 
 
 def random_alphanumerics(count: int) -> str:
-    """Return so many random characters of a-z and 0-9."""
+    """Return `count` random characters from a-z and 0-9."""
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(count))
 
 
 def random_fraction() -> float:
-    """Return a number in [0, 1), for jitter."""
+    """Return a random number in [0, 1), for jitter."""
     return secrets.randbits(53) / (1 << 53)
 
 

@@ -1,17 +1,17 @@
-"""Letting others run, under gevent.
+"""Yields to other greenlets, under gevent.
 
-Whoever loops on `gevent.sleep(0)` beside this gets fifty turns for each of these.
+A greenlet that loops on `gevent.sleep(0)` beside this gets fifty turns for each of these.
 """
 
 import gevent
 
 
 def take_turns() -> None:
-    """Wait for the loop's next turn, in which it asks the system for input.
+    """Wait for the event loop's next iteration, in which it polls for I/O.
 
-    Those for whom input has arrived run before the turn after that. Of callers of `gevent.sleep(0)`
-    the loop runs fifty before it asks, so that a few which are always ready would keep everybody
-    else waiting fifty times as long.
+    Greenlets whose input has arrived run before the iteration after that. Of callers of
+    `gevent.sleep(0)` the loop runs fifty before it polls, so that a few which are always ready
+    would keep everybody else waiting fifty times as long.
     """
     hub = gevent.get_hub()
     next_turn = hub.loop.timer(0)
