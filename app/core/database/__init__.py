@@ -1,1 +1,1 @@
-"""Reaching the database: transactions, pools, prepared statements, locks."""
+"""Database access: transactions, pools, prepared statements, locks."""

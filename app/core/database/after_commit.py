@@ -1,4 +1,4 @@
-"""What is done once a transaction is committed, and only then."""
+"""Actions that run once a transaction is committed, and only then."""
 
 from collections.abc import Callable
 
@@ -7,10 +7,10 @@ from sqlalchemy.orm import Session
 
 
 def after_commit(session: Session, do: Callable[[], None]) -> None:
-    """Have `do` called once the running transaction is committed; never if all of it is undone.
+    """Call `do` once the current transaction is committed; never if it is rolled back.
 
-    SQLAlchemy announces the release of a savepoint as a commit, too: others do not see the changes
-    yet then, and may never.
+    SQLAlchemy also signals a commit when a savepoint is released: its changes are not visible to
+    others yet then, and may never be.
     """
 
     def committed(ended: Session) -> None:

@@ -1,4 +1,4 @@
-"""Changing rows by one statement, however many they are, and deleting them a batch at a time."""
+"""Changes any number of rows with one statement, and deletes them in batches."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,7 +12,7 @@ BATCH_ROWS = 500
 
 
 def change(session: Session, statement: Update | Delete) -> int:
-    """Change rows and return how many they were; objects in `session` do not follow."""
+    """Change rows and return how many; objects loaded in `session` are not updated."""
     result = session.execute(statement.execution_options(synchronize_session=False))
     count: int = result.rowcount  # type: ignore[attr-defined]
     return count
@@ -21,9 +21,9 @@ def change(session: Session, statement: Update | Delete) -> int:
 def delete_in_batches(
     rt: Runtime, delete_some: Callable[[Session, datetime, int], int], before: datetime
 ) -> int:
-    """Repeat `delete_some(session, before, most)` until nothing is left; return how many rows went.
+    """Repeat `delete_some(session, before, most)` until nothing is left; return the rows deleted.
 
-    Each batch is a transaction of its own, so that nobody waits long for the table.
+    Each batch is a transaction of its own, so that none holds its locks for long.
     """
     deleted = 0
     while True:

@@ -1,7 +1,7 @@
-"""Checkpoints of SQLite's write-ahead log, made beside the requests.
+"""Checkpoints of SQLite's write-ahead log, made outside the requests.
 
-SQLite by itself makes one within whatever commit finds the log long: it copies a thousand pages and
-waits for the disk twice, tens of milliseconds in which an event loop serves nobody.
+By default SQLite makes one within whichever commit finds the log long: it copies a thousand pages
+and waits for the disk twice, tens of milliseconds in which the event loop serves nobody.
 """
 
 import logging
@@ -15,15 +15,15 @@ from app.core.native_pool import NativePool, Overloaded
 
 log = logging.getLogger(__name__)
 
-# A commit changes some five pages: about as often as SQLite would.
+# A commit changes some five pages, so this is about as often as SQLite would.
 COMMITS_BETWEEN = 200
-# Of the log; from here on commits do it after all. 64 MB.
+# The length of the log, 64 MB, from which commits make checkpoints after all.
 MAX_PAGES = 16_000
 STOP_SECONDS = 2.0
 
 
 class Checkpoints:
-    """Makes a checkpoint after so many commits, in a native thread."""
+    """Makes a checkpoint every COMMITS_BETWEEN commits, in a native thread."""
 
     def __init__(self, file: SqliteFile, disk: NativePool) -> None:
         self._file = file
@@ -34,17 +34,17 @@ class Checkpoints:
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
 
     def start(self) -> None:
-        """Begin to look after the log."""
+        """Start making checkpoints in the background."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the log to commits again."""
+        """Stop; from then on only commits make checkpoints."""
         self._ends = True
         self._is_due.set()
         self._thread.join(STOP_SECONDS)
 
     def count_commit(self) -> None:
-        """Note that something was written."""
+        """Count a commit; every COMMITS_BETWEEN of them a checkpoint is due."""
         self._commits += 1
         if self._commits >= COMMITS_BETWEEN:
             self._commits = 0
@@ -61,11 +61,11 @@ class Checkpoints:
             except (sqlite3.Error, Overloaded) as error:
                 log.warning("no checkpoint of the database was made: %s", error)
             except Exception:
-                # This thread is never started again.
+                # Nothing restarts this thread.
                 log.exception("no checkpoint of the database was made")
 
     def _make(self) -> Any:
-        """Copy what no reader needs in the log any more; waits for nobody but the disk."""
+        """Copy what no reader needs in the log any more; this waits for nothing but the disk."""
         self._file.require()
         with closing(sqlite3.connect(self._file.path)) as connection:
             return connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

@@ -1,7 +1,7 @@
-"""The three ways to reach the database.
+"""The three ways to access the database.
 
-`transaction()` writes, `reading()` reads without opening a transaction, `rows()` and its like run
-prepared statements. On SQLite writers queue here instead of in C: its own busy wait would stop the
+`transaction()` writes, `reading()` reads without opening a transaction, `rows()` and the like run
+prepared statements. On SQLite writers queue here instead of in C: its own busy wait would block the
 whole event loop of a gevent worker.
 """
 
@@ -33,26 +33,26 @@ from app.core.native_pool import NativePool
 
 T = TypeVar("T")
 
-# What runs a SELECT, in a transaction of its caller's or in none.
+# What can run a SELECT, in its caller's transaction or in none.
 Reader = Connection | Session
 
-# What its ways raise while the database does not answer.
+# What the methods of Database raise while the database does not answer.
 DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
 
 extension = SQLAlchemy(model_class=Base)
 
 
 class Database:
-    """Hands out sessions of one application's database.
+    """Hands out sessions and connections of one application's database.
 
-    `driver_parameters` are what the driver is told to make a connection. `file` is SQLite's.
+    `driver_parameters` are the driver's connection parameters. `file` is None except on SQLite.
     """
 
     def __init__(self, app: Flask, config: Config, clock: Clock) -> None:
         app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options = engines.options(config)
         extension.init_app(app)
-        # Its session per request, which this would close, is used by nobody.
+        # This would close Flask-SQLAlchemy's session per request, which nothing uses.
         app.teardown_appcontext_funcs.clear()
         with app.app_context():
             self.engine: Engine = extension.engine
@@ -80,7 +80,7 @@ class Database:
                 event.listen(engine, "do_connect", self._require_file)
             for engine in (self.reader, self._apart):
                 event.listen(engine, "connect", self._prepare_sqlite)
-            for engine in (self.engine, self._direct):  # on which `patiently` waits
+            for engine in (self.engine, self._direct):  # here `patiently` waits, not SQLite
                 event.listen(engine, "connect", self._prepare_sqlite_writer)
             event.listen(self.engine, "begin", self._begin_sqlite)
         else:
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """Yield a session whose changes are committed at the end, or all undone on an error."""
+        """Yield a session whose changes are committed at the end, or rolled back on an error."""
         with (
             self._write_turn,
             Session(self.engine, expire_on_commit=False) as session,
@@ -107,7 +107,7 @@ class Database:
 
     @contextmanager
     def reading_session(self) -> Iterator[Session]:
-        """Yield a session that only reads, and so waits for no writer."""
+        """Yield a session that only reads, and so never waits for a writer."""
         with self.reading() as connection, Session(connection) as session:
             yield session
 
@@ -120,16 +120,16 @@ class Database:
         compiled = compiled_for(prepared, self._direct.dialect)
         if not self.is_sqlite:
             return self._runner.rows(compiled, values)
-        # Readers need no lock, but for the moment in which a log is cleared away.
+        # Readers need no lock, except at the moment when a write-ahead log is cleaned up.
         return sqlite_writing.patiently(self._clock, lambda: self._runner.rows(compiled, values))
 
     def row(self, prepared: Prepared, *values: Any) -> Row | None:
-        """Like `rows`, for a SELECT by a unique key; None without a row."""
+        """Like `rows`, for a SELECT by a unique key; None if there is no row."""
         rows = self.rows(prepared, *values)
         return rows[0] if rows else None
 
     def lookup(self, lookup: Lookup, key: Key) -> Row | None:
-        """Return the row of a unique key; None without a row.
+        """Return the row with a unique key; None if there is no row.
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
@@ -137,7 +137,7 @@ class Database:
         return rows[0] if rows else None
 
     def lookup_all(self, lookup: Lookup, key: Key) -> list[Row]:
-        """Return the rows of a key, in no order.
+        """Return the rows with a key, in no particular order.
 
         Raises: DatabaseUnavailable when the connection is lost.
         """
@@ -151,8 +151,8 @@ class Database:
     def change_together(self, *steps: Step) -> int:
         """Run prepared statements as one transaction; return how many rows the last one changed.
 
-        On PostgreSQL they are one message, so there is no looking at one's outcome before the next:
-        what depends on an earlier one says so in its own condition.
+        On PostgreSQL they are sent as one message, so the outcome of one cannot be checked before
+        the next: a statement that depends on an earlier one must have a condition that says so.
         Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
         """
         return self._change(self._runner.changed, steps)
@@ -189,14 +189,14 @@ class Database:
     def reading_apart(self) -> Iterator[Connection]:
         """Like `reading`, on a connection outside the pool.
 
-        For what may run while the caller holds a pooled connection: with every one of them held,
-        a second one would never come.
+        For reads that may run while the caller holds a pooled connection: if all are held by such
+        callers, none of them would ever get a second one.
         """
         with self._apart.connect() as connection:
             yield connection
 
     def on_statement(self, count: Callable[[], None]) -> None:
-        """Have every statement counted."""
+        """Call `count` for every statement."""
         self._count_statement = count
         for engine in (self.engine, self.reader, self._apart):
             event.listen(engine, "after_cursor_execute", lambda *_: count())
@@ -211,7 +211,7 @@ class Database:
     def checkpoint_beside(self, disk: NativePool) -> Callable[[], None]:
         """Keep SQLite's checkpoints out of the commits of connections made from now on.
 
-        Return how to end that.
+        Return the function that ends that.
         """
         if self.file is None:
             return lambda: None
@@ -227,7 +227,7 @@ class Database:
         self._drivers.forget()
 
     def _require_file(self, *_: Any) -> None:
-        # Of a folder that is not there, or out of reach, SQLite says what is wrong.
+        # If the folder is missing or inaccessible, SQLite itself says what is wrong.
         if self.file is not None and os.path.isdir(self.file.path.parent):
             self.file.require()
 
@@ -243,9 +243,9 @@ class Database:
             self._checkpoints.count_commit()
 
     def _begin_sqlite(self, connection: Connection) -> None:
-        """Take the write lock at once, waiting cooperatively while another process has it.
+        """Take the write lock at once, waiting cooperatively while another process holds it.
 
-        A transaction that started reading and took the lock later would fail instead of wait.
+        A transaction that started by reading and took the lock later would fail instead of waiting.
         """
 
         def begin() -> None:
@@ -254,8 +254,8 @@ class Database:
             except OperationalError as error:
                 code = getattr(error.orig, "sqlite_errorcode", None)
                 if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
-                    # A cursor that was left open holds an old state, and waiting would never help:
-                    # the next try is made on a new connection.
+                    # A cursor that was left open holds an old snapshot, so waiting would never
+                    # help: the retry is made on a new connection.
                     connection.invalidate(error)
                 raise
 

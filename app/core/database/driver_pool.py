@@ -1,7 +1,7 @@
-"""A bounded pool of driver connections that serves waiting callers in the order they came.
+"""A bounded pool of driver connections that serves waiting callers first come, first served.
 
-SQLAlchemy's own pool lets a newcomer overtake callers that wait, who then wait for ever under load,
-and costs more per checkout than a prepared statement does.
+SQLAlchemy's own pool lets newcomers overtake waiting callers, which then starve under load, and
+costs more per checkout than a prepared statement does.
 """
 
 import threading
@@ -17,9 +17,9 @@ from app.core.readable import is_readable
 
 
 def was_hung_up(connection: Any) -> bool:
-    """Tell whether an idle connection was closed by the server, say at its restart.
+    """Return whether an idle connection was closed by the server, e.g. when it restarted.
 
-    Nobody has asked it anything, so whatever there is to read is a farewell, or the end.
+    No query is pending on it, so whatever there is to read is a final message, or EOF.
     """
     try:
         return is_readable(connection.fileno())
@@ -28,14 +28,14 @@ def was_hung_up(connection: Any) -> bool:
 
 
 class NoConnectionFree(Exception):
-    """Every connection was in use by others for all the time somebody waits for one."""
+    """Every connection was in use for as long as a caller waits for one."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no connection was free for {seconds:g} s")
 
 
 class _Waiter:
-    """A caller waiting for its turn; `connection` None means: make one."""
+    """A caller waiting for its turn; if `connection` is None then, it has to make one."""
 
     def __init__(self) -> None:
         self.has_turn = threading.Event()
@@ -43,7 +43,7 @@ class _Waiter:
 
 
 class DriverPool:
-    """At most `size` connections of `engine`, which must not pool by itself."""
+    """Pools at most `size` connections of `engine`, which must not pool by itself."""
 
     def __init__(self, engine: Engine, size: int, patience_seconds: float) -> None:
         self._engine = engine
@@ -55,9 +55,9 @@ class DriverPool:
         self._turns = size
 
     def take(self) -> PoolProxiedConnection:
-        """Return a connection; give it back with `put` or `drop`.
+        """Return a connection, to be given back with `put` or `drop`.
 
-        Raises: DatabaseUnavailable when none can be made, or none is free in time.
+        Raises: DatabaseUnavailable when none can be made, or none becomes free in time.
         """
         waiter = None
         with self._lock:
@@ -79,12 +79,12 @@ class DriverPool:
         self._pass_on(connection)
 
     def drop(self, connection: PoolProxiedConnection, error: BaseException) -> None:
-        """Close a connection whose state is not known, and free its place."""
+        """Close a connection in an unknown state, and free its slot."""
         connection.invalidate(error)
         self._pass_on(None)
 
     def drop_all(self, connection: PoolProxiedConnection, error: BaseException) -> None:
-        """Close a connection that was lost, and those that idle: they are lost as well."""
+        """Close a connection that was lost, and the idle ones, which are lost as well."""
         self._close_idle(error=error)
         self.drop(connection, error)
 
@@ -124,7 +124,7 @@ class DriverPool:
     def _wait(self, waiter: _Waiter) -> PoolProxiedConnection | None:
         try:
             has_turn = waiter.has_turn.wait(self._patience)
-        except BaseException:  # cut short, say by a time-out
+        except BaseException:  # interrupted, e.g. by a timeout
             if not self._leave(waiter):
                 self._pass_on(waiter.connection)
             raise
@@ -133,7 +133,7 @@ class DriverPool:
         return waiter.connection
 
     def _leave(self, waiter: _Waiter) -> bool:
-        """Have a caller wait no more; False when it has got its turn."""
+        """Stop a caller's wait; False if it has got its turn already."""
         with self._lock:
             if waiter not in self._waiting:
                 return False

@@ -1,4 +1,4 @@
-"""Engines: how each database is connected to, and how a connection that was lost is replaced."""
+"""Engines: how to connect to each database, and how lost connections are replaced."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 POOL_PATIENCE_SECONDS = 5
 POOL_OPTIONS = {"pool_size", "max_overflow", "pool_timeout", "pool_use_lifo"}
-# What libpq is told unless the URL says otherwise. A server that vanished without a word, as in a
-# failover, is noticed within 25 seconds; the kernel by itself takes a quarter of an hour or more.
+# libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
+# is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
 POSTGRES_DEFAULTS = {
     "connect_timeout": 5,
     "application_name": "gatehouse",
@@ -29,7 +29,7 @@ POSTGRES_DEFAULTS = {
 
 
 def autocommit(config: Config, **pool: Any) -> Engine:
-    """Return an engine whose statements stand alone, so that nothing is left to undo."""
+    """Return an engine in autocommit mode, so that there is never anything to roll back."""
     chosen = options(config) | pool
     if pool["poolclass"] is NullPool:
         for name in POOL_OPTIONS & chosen.keys():
@@ -40,16 +40,16 @@ def autocommit(config: Config, **pool: Any) -> Engine:
 
 
 def options(config: Config) -> dict[str, Any]:
-    """Return what `create_engine` is told for an engine that pools its connections."""
+    """Return the arguments of `create_engine` for an engine that pools its connections."""
     usual: dict[str, Any] = {
         "pool_size": config.database_pool,
         "max_overflow": 0,
         "pool_timeout": POOL_PATIENCE_SECONDS,
-        "hide_parameters": True,  # they would end up in the log with an unexpected error
+        "hide_parameters": True,  # else unexpected errors would carry them into the log
     }
     if not config.database_url.startswith("sqlite"):
         usual["pool_use_lifo"] = True
-        usual["use_native_hstore"] = False  # else every new connection asks for a type we lack
+        usual["use_native_hstore"] = False  # else each new connection queries for a type we lack
         named = make_url(config.database_url).query
         defaults = POSTGRES_DEFAULTS.items()
         usual["connect_args"] = {name: value for name, value in defaults if name not in named}
@@ -57,7 +57,7 @@ def options(config: Config) -> dict[str, Any]:
 
 
 def note_waits(engine: Engine) -> None:
-    """Note how long statements, commits and waiting for a connection take."""
+    """Record how long statements, commits and waits for a connection take."""
 
     def noted(call: Callable[..., T]) -> Callable[..., T]:
         def timed(*arguments: Any, **options: Any) -> T:
@@ -75,9 +75,9 @@ def note_waits(engine: Engine) -> None:
 
 
 def refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
-    """Have the pool replace what the server has hung up on, instead of failing a request with it.
+    """Make the pool replace a connection that the server has closed, instead of failing a request.
 
-    A connection that is new was just spoken to.
+    A new connection is not checked: the server has just answered on it.
     """
     if record.info.get("served") and was_hung_up(connection):
         raise InvalidatePoolError

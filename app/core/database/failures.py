@@ -1,4 +1,4 @@
-"""Why the database failed, in words that may stand in a log."""
+"""Why the database failed, in words that are safe to log."""
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -8,11 +8,11 @@ from app.core.errors import AppError
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the driver's error, its code and its first line; further ones may repeat values."""
+    """Return the driver's error, its code and its first line; later lines may repeat values."""
     while (cause := _cause(error)) is not None:
         error = cause
     if isinstance(error, PoolTimeout):
-        # SQLAlchemy speaks of its pool's options, which nobody here has set.
+        # SQLAlchemy's text speaks of its pool's options, which nobody here has set.
         error = NoConnectionFree(POOL_PATIENCE_SECONDS)
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
     what = f"{type(error).__name__} {code}" if code else type(error).__name__
@@ -21,6 +21,6 @@ def reason_of(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> BaseException | None:
-    """Return what an error of SQLAlchemy's or of ours was made of."""
+    """Return the error that one of SQLAlchemy's or of ours wraps."""
     orig: BaseException | None = getattr(error, "orig", None)
     return error.__cause__ if isinstance(error, AppError) else orig

@@ -1,4 +1,4 @@
-"""Which keys the stored secrets were made with, and whether those are here."""
+"""Which keys the stored secrets were made with, and whether those keys are available."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,10 +16,10 @@ SEALED = f"{VERSION}:"
 
 @dataclass(frozen=True)
 class KeyUse:
-    """How many values were made with which key, by its id; "" stands for no known form.
+    """How many values were made with which key, by key id; "" stands for an unknown format.
 
-    `shut` are the ids of keys that do not open what was made with a key of that name: there is
-    none, or it is another one. Of a hash nobody can tell the latter.
+    `shut` are the ids whose values cannot be opened: no key has that id, or a different key has.
+    For a hash, the latter cannot be detected.
     """
 
     secrets: Counter[str] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class KeyUse:
     shut: set[str] = field(default_factory=set)
 
     def add_secrets(self, box: SecretBox, sealed_by_row: Mapping[str, str]) -> None:
-        """Count what is sealed for rows of these names."""
+        """Count the sealed values of rows with these names."""
         for row, sealed in sealed_by_row.items():
             self._add_secrets(box, sealed, row, 1)
 
@@ -39,9 +39,9 @@ class KeyUse:
         owner: InstrumentedAttribute[Any],
         row_of: Callable[[Any], str],
     ) -> None:
-        """Count what is sealed in a column; one value per key is opened.
+        """Count the sealed values in a column; one value per key is opened.
 
-        `row_of` makes the name of its row of what is in the column `owner`.
+        `row_of` derives the name of a value's row from the column `owner`.
         """
         key_id = case(
             (func.substr(column, 1, len(SEALED)) == SEALED, _first(column, reader, len(SEALED))),
@@ -50,7 +50,7 @@ class KeyUse:
         groups = select(func.count(), func.min(column)).where(column.is_not(None)).group_by(key_id)
         for count, sample in reader.execute(groups).all():
             found = reader.execute(select(owner).where(column == sample).limit(1)).first()
-            if found is not None:  # else it has just gone
+            if found is not None:  # else it has just been deleted
                 self._add_secrets(box, sample, row_of(found[0]), count)
 
     def add_hashes(
@@ -76,7 +76,7 @@ class KeyUse:
 def _first(
     column: InstrumentedAttribute[Any], reader: Reader, after: int = 0
 ) -> ColumnElement[str]:
-    """Return what stands before the first colon of a text, of which `after` signs are passed."""
+    """Return the part of a text up to its first colon, skipping the first `after` characters."""
     bind = reader.get_bind() if hasattr(reader, "get_bind") else reader
     rest = func.substr(column, after + 1)
     place = func.instr if bind.dialect.name == "sqlite" else func.strpos

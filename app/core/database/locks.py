@@ -1,7 +1,7 @@
 """Locks for decisions that no unique constraint can make.
 
-Named locks are rows, for decisions about a whole table ("is there an admin?"). A text is locked by
-itself, for decisions about one value that may stand in more than one column.
+Named locks are rows, for decisions about a whole table ("is there an admin?"). Any text can be
+locked as well (an advisory lock), for decisions about one value that may be in several columns.
 """
 
 import hashlib
@@ -14,8 +14,8 @@ from app.core.database.prepared import Prepared, Step, run_within
 from app.core.db import Base
 
 SETUP = "setup"
-# Every change of settings, of providers and of secret keys, whose rules look at one another.
-SETTINGS = "login_methods"  # named for the first of those rules
+# For every change of settings, providers and secret keys, as their rules depend on one another.
+SETTINGS = "login_methods"  # named after the first of those rules
 STORAGE_TOPOLOGY = "storage_topology"
 
 _HOLD_NUMBER = Prepared(
@@ -24,7 +24,7 @@ _HOLD_NUMBER = Prepared(
 
 
 class NamedLock(Base):
-    """One lock; the rows are put there by a migration."""
+    """One lock; the rows are inserted by a migration."""
 
     __tablename__ = "named_locks"
 
@@ -32,7 +32,7 @@ class NamedLock(Base):
 
 
 def hold(session: Session, name: str) -> None:
-    """Wait until no other transaction holds this lock, and hold it until this one ends.
+    """Wait until no other transaction holds this lock, then hold it until this one ends.
 
     SQLite has one writer at a time anyway and ignores FOR UPDATE.
     """
@@ -40,13 +40,13 @@ def hold(session: Session, name: str) -> None:
 
 
 def hold_text(session: Session, text: str) -> None:
-    """Like `hold`, for any text; two texts share a lock once in 2^64 times, which only waits."""
+    """Like `hold`, for any text; two texts share a lock once in 2^64 times, which only delays."""
     if session.get_bind().dialect.name == "postgresql":
         run_within(session, _holding(text))
 
 
 def hold_text_steps(database: Database, text: str) -> list[Step]:
-    """Return `hold_text` as a step, none where the whole transaction is a lock already."""
+    """Return `hold_text` as a step; none on SQLite, where the whole transaction is exclusive."""
     return [] if database.is_sqlite else [_holding(text)]
 
 

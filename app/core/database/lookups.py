@@ -1,8 +1,8 @@
-"""Rows by a key, for reads that nearly every request makes.
+"""Batched lookups by key, for reads that nearly every request makes.
 
-On PostgreSQL the round trip costs several times what the read does. So while one such read is under
-way, those that come meanwhile are gathered and then read by one statement. Each is still read after
-it was asked for, and nobody waits when nobody else reads.
+On PostgreSQL the round trip costs several times what the read does. So while one such read is in
+flight, those that arrive meanwhile are collected and then made by one statement. Each is still made
+after it was requested, and nobody waits unless another read is in flight.
 """
 
 import sys
@@ -26,7 +26,7 @@ Key = str | int
 class Lookup:
     """A SELECT whose rows are found by the column `key`.
 
-    Of a key with more than `most` rows only so many, or more, are found; None: all.
+    For a key with more than `most` rows, only that many, or some more, are found; None: all.
     """
 
     statement: Select[*tuple[Any, ...]]
@@ -48,12 +48,12 @@ class Lookup:
 
     @property
     def most_together(self) -> int:
-        """How many rows `many` finds at most; where it finds so many, it may lack some."""
+        """How many rows `many` finds at most; a result of that size may be incomplete."""
         return sys.maxsize if self.most is None else 4 * self.most
 
 
 class _Call:
-    """One caller's wish; `found` is None as long as nobody has read for it."""
+    """One caller's request; `found` is None as long as nobody has read for it."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -63,9 +63,9 @@ class _Call:
 
 
 class BatchedReads:
-    """Reads one key at a time with `read_one`, those that piled up meanwhile with `read_many`.
+    """Reads a single key with `read_one`, and keys that have queued up meanwhile with `read_many`.
 
-    That returns None where they have too many rows to be read together.
+    The latter returns None if they have too many rows to be read together.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class BatchedReads:
         self._is_reading = False
 
     def rows(self, key: Key) -> list[Row]:
-        """Return the rows of this key."""
+        """Return the rows with this key."""
         with self._lock:
             is_first, self._is_reading = not self._is_reading, True
             if not is_first:
@@ -98,7 +98,7 @@ class BatchedReads:
             wait_times.add_database(perf_counter() - began)
         if call.leads:
             self._read_then_pass_on(self._read_waiting)
-        # Nobody's failure is another's: who got nothing reads for itself.
+        # A failed batch fails only its leader: whoever got nothing reads for itself.
         return self._read_one(key) if call.found is None else call.found.get(key, [])
 
     def _read_then_pass_on(self, read: Callable[[], T]) -> T:
@@ -116,7 +116,7 @@ class BatchedReads:
                 self._is_reading = False
 
     def _leave(self, call: _Call) -> None:
-        """Stop waiting, say after a time-out; the others must not wait for a turn of this one."""
+        """Stop waiting, e.g. after a timeout; if it is this call's turn, pass that on."""
         with self._lock:
             if call in self._waiting:
                 self._waiting.remove(call)

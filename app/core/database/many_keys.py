@@ -1,4 +1,4 @@
-"""One condition for many keys, as one parameter."""
+"""A condition for many keys, passed as one parameter."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class _Keys(TypeDecorator[Sequence[Any]]):
         self.item = item
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Return what the parameter is sent as."""
+        """Return the type that the parameter is sent as."""
         return dialect.type_descriptor(String() if dialect.name == "sqlite" else ARRAY(self.item))
 
     def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> Any:
@@ -45,7 +45,7 @@ class _Among(FunctionElement[bool]):
     """See `among`."""
 
     name = "among"
-    # As a Boolean it would be compared with 1 on SQLite, which then uses no index.
+    # As a Boolean it would be compared with 1 on SQLite, which then would not use an index.
     type: TypeEngine[Any] = NullType()
     inherit_cache = True
 
@@ -59,4 +59,4 @@ def _with_array(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(_Among, "sqlite")
 def _with_json(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
     key, keys = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{key} IN (SELECT value FROM json_each({keys}))"  # noqa: S608 - a column and a mark
+    return f"{key} IN (SELECT value FROM json_each({keys}))"  # noqa: S608 - a column, a placeholder

@@ -1,7 +1,7 @@
-"""Finds PostgreSQL's addresses before libpq does, which would hold the event loop up meanwhile.
+"""Resolves PostgreSQL's host before libpq does, which would block the event loop meanwhile.
 
-libpq waits for the DNS in C, and no time-out of ours ends that. `host` stays what it was: it is
-what a certificate is checked against.
+libpq waits for the DNS in C, where no timeout of ours applies. `host` is left as it was, since
+certificates are verified against it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event
 from app.core import connecting
 
 LOOK_UP_SECONDS = 5.0
-# Of a host that was found before, and is probably where it was.
+# For a host that was found before, and probably still has the same addresses.
 LOOK_UP_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 5432
 
@@ -23,7 +23,7 @@ _known: dict[tuple[str, int], list[str]] = {}
 
 
 def install(engine: Engine) -> None:
-    """Have the engine's connections find their addresses here."""
+    """Make the engine's connections resolve their host here."""
 
     @event.listens_for(engine, "do_connect")
     def find(_dialect: object, _record: object, _args: object, parameters: dict[str, Any]) -> None:
@@ -33,15 +33,15 @@ def install(engine: Engine) -> None:
 def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return libpq's parameters with all addresses of their host.
 
-    Folders of sockets and addresses have none, lists and addresses that are given are left to
-    libpq. While the DNS does not tell, a host is where it was.
-    Raises: psycopg2.OperationalError when the DNS does not tell of a new one in time.
+    Socket folders, IP addresses, lists of hosts and a given `hostaddr` are left to libpq. While the
+    DNS does not answer, the last known addresses are used.
+    Raises: psycopg2.OperationalError when a host without known addresses is not found in time.
     """
     host, port = str(parameters.get("host") or ""), str(parameters.get("port") or DEFAULT_PORT)
     if not _is_name(host) or not port.isdecimal() or parameters.get("hostaddr"):
         return dict(parameters)
     addresses = _addresses(host, int(port))
-    hosts = ",".join([host] * len(addresses))  # libpq wants as many of one as of the other
+    hosts = ",".join([host] * len(addresses))  # libpq wants lists of equal length
     return {**parameters, "host": hosts, "hostaddr": ",".join(addresses)}
 
 

@@ -1,9 +1,9 @@
 """A watchdog over the waits for PostgreSQL, which take place on gevent's loop.
 
-A server that hangs keeps its connections, and libpq waits for an answer without end: every request
-would hang until the proxy gives up. A statement may take its time, though. So while one does, the
-server is asked over connections of their own; when two get no answer either, all waits end, and
-nobody begins another until the server answers again.
+A server that hangs keeps its connections open, and libpq waits for a reply without a timeout: every
+request would hang until the proxy gives up. A statement may be slow, though. So while one takes
+long, the server is probed over new connections; if two probes in a row get no answer, all waits are
+ended, and new ones are refused until the server answers again.
 """
 
 import logging
@@ -24,19 +24,19 @@ log = logging.getLogger(__name__)
 
 SILENCE_SECONDS = 3.0
 ANSWER_SECONDS = 2.0
-# One answer can be late because this machine stood still; to end all waits for that would be wrong.
+# One answer can be late because this machine stalled, which is no reason to end all waits.
 QUESTIONS = 2
-# libpq leaves its own limit to whoever waits in its place.
+# With a wait callback, libpq does not apply its own connect_timeout.
 CONNECT_SECONDS = 5.0
 LOOK_SECONDS = 0.5
 
 
 class PostgresHangs(psycopg2.OperationalError):
-    """The server hangs; to ask it would only make one more wait."""
+    """The server hangs; another query would only add another wait."""
 
 
 class PostgresWatchdog:
-    """Knows every wait of this process; `wait` is psycopg2's wait callback."""
+    """Tracks every wait of this process; `wait` is psycopg2's wait callback."""
 
     def __init__(self) -> None:
         self._since: dict[Any, float] = {}
@@ -46,13 +46,13 @@ class PostgresWatchdog:
         self._parameters: Mapping[str, Any] = {}
 
     def install(self) -> None:
-        """Have psycopg2 wait by gevent's loop, which serves others meanwhile."""
+        """Make psycopg2 wait on gevent's loop, which serves other greenlets meanwhile."""
         extensions.set_wait_callback(self.wait)
 
     def watch(self, clock: Clock, parameters: Mapping[str, Any]) -> None:
-        """Look after the waits of this process from now on; called once after the fork.
+        """Watch the waits of this process from now on; called once, after the fork.
 
-        `parameters` are what the driver is told to make a connection.
+        `parameters` are the driver's connection parameters.
         """
         self._clock = clock
         self._parameters = parameters
@@ -60,7 +60,7 @@ class PostgresWatchdog:
         self._watcher = gevent.spawn(self._run, clock)
 
     def wait(self, connection: Any) -> None:
-        """Return when the driver's connection has got what it waits for.
+        """Return once the driver's connection has got what it waits for.
 
         Raises: psycopg2.OperationalError.
         """
@@ -83,7 +83,7 @@ class PostgresWatchdog:
             try:
                 self._look(clock)
             except Exception:
-                # This greenlet is never started again.
+                # Nothing restarts this greenlet.
                 log.exception("the waits for PostgreSQL were not looked after")
 
     def _look(self, clock: Clock) -> None:
@@ -116,9 +116,9 @@ def _wait(connection: Any) -> None:
 
 
 def _answers(parameters: Mapping[str, Any]) -> bool:
-    """Tell whether the server answers a new connection; a refusal is an answer.
+    """Return whether the server answers on a new connection; a refusal is an answer.
 
-    After a failover its name stands for another address.
+    Its host is resolved each time, since a failover may change its address.
     """
     try:
         with gevent.Timeout(ANSWER_SECONDS):
@@ -137,7 +137,7 @@ def _answers(parameters: Mapping[str, Any]) -> bool:
 def _cut(connection: Any) -> None:
     """End the connection for whoever waits for it.
 
-    To throw something at the waiting greenlet could hit it when it waits for something else.
+    An exception thrown into the waiting greenlet could hit it when it waits for something else.
     """
     with suppress(OSError, psycopg2.Error), closing(Handle(connection)) as handle:
         handle.cut()

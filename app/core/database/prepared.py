@@ -1,8 +1,8 @@
-"""Statements that run on nearly every request, without what SQLAlchemy does for each execution.
+"""Statements that run on nearly every request, without SQLAlchemy's overhead per execution.
 
 They are still written with SQLAlchemy's expressions. Each is compiled once per database and run on
-the driver's cursor (`runner.py`); PostgreSQL also plans it once per connection (PREPARE), which
-costs it more than running it.
+the driver's cursor (`runner.py`); PostgreSQL also parses and plans it once per connection
+(PREPARE), since that costs more than running it.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,23 +31,23 @@ AnyStatement = Select[Any] | Select[*tuple[Any, ...]] | Insert | Update
 class Prepared:
     """One statement, and the names of its bindparams in the order their values are given.
 
-    A value that is always the same is a `constant`. Where the databases need different statements,
-    `statement` has one by the name of each.
+    A value that is always the same should be a `constant`. Where the databases need different
+    statements, `statement` maps the name of each dialect to its own.
     """
 
     statement: AnyStatement | Mapping[str, AnyStatement]
     parameters: tuple[str, ...]
 
     def on(self, dialect: Dialect) -> AnyStatement:
-        """Return the statement of one database."""
+        """Return the statement for one database."""
         if isinstance(self.statement, Mapping):
             return self.statement[dialect.name]
         return self.statement
 
     def step(self, **values: Any) -> "Step":
-        """Return it with the value of each parameter, to be run with others.
+        """Return the statement with the value of each parameter, to be run with others.
 
-        Raises: TypeError, KeyError for other values than it takes: none may get lost.
+        Raises: TypeError, KeyError if the values are not exactly its parameters: none may get lost.
         """
         if len(values) > len(self.parameters):
             raise TypeError(f"not taken: {values.keys() - set(self.parameters)}")
@@ -58,7 +58,7 @@ Step = tuple[Prepared, Row]
 
 
 def constant(value: str | int) -> ColumnElement[Any]:
-    """Return a value that stands in the statement's text, where a plan may depend on it."""
+    """Return a value written into the statement's text, so that the plan can depend on it."""
     if isinstance(value, int):
         return literal_column(str(value), Integer)
     quoted = value.replace("'", "''")
@@ -66,7 +66,7 @@ def constant(value: str | int) -> ColumnElement[Any]:
 
 
 def run_within(session: Session, *steps: Step) -> int:
-    """Run statements in a larger transaction; return how many rows the last one changed."""
+    """Run statements within a larger transaction; return how many rows the last one changed."""
     connection, count = session.connection(), 0
     for prepared, values in steps:
         named = dict(zip(prepared.parameters, values, strict=True))
@@ -77,13 +77,13 @@ def run_within(session: Session, *steps: Step) -> int:
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:
-    """Return a statement by the name of its database, for `Prepared` and `chosen`.
+    """Return a statement for each database by the dialect's name, for `Prepared` and `chosen`.
 
-    `build` is given the INSERT of that database, which alone knows ON CONFLICT.
+    `build` is given that dialect's INSERT, since the generic one has no ON CONFLICT.
     """
     return {"sqlite": build(sqlite.insert), "postgresql": build(postgresql.insert)}
 
 
 def chosen(session: Session, statements: Mapping[str, T]) -> T:
-    """Return the statement of this session's database."""
+    """Return the statement for this session's database."""
     return statements[session.get_bind().dialect.name]

@@ -1,4 +1,4 @@
-"""Whether the database takes changes: a standby answers as well, and a file that is read only."""
+"""Whether the database accepts writes: a standby or a read-only file answers reads as usual."""
 
 import os
 from typing import Any
@@ -13,13 +13,13 @@ from app.core.errors import DatabaseUnavailable
 
 
 class DatabaseReadOnly(DatabaseUnavailable):
-    """The database answers, and takes no changes."""
+    """The database answers, but accepts no writes."""
 
     message = "The database takes no changes."
 
 
 class ServerReadOnly(FunctionElement[bool]):
-    """Whether the server refuses changes, as a column: it costs no round trip of its own."""
+    """Whether the server refuses writes, as a column, so that it costs no extra round trip."""
 
     inherit_cache = True
     type = Boolean()
@@ -32,12 +32,12 @@ def _without_a_server(*_: Any, **__: Any) -> str:
 
 @compiles(ServerReadOnly, "postgresql")
 def _on_postgresql(*_: Any, **__: Any) -> str:
-    # On a standby as well, whatever the default of its transactions is.
+    # This is on for a standby as well, whatever its default_transaction_read_only is.
     return "(current_setting('transaction_read_only') = 'on')"
 
 
 def require_writable(database: Database, reader: Reader) -> None:
-    """Make sure that the database takes changes, without making one.
+    """Make sure that the database accepts writes, without making one.
 
     Raises: DatabaseReadOnly.
     """
@@ -45,11 +45,11 @@ def require_writable(database: Database, reader: Reader) -> None:
 
 
 def judge(database: Database, *, server_read_only: bool) -> None:
-    """Refuse a server that was found to take no changes, and a file that may not be written.
+    """Refuse a server that was found to be read-only, and a file that is not writable.
 
-    SQLite opens such a file for reading, and says nothing before the first change. To try one would
-    take its only write lock. Nor does it say that a file it has open is gone: what is written from
-    then on is lost. Raises: DatabaseReadOnly, DatabaseUnavailable.
+    SQLite opens such a file for reading, and reports nothing before the first write; a trial write
+    would take its only write lock. Nor does it report that a file it has open was deleted: what is
+    written from then on is lost. Raises: DatabaseReadOnly, DatabaseUnavailable.
     """
     if database.file is not None:
         _require_writable_file(database.file)

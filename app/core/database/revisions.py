@@ -1,4 +1,4 @@
-"""Which migrations the database has had, and which this version needs."""
+"""Which migrations the database has, and which this version needs."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -13,9 +13,9 @@ from app.core.errors import DatabaseUnavailable
 
 @dataclass(frozen=True)
 class Revisions:
-    """Where the database is, and where this version takes it.
+    """The revisions the database is at, and the newest ones that this version has.
 
-    `is_newer`: another version has taken it further, by migrations that this one does not have.
+    `is_newer`: another version has migrated it further, by migrations that this one does not have.
     """
 
     current: frozenset[str]
@@ -24,13 +24,13 @@ class Revisions:
 
     @property
     def is_older(self) -> bool:
-        """Tell whether it lacks migrations of this version."""
+        """Return whether the database lacks migrations of this version."""
         return self.current != self.newest and not self.is_newer
 
 
 @dataclass(frozen=True)
 class _Known:
-    """The revisions of this version: all of them, and the last."""
+    """The revisions of this version: all of them, and the newest."""
 
     all: frozenset[str]
     newest: frozenset[str]
@@ -46,13 +46,13 @@ class TablesOutdated(DatabaseUnavailable):
 
 
 class Tables:
-    """Whether the tables are those this process needs: looked at until they are, once."""
+    """Checks that the tables are those this process needs; once they are, never again."""
 
     def __init__(self) -> None:
         self._were_found = False
 
     def require(self, connection: Connection) -> None:
-        """Make sure that the database is where this version needs it, or further.
+        """Make sure that the database is at the revision this version needs, or further.
 
         Raises: TablesOutdated.
         """
@@ -65,7 +65,7 @@ class Tables:
 
 
 def revisions(connection: Connection) -> Revisions:
-    """Return where the database is."""
+    """Return the revisions of the database and of this version."""
     known = _known()
     current = frozenset(MigrationContext.configure(connection).get_current_heads())
     return Revisions(current, known.newest, is_newer=not current <= known.all)

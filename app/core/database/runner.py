@@ -1,4 +1,4 @@
-"""Running prepared statements: on the driver's own cursor, several as one transaction."""
+"""Runs prepared statements on the driver's own cursor, several as one transaction."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -18,15 +18,16 @@ from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
 Processor = Callable[[Any], Any]
 
-# SQLSTATEs of a statement that this connection does not know, or knows already: a pooler between
-# us and PostgreSQL hands out another one of its connections for each message.
+# SQLSTATEs for a statement that the connection does not know, or knows already: a pooler in front
+# of PostgreSQL may use another one of its connections for each message.
 UNKNOWN_STATEMENT, KNOWN_STATEMENT = "26000", "42P05"
 
 
 class Compiled:
-    """A statement in the form one database runs.
+    """A statement compiled for one database.
 
-    `prepare` is what makes it known to a connection, under its `name`; empty where nothing does.
+    `prepare` is the PREPARE statement that makes it known to a connection by its `name`; both are
+    empty on SQLite.
     """
 
     def __init__(self, prepared: Prepared, dialect: Dialect) -> None:
@@ -46,14 +47,14 @@ class Compiled:
         self._processors = _result_processors(statement, dialect)
 
     def bound(self, values: Row) -> Row:
-        """Return the values as the driver takes them."""
+        """Return the values in the order and the types that the driver takes."""
         bound = [values[index] for index in self._order]
         for place, bind in self._binders:
             bound[place] = bind(bound[place])
         return tuple(bound)
 
     def processed(self, rows: list[Row]) -> list[Row]:
-        """Return what the driver fetched in the types of the columns."""
+        """Return the driver's rows with their values converted to the types of the columns."""
         if not self._processors:
             return rows
         return [self._processed(row) for row in rows]
@@ -67,7 +68,7 @@ class Compiled:
 
 @cache
 def compiled_for(prepared: Prepared, dialect: Dialect) -> Compiled:
-    """Return a statement in the form of one database; it is made once."""
+    """Return a statement compiled for one database; cached."""
     return Compiled(prepared, dialect)
 
 
@@ -87,9 +88,9 @@ class Runner:
         )
 
     def rows(self, compiled: Compiled, values: Row) -> list[Row]:
-        """Return every row.
+        """Return every row, retrying once if the connection was lost.
 
-        Raises: DatabaseUnavailable when the connection is lost.
+        Raises: DatabaseUnavailable.
         """
         try:
             return self.returned([(compiled, values)])
@@ -139,12 +140,12 @@ class Runner:
             if isinstance(error, self._unavailable):
                 raise DatabaseUnavailable from error
             if isinstance(error, self._operational_error):
-                raise  # SQLite's are told apart, and waited for, by the caller
+                raise  # SQLite's: the caller retries while the database is locked
             raise DBAPIError.instance(
                 None, None, error, self._driver_error, dialect=self._dialect
             ) from error
         except BaseException as error:
-            # Cut short, say by a time-out: the connection may be in the middle of an answer.
+            # Interrupted, e.g. by a timeout: the connection may be in the middle of a reply.
             self._pool.drop(connection, error)
             raise
         self._pool.put(connection)
@@ -174,10 +175,10 @@ class Runner:
         text: str,
         bound: Row,
     ) -> None:
-        """Send them to a connection of the pooler that is made to know them.
+        """Prepare the missing statements on one of the pooler's connections and run all there.
 
-        All of it is one transaction, for which a pooler keeps to one of its connections. That one
-        may know none, some or all of the statements. The outcome is left in `cursor`.
+        All of it is one transaction, during which a pooler keeps to one connection. That one may
+        know none, some or all of the statements. The outcome is left in `cursor`.
         """
         around = connection.cursor()
         around.execute("BEGIN")
@@ -223,10 +224,10 @@ def _run_on_sqlite(cursor: Any, steps: Sequence[_Bound], outcome: Callable[[Any]
 def _prepared(
     text: str, types: dict[str, TypeEngine[Any]], dialect: Dialect
 ) -> tuple[str, str, str]:
-    """Return the name, the EXECUTE and the PREPARE of a statement with psycopg2's named marks.
+    """Return the name, EXECUTE and PREPARE of a statement that has psycopg2's named placeholders.
 
-    The name is made of what it stands for: behind a pooler the connections may know statements of
-    another version of this service, and must not run those instead.
+    The name is a hash of the statement: behind a pooler, connections may know statements of another
+    version of this service, which must not be run instead.
     """
     for number, (parameter, kind) in enumerate(types.items(), start=1):
         mark = f"%({parameter})s"
@@ -235,13 +236,13 @@ def _prepared(
     name = f"gatehouse_{hashlib.sha256(f'{kinds} {text}'.encode()).hexdigest()[:24]}"
     if not kinds:
         return name, f"EXECUTE {name}", f"PREPARE {name} AS {text}"
-    # psycopg2 writes a list as ARRAY['a'], which unlike 'a' has a type of its own.
+    # psycopg2 writes a list as ARRAY['a'], which unlike a plain 'a' has a type and needs a cast.
     marks = ", ".join(f"%s::{kind}" if kind.endswith("[]") else "%s" for kind in kinds)
     return name, f"EXECUTE {name} ({marks})", f"PREPARE {name} ({', '.join(kinds)}) AS {text}"
 
 
 def _result_processors(statement: AnyStatement, dialect: Dialect) -> list[tuple[int, Processor]]:
-    """Return what turns the driver's values into the columns' types, where anything does."""
+    """Return what converts the driver's values to the columns' types, by index, where needed."""
     types = [column.type.dialect_impl(dialect) for column in statement.exported_columns]
     processors = [kind.result_processor(dialect, None) for kind in types]
     return [(index, p) for index, p in enumerate(processors) if p is not None]

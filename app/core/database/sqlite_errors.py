@@ -1,11 +1,11 @@
-"""What SQLite says when it fails."""
+"""SQLite's error codes."""
 
 
 def kind_of(error: BaseException) -> int:
-    """Return the kind of an error, such as `sqlite3.SQLITE_BUSY`; 0 of what is not SQLite's.
+    """Return SQLite's primary result code, such as `sqlite3.SQLITE_BUSY`; 0 for any other error.
 
-    The error may be the driver's or SQLAlchemy's around it. The lower byte is the kind, whatever
-    further reason the rest tells (https://sqlite.org/rescode.html).
+    The error may be the driver's, or SQLAlchemy's around it. The low byte of an extended result
+    code is the primary one (https://sqlite.org/rescode.html).
     """
     code: int = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
     return code & 0xFF

@@ -1,22 +1,22 @@
-"""The file of a SQLite database: there, and the same one as long as a process lives.
+"""The file of a SQLite database: it must exist, and stay the same one while a process lives.
 
-SQLite itself makes a file that is not there, so one that was lost, or a disk that is not mounted,
-would look like a new installation, whose first visitor becomes its administrator.
+SQLite itself creates a missing file, so a lost file, or a disk that is not mounted, would look like
+a new installation, whose first visitor becomes its administrator.
 """
 
 import sqlite3
 import stat
 from pathlib import Path
 
-FILE_MODE = 0o644  # less the umask, as SQLite's own
+FILE_MODE = 0o644  # less the umask, as for a file that SQLite creates
 
 
 class FileGone(sqlite3.OperationalError):
-    """The file is not there, or another one is in its place."""
+    """The file is missing, or was replaced by another one."""
 
 
 class SqliteFile:
-    """The file at a path, known from its first use on."""
+    """The file at a path; which file that is, is remembered from its first use."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -24,11 +24,11 @@ class SqliteFile:
 
     @property
     def is_missing(self) -> bool:
-        """Tell whether the folder is there, and no file in it."""
+        """Return whether the folder exists but the file does not."""
         return self.path.parent.is_dir() and not self.path.exists()
 
     def require(self) -> None:
-        """Make sure that it is there, and the one this process has used so far.
+        """Make sure that it exists, and is the one this process has used so far.
 
         Raises: FileGone.
         """
@@ -39,7 +39,7 @@ class SqliteFile:
         except OSError:
             return  # SQLite cannot open it either, and says so
         if not stat.S_ISREG(found.st_mode):
-            return  # which SQLite refuses
+            return  # SQLite refuses it
         identity = found.st_dev, found.st_ino
         if self._identity is None:
             self._identity = identity
@@ -49,9 +49,9 @@ class SqliteFile:
             )
 
     def make(self) -> None:
-        """Make an empty file unless there is one; that there is no folder, SQLite says.
+        """Create an empty file unless there is one; SQLite reports it if the folder is missing.
 
-        Raises: OSError, which tells why the folder takes none.
+        Raises: OSError, which says why the file cannot be created.
         """
         if self.is_missing:
             self.path.touch(FILE_MODE)

@@ -1,6 +1,6 @@
-"""SQLite's one writer: what its connections are set to, whose turn it is, and waiting for the lock.
+"""SQLite's single writer: connection settings, whose turn it is, and waiting for the lock.
 
-No writer's wait sleeps in C, which would stop an event loop.
+No writer waits in C, which would block the event loop.
 """
 
 import sqlite3
@@ -19,23 +19,23 @@ from app.core.tokens import random_fraction
 
 T = TypeVar("T")
 
-# What a reader waits for in C, which no writer ever makes it do.
+# How long a reader waits for a lock in C; a writer never makes it wait.
 BUSY_WAIT_MS = 2
-# Another process's statements together take a tenth of that. A pause, of which the event loop makes
-# a millisecond or more, would be ten times as long as what it waits for.
+# Another process's whole transaction takes a tenth of this. A sleep, which the event loop rounds up
+# to a millisecond or more, would be ten times as long as what it waits for.
 SOON_SECONDS = 0.001
 PATIENCE_SECONDS = 10.0
 
 
 def prepare(connection: Any, busy_wait_ms: int, *pragmas: str) -> None:
-    """Set up one connection, which waits so long for a lock by itself, in C.
+    """Set up one connection; `busy_wait_ms` is how long it waits for a lock by itself, in C.
 
-    Transactions are begun by `Database` alone.
+    Only `Database` begins transactions, not the driver.
     """
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
-        "synchronous=NORMAL",  # a killed process loses nothing, only a power cut may
+        "synchronous=NORMAL",  # a killed process loses nothing; a power failure may
         "foreign_keys=ON",
         f"busy_timeout={busy_wait_ms}",
         *pragmas,
@@ -44,9 +44,9 @@ def prepare(connection: Any, busy_wait_ms: int, *pragmas: str) -> None:
 
 
 def patiently(clock: Clock, ask: Callable[[], T]) -> T:
-    """Repeat what needs a lock until it is had, letting others run meanwhile.
+    """Retry `ask` until it gets the lock it needs, letting other greenlets run meanwhile.
 
-    Raises: DatabaseUnavailable.
+    Raises: DatabaseUnavailable after PATIENCE_SECONDS, or if `ask` fails for another reason.
     """
     began = clock.monotonic()
     while True:
@@ -63,9 +63,9 @@ def patiently(clock: Clock, ask: Callable[[], T]) -> T:
 
 
 class WriteTurn:
-    """The turn of the one writer there is at a time in this process; `wrote` is told of each.
+    """The lock of this process's one writer at a time; `wrote` is called after each turn.
 
-    Entering it raises DatabaseUnavailable when it is not had in time.
+    Entering raises DatabaseUnavailable if the lock is not acquired in time.
     """
 
     def __init__(self, wrote: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class WriteTurn:
         is_ours = self._lock.acquire(timeout=PATIENCE_SECONDS)
         wait_times.add_database(perf_counter() - began)
         if not is_ours:
-            raise DatabaseUnavailable  # each of those before it may have waited as long
+            raise DatabaseUnavailable  # each writer ahead may have waited as long
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
