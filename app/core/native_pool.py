@@ -61,7 +61,7 @@ class NativePool:
     def _run_nicely(
         self, function: Callable[..., T], *arguments: Any
     ) -> tuple[T | None, BaseException | None]:
-        """Return the result and no exception, or the other way round.
+        """Return `(result, None)` or `(None, exception)`.
 
         gevent would print every exception, even an expected one, before passing it on; where that
         fails, e.g. on a full disk, the caller would wait for ever.

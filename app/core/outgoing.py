@@ -71,8 +71,8 @@ class Outgoing:
     """Sends requests to permitted servers, within limits.
 
     `internal` are the operator's own networks that may be reached, too. `allow_loopback` is the
-    development switch: it permits this machine, over plain HTTP as well, if the URL's host says
-    that it is. `tls` replaces this machine's trust store, `resolve` the system's resolver.
+    development switch: it permits this machine, over plain HTTP as well, if the URL's host is
+    loopback as written. `tls` replaces this machine's trust store, `resolve` the system's resolver.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Outgoing:
         return min(self.limits.seconds, self._ends_at - time.monotonic())
 
     def allows(self, url: str) -> bool:
-        """Return whether the URL may be requested, by its text; its address is checked later."""
+        """Return whether the URL's text permits a request; its address is checked later."""
         try:
             self._check(url)
         except Refused:
@@ -357,7 +357,7 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
 
 
 def _innermost(error: Exception) -> Exception:
-    """Return the error that the libraries wrapped: even our own Refused, as it is an OSError."""
+    """Return the error that the libraries wrapped; our own Refused is, too, being an OSError."""
     while error.args and isinstance(error.args[-1], Exception):
         error = error.args[-1]
     return error

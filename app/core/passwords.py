@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 128
-# What a request may carry, so that an overlong password is refused as one, not as a malformed body.
+# What a request may carry: an overlong password is refused as such, not as a malformed body.
 LONGEST_TYPED_PASSWORD = 4096
 
 

@@ -24,8 +24,8 @@ RETRY_SECONDS = 0.3
 # Messages that arrive together are delivered together, up to these limits.
 MAX_MESSAGES = 256
 MAX_CHARACTERS = 64 * 1024
-# A Redis that hangs keeps its connections open. So it is pinged, and given up after this many
-# unanswered pings, about five seconds.
+# A Redis that hangs keeps its connections open, so it is pinged: after this many unanswered pings,
+# about five seconds, the connection counts as lost.
 MAX_UNANSWERED = 3
 
 
@@ -83,7 +83,7 @@ class Listener:
                     self._clock.sleep(RETRY_SECONDS)
 
     def _note_loss(self, error: Exception) -> None:
-        """Report that messages are missed from now on, once however long it lasts."""
+        """Report that messages are missed from now on; only once, however long that lasts."""
         if self._is_lost:
             return
         log.warning("the subscription to %s was lost: %s", self._name, error)

@@ -1,6 +1,6 @@
 """Blocking calls without a timeout: each runs in a thread of its own, which can be abandoned.
 
-One such call is that of the system's resolver, which cannot be interrupted.
+The system's resolver, for example, cannot be interrupted.
 """
 
 import threading

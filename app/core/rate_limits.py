@@ -20,13 +20,13 @@ from app.core.lua import Script, epoch_seconds
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
 NETWORKS_TOGETHER = 10
 
-# A time further ahead than this was written by a machine whose clock is fast, see `flask doctor`.
+# What exceeds a bucket's maximum by more than this was written by a fast clock, see `flask doctor`.
 MAX_SKEW_SECONDS = 5
 
 # The generic cell rate algorithm (GCRA): one number per key, the time its bucket is full again.
 # Takes one token from every bucket or none; returns 0, or how many milliseconds to wait. What a
-# fast clock wrote is ignored: while other requests reach that machine, this one would refuse its
-# own. ARGV: now, then gap (the emission interval, in seconds) and burst of each key.
+# fast clock wrote is ignored: otherwise this machine would refuse its requests as long as that one
+# gets any. ARGV: now, then gap (the emission interval, in seconds) and burst of each key.
 _TAKE = Script(f"""
 local now, full = tonumber(ARGV[1]), {{}}
 for index, key in ipairs(KEYS) do
@@ -61,7 +61,7 @@ class RateLimits:
         self._take(name, [(whose, bucket)])
 
     def take_from(self, name: str, bucket: Bucket, network: str) -> None:
-        """Take one token of a network and, for IPv6, one of the bucket its subscriber's share.
+        """Take one token of a network and, for IPv6, one of its subscriber's shared bucket.
 
         Raises: RateLimited.
         """

@@ -40,10 +40,11 @@ class Runtime:
 
     `unready` logs when this process stops being ready, and when it is again. `disk` and `renders`
     are the native thread pools for files and for images. `mail_due` is set when this process has
-    put a mail into the outbox. The factory fills the lists with what areas offer to lower layers:
-    `extra_login_methods` to the switch of password logins and `ways_in` to removals, which must
-    leave a way to sign in; `dropped_by_reset` to a reset through an unverified email address;
-    `on_start`, each of which returns its stop function, and `on_wind_down` to the serving process.
+    put a mail into the outbox. The factory fills the lists with hooks of areas for lower layers:
+    `extra_login_methods` say whether anybody, `ways_in` whether an account still has a way to sign
+    in; `dropped_by_reset` remove what must not survive a reset through an unverified email address;
+    `on_start`, each of which returns its stop function, and `on_wind_down` are called by the
+    serving process.
     """
 
     config: Config

@@ -1,4 +1,4 @@
-"""How the kernel divides CPU time between the event loop and the threads that compute beside it.
+"""How the kernel divides CPU time between the event loop and the compute threads beside it.
 
 A thread of lower priority still gets time slices, of one to four milliseconds by Linux's default,
 and requests that arrive meanwhile wait until they end. With shorter slices the thread gets as much

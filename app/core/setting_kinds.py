@@ -28,8 +28,7 @@ class Key(Generic[T]):
     """One setting. `parse` reads stored text, `render` validates a new value and returns its text.
 
     Both raise ValueError; stored text that does not parse counts as not set (spec 01 §10).
-    `meaning` says what the setting decides, `takes` which values it accepts, both without a full
-    stop.
+    `meaning` says what it decides, `takes` which values it accepts, both without a full stop.
     """
 
     name: str
@@ -123,7 +122,7 @@ def text(
             raise ValueError(f"must be at most {longest} characters long")
         if has_controls(value, allowed="\r\n\t" if multiline else ""):
             raise ValueError("must not contain control characters")
-        if is_sensitive and not value.isprintable():  # pasted along unnoticed
+        if is_sensitive and not value.isprintable():  # pasted in unnoticed
             raise ValueError("must not contain invisible characters")
         return check(value)
 

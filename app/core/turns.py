@@ -1,6 +1,6 @@
 """Yields to other greenlets, under gevent.
 
-A greenlet that loops on `gevent.sleep(0)` beside this gets fifty turns for each of these.
+A greenlet that loops on `gevent.sleep(0)` instead gets fifty turns for each turn taken here.
 """
 
 import gevent

@@ -21,7 +21,7 @@ def change(session: Session, statement: Update | Delete) -> int:
 def delete_in_batches(
     rt: Runtime, delete_some: Callable[[Session, datetime, int], int], before: datetime
 ) -> int:
-    """Repeat `delete_some(session, before, most)` until nothing is left; return the rows deleted.
+    """Repeat `delete_some(session, before, most)` until nothing is left; return how many went.
 
     Each batch is a transaction of its own, so that none holds its locks for long.
     """

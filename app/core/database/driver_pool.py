@@ -35,7 +35,7 @@ class NoConnectionFree(Exception):
 
 
 class _Waiter:
-    """A caller waiting for its turn; if `connection` is None then, it has to make one."""
+    """A caller waiting for its turn; a turn without a `connection` means: open one."""
 
     def __init__(self) -> None:
         self.has_turn = threading.Event()

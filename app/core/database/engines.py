@@ -40,7 +40,7 @@ def autocommit(config: Config, **pool: Any) -> Engine:
 
 
 def options(config: Config) -> dict[str, Any]:
-    """Return the arguments of `create_engine` for an engine that pools its connections."""
+    """Return `create_engine`'s keyword arguments for an engine that pools its connections."""
     usual: dict[str, Any] = {
         "pool_size": config.database_pool,
         "max_overflow": 0,

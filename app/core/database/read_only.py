@@ -1,4 +1,4 @@
-"""Whether the database accepts writes: a standby or a read-only file answers reads as usual."""
+"""Detects a database that answers but accepts no writes: a standby, or a read-only file."""
 
 import os
 from typing import Any

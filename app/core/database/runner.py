@@ -175,7 +175,7 @@ class Runner:
         text: str,
         bound: Row,
     ) -> None:
-        """Prepare the missing statements on one of the pooler's connections and run all there.
+        """Run the statements on a connection of the pooler, after preparing there what is missing.
 
         All of it is one transaction, during which a pooler keeps to one connection. That one may
         know none, some or all of the statements. The outcome is left in `cursor`.

@@ -16,7 +16,7 @@ class FileGone(sqlite3.OperationalError):
 
 
 class SqliteFile:
-    """The file at a path; which file that is, is remembered from its first use."""
+    """The file at a path; its identity is remembered from the first use on."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)

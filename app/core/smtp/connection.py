@@ -130,7 +130,7 @@ class _Watch(Exchange):
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Limit the block to the seconds of one attempt."""
+        """Limit the block to the time of one attempt."""
         self.is_over = False
         self._ends_at = time.monotonic() + self._seconds
         try:
@@ -155,7 +155,7 @@ class _Watch(Exchange):
 
 
 class _Smtp(smtplib.SMTP):
-    """An SMTP client that records how far a mail has got, and is watched."""
+    """An SMTP client that is watched, and that records how far a mail has got."""
 
     is_recipient_named = False
     is_content_sent = False

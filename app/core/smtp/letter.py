@@ -1,7 +1,7 @@
 """One mail in wire format (RFC 5322, RFC 2045 to 2047).
 
-Assembled by hand: the standard library's EmailMessage takes far longer for the same, and would
-delay the requests beside it.
+Assembled by hand: the standard library's EmailMessage takes far longer for the same, which would
+delay concurrent requests.
 """
 
 import binascii

@@ -81,7 +81,7 @@ class Mailer(flask_mail.Mail):
 
     @property
     def own_name(self) -> str:
-        """Return what this machine calls itself; looked up once, not for every mail as by smtplib.
+        """Return this machine's name for EHLO; looked up once, not for every mail as in smtplib.
 
         While the DNS does not answer, it is an address that servers may not like.
         """
