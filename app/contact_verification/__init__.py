@@ -1,1 +1,1 @@
-"""Proof that an address is its owner's: activation, e-mail change, and the links of all mails."""
+"""Proof that an account owns its address: activation, e-mail change, and all mailed links."""

@@ -18,9 +18,9 @@ class Purpose(StrEnum):
 
 
 class ContactToken(Base):
-    """The one token of an account and purpose; a newer one replaces it, using it deletes it.
+    """The only token of an account for a purpose; a newer one replaces it, redeeming deletes it.
 
-    `address` is the one it was sent to and proves.
+    `address` is where it was sent, and so the address it proves.
     """
 
     __tablename__ = "contact_verification_tokens"

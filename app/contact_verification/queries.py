@@ -1,4 +1,4 @@
-"""Statements on the tokens of mails."""
+"""Statements on mailed tokens."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -34,18 +34,18 @@ _LAST = Prepared(
 )
 _GIVEN = ("purpose", "token_digest", "address", "created_at", "expires_at")
 
-# Holds within the transaction that has just stored the token of this digest, and after it.
+# True from the moment the token with this digest is stored, including in the same transaction.
 IS_STORED = exists(
     select(ContactToken.user_id).where(ContactToken.token_digest == bindparam("token_digest"))
 )
 
 
 def put_for(whom: ColumnElement[bool], *parameters: str) -> Prepared:
-    """Return the statement that stores a token for the account for which a condition holds.
+    """Return the statement that stores a token for the account that matches a condition.
 
-    It takes the place of the account's last token for this purpose, unless that one is alive, was
-    sent to the same address and is younger than `replaces_until`. The account's row is locked
-    first. One statement, so of simultaneous calls one stores.
+    It replaces the account's last token for this purpose, unless that one has not expired, was
+    sent to the same address and was created after `replaces_until`. The account's row is locked
+    first. A single statement, so of concurrent calls only one stores its token.
     """
 
     def build(insert: Any) -> Any:
@@ -70,7 +70,7 @@ PUT_FOR_HOLDER = put_for(User.id == bindparam("holder_id"), "holder_id")
 
 
 def find(reader: Reader, digest: str) -> StoredToken | None:
-    """Return the token of this digest, expired or not; None if there is none."""
+    """Return the token with this digest, expired or not; None if there is none."""
     statement = select(*_COLUMNS).where(ContactToken.token_digest == digest)
     return _token(reader.execute(statement).one_or_none())
 
@@ -81,7 +81,7 @@ def find_last(database: Database, user_id: int, purpose: Purpose) -> StoredToken
 
 
 def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
-    """Use a token up; of simultaneous calls, being one statement, exactly one is told True."""
+    """Consume a token. A single DELETE, so of concurrent calls only one returns True."""
     statement = delete(ContactToken).where(
         ContactToken.token_digest == digest, ContactToken.purpose.in_(purposes)
     )
@@ -94,7 +94,7 @@ def remove(session: Session, user_id: int) -> None:
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` tokens that had expired by a moment; return how many."""
+    """Delete up to `most` tokens that expired before `before`; return how many."""
     expired = select(ContactToken.token_digest).where(ContactToken.expires_at < before).limit(most)
     statement = delete(ContactToken).where(ContactToken.token_digest.in_(expired))
     return bulk.change(session, statement)

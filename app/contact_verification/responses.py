@@ -1,4 +1,4 @@
-"""Where a browser is sent after the link of a mail (spec 01 §4)."""
+"""Where the browser is redirected after it followed a mailed link (spec 01 §4)."""
 
 from flask import Response
 
@@ -11,7 +11,7 @@ SECURITY_PAGE = "/settings/security"
 
 
 def to_frontend(rt: Runtime, confirmed: Confirmed | None, *, is_signed_in: bool) -> Response:
-    """Redirect to the page that tells what came of it; None tells nothing."""
+    """Redirect to the page that shows the outcome; None redirects without an outcome."""
     path = SECURITY_PAGE if is_signed_in else LOGIN_PAGE
     query = {}
     if confirmed is not None:

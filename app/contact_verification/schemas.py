@@ -1,4 +1,4 @@
-"""Bodies and queries about addresses."""
+"""Request bodies and queries of e-mail verification and change."""
 
 from marshmallow import fields
 

@@ -1,4 +1,4 @@
-"""Use cases of addresses: following the link of a mail, and changing one's own address."""
+"""Use cases of addresses: redeem a mailed link, change the account's own address."""
 
 import math
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
 
 
 class Outcome(StrEnum):
-    """What came of a link, as the frontend's pages know it."""
+    """The outcome of a link; the values are the ones the frontend's pages expect."""
 
     MISSING = "missing"
     INVALID = "invalid"
@@ -45,18 +45,18 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What came of a link; `new_email` only where the address changed."""
+    """The outcome of a link; `new_email` is set only if the address changed."""
 
     outcome: Outcome
     new_email: str | None = None
 
 
 def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
-    """Use up the link of an activation or of a change of address.
+    """Redeem the link of an activation or of an address change.
 
-    A token that cannot be used is an outcome, not an error. Raises, and keeps the token:
-    AccountDisabled; EmailExists when somebody else got the new address meanwhile.
-    Source: spec 01 §4; decision A3.
+    A token that cannot be used is an outcome, not an error.
+    Raises, without consuming the token: AccountDisabled; EmailExists if another account has taken
+    the new address in the meantime. Source: spec 01 §4; decision A3.
     """
     token = token.strip()
     if not token:
@@ -70,12 +70,13 @@ def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
 
 
 def request_change(rt: Runtime, principal: Principal, *, new_email: str, client: Client) -> Account:
-    """Ask a new address, by a mail to it, whether it is the account's owner's.
+    """Start a change of address by mailing a confirmation link to the new one.
 
-    Until its link is followed nothing changes; another address takes its place at once.
+    The account's address changes only once the link is followed; a request for a different
+    address replaces the pending one at once.
     Raises: EmailInvalid, PendingActivation, EmailUnchanged, EmailBlocked, EmailNotAllowlisted,
-    EmailExists, RateLimited; AccountDisabled and TokenInvalid when that happened meanwhile.
-    Source: spec 01 §7.8.
+    EmailExists, RateLimited; AccountDisabled or TokenInvalid if the account was disabled or the
+    session ended in the meantime. Source: spec 01 §7.8.
     """
     address = identifiers.email(new_email)
     _require_changeable(principal.account, address)
@@ -91,7 +92,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
         if not _send(rt, session, issue):
-            # Another request was faster by a moment.
+            # A concurrent request won the race and has just sent one.
             raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
         now = rt.clock.now()
         users_queries.set_columns(session, account.id, now, pending_email=address)
@@ -101,10 +102,11 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
 
 
 def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
-    """Send the mail to the new address once more; a moment after the last one nothing happens.
+    """Send the mail to the new address again; do nothing within the cooldown of the last one.
 
     Raises: NoPendingChange, PendingActivation, EmailBlocked, EmailExists, RateLimited;
-    AccountDisabled and TokenInvalid when that happened meanwhile. Source: spec 01 §7.9.
+    AccountDisabled or TokenInvalid if the account was disabled or the session ended in the
+    meantime. Source: spec 01 §7.9.
     """
     address = _pending_address(principal.account)
     users.require_activated(principal.account)
@@ -117,7 +119,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     with rt.transaction() as session:
         account = sessions.hold(rt, session, principal)
         if _pending_address(account) != address:
-            return  # another address took its place a moment ago, with a mail of its own
+            return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)
         if _send(rt, session, issue):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
@@ -125,7 +127,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
 
 def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
     with rt.reading() as connection:
-        tokens.peek(rt, connection, token, CONFIRMABLE)  # nonsense must not take turns at writing
+        tokens.peek(rt, connection, token, CONFIRMABLE)  # bogus tokens must not take a write lock
     with rt.transaction() as session:
         found = tokens.redeem(rt, session, token, CONFIRMABLE)
         account = users.get(session, found.user_id)
@@ -156,7 +158,7 @@ def _activate(
 def _change_address(
     rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
 ) -> Confirmed:
-    """Make the pending address the account's own; every other link of the account is void."""
+    """Make the pending address the account's own and void every other link of the account."""
     if found.address != account.pending_email:
         raise ContactVerificationInvalid
     users.reserve_address(session, found.address, user_id=account.id)
@@ -196,7 +198,7 @@ def _issue(rt: Runtime, principal: Principal, address: str) -> tokens.Issue:
 
 
 def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:
-    """Write the mail with its token; False while the last one to this address is too young."""
+    """Store the token and queue its mail; False within the cooldown of the last to this address."""
     if not run_within(session, issue.store, issue.send):
         return False
     mail.wake_after_commit(rt, session)
@@ -204,18 +206,16 @@ def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:
 
 
 def _require_free(rt: Runtime, user_id: int, address: str) -> None:
-    """Refuse an address that is another account's.
-
-    Raises: EmailExists.
-    """
+    """Raise EmailExists if another account has the address."""
     with rt.reading() as connection:
         users.require_free_address(connection, address, user_id=user_id)
 
 
 def _count_mail(rt: Runtime, user_id: int, address: str) -> None:
-    """Count a mail that nothing speaks against so far.
+    """Charge a mail, which has passed every other check, to its rate limits.
 
-    Raises: RateLimited when the account had too many mails sent, or all accounts to this address.
+    Raises: RateLimited when the account has requested too many mails, or when all accounts
+    together have requested too many to this address.
     """
     mail.count_chosen(rt, "change-mails", str(user_id))
     mail.count_chosen(rt, "change-mails-to", digest(address))

@@ -1,6 +1,6 @@
-"""The life of a token from a mail: issued, redeemed once, or void.
+"""The life cycle of a mailed token: issued, redeemed once, or voided.
 
-Invariant: whoever changes a token holds its account's row, which is locked first.
+Invariant: the account's row is locked before any of its tokens is changed.
 """
 
 import math
@@ -53,14 +53,14 @@ _RECORD_IF_STORED = audit_queries.add_if(IS_STORED, "token_digest")
 
 @dataclass(frozen=True)
 class Terms:
-    """How long a token lives, and how old it gets before it is replaced."""
+    """How long a token is valid, and how old it must be before a new one may replace it."""
 
     life: timedelta
     cooldown: timedelta
 
 
 def terms(rt: Runtime, purpose: Purpose) -> Terms:
-    """Return the terms in force."""
+    """Return the terms currently configured for a purpose."""
     return Terms(
         life=timedelta(seconds=rt.settings.get(LIVES[purpose])),
         cooldown=timedelta(seconds=rt.settings.get(COOLDOWNS[purpose])),
@@ -71,8 +71,8 @@ def terms(rt: Runtime, purpose: Purpose) -> Terms:
 class Issue:
     """A new token that is about to be stored and mailed.
 
-    `store` does nothing while the account's last token for this purpose, sent to the same address,
-    is younger than the cooldown; `send` and `entry_steps` do nothing where `store` did not.
+    `store` is a no-op while the account's last token for this purpose, sent to the same address,
+    is younger than the cooldown; `send` and `entry_steps` are no-ops if `store` was.
     """
 
     store: Step
@@ -80,7 +80,7 @@ class Issue:
     token_digest: str
 
     def entry_steps(self, entry: Mapping[str, Any] | None) -> list[Step]:
-        """Return the step that adds an audit entry; none for None, which is not recorded."""
+        """Return the step that adds an audit entry; no step if `entry` is None."""
         own = {"token_digest": self.token_digest}
         return audit_queries.entry_steps(_RECORD_IF_STORED, entry, **own)
 
@@ -93,9 +93,9 @@ def new_issue(
     put: Prepared,
     **whom: Any,
 ) -> Issue:
-    """Return the steps that mail a new token, in place of the last one, to an address.
+    """Return the steps that mail a new token to an address, replacing the last one.
 
-    `put` is a statement of `queries.put_for`, and `whom` the parameters of its condition.
+    `put` is a statement built by `queries.put_for`, `whom` the parameters of its condition.
     """
     token, now, in_force = PREFIX + random_token(), rt.clock.now(), terms(rt, purpose)
     expires_at = now + in_force.life
@@ -118,9 +118,9 @@ def new_issue(
 
 
 def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
-    """Return after how many seconds `new_issue` would replace the last token; 0 when it would now.
+    """Return in how many seconds `new_issue` would replace the last token; 0 if it would now.
 
-    To be asked before anything is locked: whoever has to wait then keeps nobody waiting.
+    Call this before taking any lock, so that a refused request does not block others.
     """
     last, now = queries.find_last(rt.database, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
@@ -130,7 +130,7 @@ def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -
 
 
 def peek(rt: Runtime, reader: Reader, token: str, purposes: Collection[Purpose]) -> StoredToken:
-    """Return what a token stands for, without using it up.
+    """Return the stored token without consuming it.
 
     Raises: ContactVerificationInvalid, ContactVerificationExpired.
     """
@@ -143,9 +143,9 @@ def peek(rt: Runtime, reader: Reader, token: str, purposes: Collection[Purpose])
 
 
 def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> StoredToken:
-    """Use a token up and return what it stood for; its account is locked until the commit.
+    """Consume a token and return it; its account stays locked until the commit.
 
-    An error that the caller raises afterwards keeps the token, since nothing is committed.
+    If the caller raises afterwards, the rollback keeps the token usable.
     Raises: ContactVerificationInvalid, ContactVerificationExpired.
     """
     found = peek(rt, session, token, purposes)
@@ -156,9 +156,9 @@ def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpo
 
 
 def void(session: Session, user_id: int) -> None:
-    """Make every link sent so far worthless, and drop a change of address that was asked for.
+    """Invalidate every link mailed so far, and drop a pending change of address.
 
-    For whatever shuts out somebody who may have had the account: a new password, a new address.
+    For changes that shut out an intruder who may have had access: a new password or address.
     """
     users_queries.drop_pending_email(session, user_id)
     queries.remove(session, user_id)

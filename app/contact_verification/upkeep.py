@@ -1,4 +1,4 @@
-"""Forgetting tokens that nobody will present any more."""
+"""Clean-up of long-expired tokens."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from app.contact_verification import queries
 from app.core.database import bulk
 from app.core.runtime import Runtime
 
-# So long a late click is told that the link has expired, instead of that it is unknown.
+# For this long a late click is answered "expired" rather than "invalid".
 KEPT = timedelta(days=7)
 
 

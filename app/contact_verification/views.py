@@ -47,7 +47,7 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
     `missing`, `invalid` or `expired`. HEAD neither uses up the link nor reveals its state.
     """
     rt, is_signed_in = runtime(), guards.is_signed_in()
-    # Mail scanners look at links by HEAD.
+    # Mail scanners probe links with HEAD.
     is_followed = request.method != "HEAD"
     confirmed = service.confirm(rt, query["token"], client()) if is_followed else None
     return to_frontend(rt, confirmed, is_signed_in=is_signed_in)

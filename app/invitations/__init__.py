@@ -1,1 +1,1 @@
-"""Invitations: accounts made by whoever was invited by mail."""
+"""Invitations by mail to create an account."""

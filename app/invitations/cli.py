@@ -1,4 +1,4 @@
-"""`flask invitations`: who was invited."""
+"""`flask invitations`: create, list and revoke invitations."""
 
 import click
 

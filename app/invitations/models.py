@@ -10,7 +10,7 @@ from app.core.db import Base, Id, UTCDateTime
 
 
 class InvitationStatus(StrEnum):
-    """What became of an invitation."""
+    """The state of an invitation; all but PENDING are final."""
 
     PENDING = "pending"
     ACCEPTED = "accepted"
@@ -19,10 +19,10 @@ class InvitationStatus(StrEnum):
 
 
 class Invitation(Base):
-    """One invitation; an address has at most one that is pending.
+    """One invitation; an address has at most one pending invitation.
 
-    `invited_by` is None for the command line and for an account that is gone. A row past
-    `expires_at` may still say PENDING: it turns EXPIRED when somebody looks.
+    `invited_by` is None if it was created on the command line or the inviter's account is gone.
+    A row past `expires_at` may still be PENDING: it is marked EXPIRED when next used or closed.
     """
 
     __tablename__ = "invitations"

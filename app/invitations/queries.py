@@ -27,7 +27,7 @@ class StoredInvitation(NamedTuple):
     revoked_at: datetime | None
 
     def status_at(self, now: datetime) -> InvitationStatus:
-        """Return the status, which is EXPIRED as soon as a pending one's time is over."""
+        """Return the effective status: EXPIRED for a pending invitation past `expires_at`."""
         is_overdue = self.status is InvitationStatus.PENDING and self.expires_at <= now
         return InvitationStatus.EXPIRED if is_overdue else self.status
 
@@ -54,7 +54,7 @@ def list_newest_first(reader: Reader) -> list[StoredInvitation]:
 def add(
     session: Session, email: str, token_digest: str, created_at: datetime, expires_at: datetime
 ) -> int:
-    """Insert a pending invitation by the command line; return its id."""
+    """Insert a pending invitation created on the command line; return its id."""
     row = Invitation(
         email=email,
         token_digest=token_digest,
@@ -69,9 +69,9 @@ def add(
 
 
 def accept(session: Session, invitation_id: int, now: datetime) -> bool:
-    """Use an open invitation up; False if it is not open.
+    """Mark an open invitation accepted; return False if it is not open.
 
-    One statement, as is `revoke`: of all simultaneous calls of both, one is told True.
+    A single UPDATE, like `revoke`: of concurrent calls to either, only one returns True.
     """
     its_row = Invitation.id == invitation_id
     accepted = InvitationStatus.ACCEPTED
@@ -79,25 +79,25 @@ def accept(session: Session, invitation_id: int, now: datetime) -> bool:
 
 
 def set_accepted_user(session: Session, invitation_id: int, user_id: int) -> None:
-    """Note the account that was made of an accepted invitation."""
+    """Record the account that was created by accepting an invitation."""
     its_row = update(Invitation).where(Invitation.id == invitation_id)
     bulk.change(session, its_row.values(accepted_user_id=user_id))
 
 
 def revoke(session: Session, invitation_id: int, now: datetime) -> bool:
-    """Take an open invitation back; False if it is not open."""
+    """Revoke an open invitation; return False if it is not open."""
     its_row = Invitation.id == invitation_id
     revoked = InvitationStatus.REVOKED
     return _close(session, now, its_row, _is_in_time(now), status=revoked, revoked_at=now) == 1
 
 
 def expire(session: Session, invitation_id: int, now: datetime) -> None:
-    """Note that an invitation expired, if it did."""
+    """Mark a pending invitation expired if it is overdue."""
     _expire(session, now, Invitation.id == invitation_id)
 
 
 def close_pending(session: Session, email: str, now: datetime) -> None:
-    """Leave an address without a pending invitation: overdue ones expire, others are revoked."""
+    """Close an address's pending invitation: expire it if overdue, else revoke it."""
     its_rows = Invitation.email == email
     _expire(session, now, its_rows)
     _close(session, now, its_rows, status=InvitationStatus.REVOKED, revoked_at=now)
@@ -109,7 +109,7 @@ def _expire(session: Session, now: datetime, which: Any) -> None:
 
 
 def _close(session: Session, now: datetime, *conditions: Any, **values: Any) -> int:
-    """Change pending invitations for good; return how many."""
+    """Give pending invitations their final status; return how many were changed."""
     pending = Invitation.status == InvitationStatus.PENDING
     statement = update(Invitation).where(pending, *conditions).values(updated_at=now, **values)
     return bulk.change(session, statement)

@@ -7,12 +7,12 @@ from app.web.schema import timestamp
 
 
 def invitation(found: StoredInvitation) -> dict[str, Any]:
-    """Return what the invitee is told."""
+    """Return the fields an invitee may see."""
     return {"email": found.email, "expires_at": timestamp(found.expires_at)}
 
 
 def admin_invitation(found: StoredInvitation, *, mail_queued: bool = False) -> dict[str, Any]:
-    """Return the whole invitation; the token can be told by its creation only."""
+    """Return the whole invitation, but not its token, which only its creation can show."""
     return {
         "id": found.id,
         "email": found.email,

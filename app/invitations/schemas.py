@@ -1,4 +1,4 @@
-"""Bodies and payloads of invitations."""
+"""Request bodies and response data of invitations."""
 
 from marshmallow import Schema, fields
 

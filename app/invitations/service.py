@@ -1,7 +1,7 @@
 """Use cases of invitations.
 
-Invariant: an invitation leaves PENDING once and for good. Whoever needs an address and its
-invitations takes the address first, so that nobody waits for each other.
+Invariants: an invitation leaves PENDING once and for good. An address is locked before its
+invitations, so that transactions cannot deadlock.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ from app.users.errors import EmailExists
 from app.users.models import Account
 from app.web import site
 
-# The frontend's page; the token is the rest of its path.
+# The frontend's page; the token follows as the rest of the path.
 PAGE = "/invite/"
 
 REFUSALS: dict[InvitationStatus, type[AppError]] = {
@@ -51,7 +51,7 @@ REFUSALS: dict[InvitationStatus, type[AppError]] = {
 
 @dataclass(frozen=True)
 class Created:
-    """A new invitation with its token, which is told once and kept nowhere, and its link."""
+    """A new invitation, with its link and its token, which is shown once and never stored."""
 
     invitation: StoredInvitation
     token: str = field(repr=False)
@@ -59,7 +59,7 @@ class Created:
 
 
 def look_up(rt: Runtime, token: str) -> StoredInvitation:
-    """Return the open invitation of a token.
+    """Return the open invitation that a token belongs to.
 
     Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
     Source: spec 01 §4.
@@ -79,12 +79,12 @@ def look_up(rt: Runtime, token: str) -> StoredInvitation:
 
 
 def accept(rt: Runtime, token: str, *, username: str, password: str, client: Client) -> Account:
-    """Make an activated, verified account of the invited address; any refusal keeps it open.
+    """Create an activated, verified account for the invited address.
 
-    Of simultaneous calls for one token exactly one succeeds. Raises: PasswordLoginDisabled, what
-    `look_up` raises, EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid,
-    SystemNotInitialized, UsernameInvalid, UsernameExists, IdentifierExists; the first in this
-    order. Source: spec, States; 01 §4.
+    An error leaves the invitation open; of concurrent calls for one token exactly one succeeds.
+    Raises the first that applies, in this order: PasswordLoginDisabled, what `look_up` raises,
+    EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid, SystemNotInitialized,
+    UsernameInvalid, UsernameExists, IdentifierExists. Source: spec, States; 01 §4.
     """
     ways.require_password_login(rt)
     invitation = look_up(rt, token)
@@ -115,9 +115,9 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
 
 
 def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Created:
-    """Invite an address by mail; earlier invitations of it are revoked.
+    """Invite an address by mail and revoke its earlier invitations.
 
-    `ttl_seconds` None takes the configured life. Raises: EmailInvalid, EmailBlocked,
+    With `ttl_seconds` None the configured lifetime applies. Raises: EmailInvalid, EmailBlocked,
     EmailNotAllowlisted, EmailExists. Source: spec 01 §8; decision E11.
     """
     address = identifiers.email(email)
@@ -147,7 +147,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
 
 
 def revoke(rt: Runtime, typed: str) -> StoredInvitation:
-    """Take an open invitation back.
+    """Revoke an open invitation.
 
     Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
     Source: spec 01 §8.
@@ -165,7 +165,7 @@ def revoke(rt: Runtime, typed: str) -> StoredInvitation:
 
 
 def list_invitations(rt: Runtime) -> list[StoredInvitation]:
-    """Return every invitation, the newest first; overdue ones count as expired."""
+    """Return every invitation, newest first; overdue ones are shown as expired."""
     now = rt.clock.now()
     with rt.reading() as connection:
         found = queries.list_newest_first(connection)
@@ -173,9 +173,9 @@ def list_invitations(rt: Runtime) -> list[StoredInvitation]:
 
 
 def _require_free_address(rt: Runtime, token: str, invitation: StoredInvitation) -> None:
-    """Refuse an address that somebody got meanwhile.
+    """Refuse an address that an account has taken since it was invited.
 
-    Raises: EmailExists; InvitationAccepted if the invitation itself was accepted this moment.
+    Raises: EmailExists; InvitationAccepted if it was this invitation that was just accepted.
     """
     with rt.reading() as connection:
         is_taken = users_queries.is_email_taken(connection, invitation.email)
@@ -194,7 +194,7 @@ def _create_account(
 
 
 def _why_closed(session: Session, invitation_id: int, now: datetime) -> type[AppError]:
-    """Return why an invitation is not open, and note it if its time is over.
+    """Return the error for an invitation that is not open; mark it expired if it is overdue.
 
     Raises: InvitationNotFound.
     """
