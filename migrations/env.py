@@ -1,4 +1,4 @@
-"""Runs the migrations on the application's own engine, one process at a time."""
+"""Run the migrations on the application's own engine, in one process at a time."""
 
 from alembic import context
 from sqlalchemy import Connection
@@ -6,18 +6,18 @@ from sqlalchemy import Connection
 from app.core.database.database import extension
 from app.web.runtime import runtime
 
-# Any number will do; it only has to be the same in every process that migrates.
+# An arbitrary advisory lock key, the same in every process that migrates.
 MIGRATION_LOCK = 4_242_001
 
 
 def run() -> None:
-    """Apply or compare the migrations inside one transaction; nothing else makes a SQLite file."""
+    """Apply or compare the migrations in one transaction; only here is a SQLite file created."""
     if (file := runtime().database.file) is not None:
         file.make()
     with extension.engine.connect() as connection:
         is_sqlite = connection.dialect.name == "sqlite"
         if is_sqlite:
-            # Changing a table means replacing it, which must not cascade into the others.
+            # SQLite alters a table by replacing it; dropping the old one must not cascade.
             driver_connection(connection).execute("PRAGMA foreign_keys=OFF")
         try:
             context.configure(
@@ -36,12 +36,12 @@ def run() -> None:
 
 
 def driver_connection(connection: Connection):
-    """Return the driver's own connection, on which no transaction is begun for a PRAGMA."""
+    """Return the DBAPI connection; SQLAlchemy's would begin a transaction before the PRAGMA."""
     return connection.connection.driver_connection
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Let instances that start together migrate one after the other; SQLite does so by itself."""
+    """Make concurrently starting instances migrate in turn; SQLite's own lock already does."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
 

@@ -51,7 +51,7 @@ REFUSALS: dict[InvitationStatus, type[AppError]] = {
 
 @dataclass(frozen=True)
 class Created:
-    """A new invitation, with its link and its token, which is shown once and never stored."""
+    """A new invitation with its link and its token, of which only the digest is stored."""
 
     invitation: StoredInvitation
     token: str = field(repr=False)

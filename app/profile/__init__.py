@@ -1,1 +1,1 @@
-"""The account as its owner sees it."""
+"""The signed-in account's own profile and preferences."""

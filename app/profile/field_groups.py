@@ -1,4 +1,4 @@
-"""Which groups of /auth/me were asked for (spec, Endpoint rules 8; 04 §1.4)."""
+"""The field groups a client may select from /auth/me (spec, Endpoint rules 8; 04 §1.4)."""
 
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ ALL_GROUPS = frozenset(FieldGroup)
 
 
 def selected(fields: str | None) -> frozenset[FieldGroup]:
-    """Return the groups of a comma-separated list; all of them when it names none.
+    """Return the groups in a comma-separated list; all of them if it names none.
 
     Raises: FieldGroupUnknown.
     """

@@ -1,7 +1,7 @@
 """Which languages and time zones a preference may name (spec 04 §2).
 
-Both lists come with pinned packages, so that every instance judges alike, with or without a time
-zone database of its own.
+Both rules come from pinned packages, so every instance accepts the same values, whether or not its
+system has a time zone database.
 """
 
 from importlib import resources
@@ -11,7 +11,7 @@ from langcodes.tag_parser import LanguageTagError, parse_tag
 LONGEST_LANGUAGE_TAG = 255
 THE_BROWSERS_ZONE = "browser"
 
-# The file zoneinfo itself reads for `available_timezones`, without what a machine adds.
+# The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
 
 
@@ -21,7 +21,7 @@ def language_tag(text: str) -> str:
     Raises: ValueError.
     Source: RFC 5646 §2.1.1, §2.2.9.
     """
-    # langcodes takes an underscore for a hyphen, and digits in a language; RFC 5646 does not.
+    # langcodes accepts underscores for hyphens, and digits in a language; RFC 5646 does not.
     if not text or len(text) > LONGEST_LANGUAGE_TAG or not set(text) <= _TAG_CHARACTERS:
         raise ValueError("is not a language tag")
     try:
@@ -31,7 +31,7 @@ def language_tag(text: str) -> str:
     _require_no_repetition(subtags)
     kind, first = subtags[0]
     languages = [subtag for kind, subtag in subtags if kind in {"language", "extlang"}]
-    # Those of four letters are reserved; longer ones are to be registered, and none is (§2.2.1).
+    # Four-letter languages are reserved; longer ones must be registered, and none is (§2.2.1).
     if "-" not in first and not all(name.isalpha() and len(name) <= 3 for name in languages):
         raise ValueError("is not a language tag")
     if kind == "grandfathered":
@@ -40,7 +40,7 @@ def language_tag(text: str) -> str:
 
 
 def time_zone(text: str) -> str:
-    """Return the exact name of an IANA time zone, or `browser`, which follows the client.
+    """Return `text` if it is the exact name of an IANA time zone or `browser` (the client's zone).
 
     Raises: ValueError.
     """
@@ -53,7 +53,7 @@ _TAG_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 
 
 def _require_no_repetition(subtags: list[tuple[str, str]]) -> None:
-    """Refuse a variant or the letter of an extension that occurs twice (RFC 5646 §2.2.9)."""
+    """Refuse a variant or an extension singleton that occurs twice (RFC 5646 §2.2.9)."""
     singular = [
         (kind, subtag if kind == "variant" else subtag[0])
         for kind, subtag in subtags
@@ -64,7 +64,7 @@ def _require_no_repetition(subtags: list[tuple[str, str]]) -> None:
 
 
 def _grandfathered(tag: str) -> str:
-    """Return a tag of the old registry in the case RFC 5646 §2.1.1 gives every subtag."""
+    """Return a grandfathered tag with each subtag in the case of RFC 5646 §2.1.1."""
     first, *others = tag.split("-")
     cased = [other.upper() if len(other) == 2 else other for other in others]
     return "-".join([first, *(cased if len(first) > 1 else others)])

@@ -1,6 +1,6 @@
-"""Preferences: how a change is checked and merged, how they are stored and shown (spec 04 §2).
+"""Preferences: how changes are validated and merged, stored and presented (spec 04 §2).
 
-Stored is one flat JSON object: custom keys stand beside the built-in ones.
+They are stored as one flat JSON object, custom keys beside the built-in ones.
 """
 
 import json
@@ -41,7 +41,7 @@ OLD_COLOR_NAMES = {
     "purple": "#9333ea",
     "orange": "#f97316",
 }
-# Everything is read with every request of the account, and must survive being written as JSON.
+# All of it is loaded with every request of the account, and JSON encoding recurses into values.
 MAX_STORED_BYTES = 1024 * 1024
 DEEPEST_CUSTOM_VALUE = 32
 _COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -49,14 +49,14 @@ _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class Change:
-    """A checked change: what to set and which custom keys to remove; made by `checked`."""
+    """A validated change: values to set and custom keys to remove; built by `checked`."""
 
     built_in: Mapping[str, Any] = field(default_factory=dict)
     custom: Mapping[str, Any] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
 
     def merged_into(self, stored: str | None) -> str | None:
-        """Return what to store instead of `stored`; None when nothing is set any more.
+        """Return what to store in place of `stored`; None if no preference is left.
 
         Raises: PreferencesTooLarge.
         """
@@ -68,14 +68,14 @@ class Change:
         if not merged:
             return None
         text = json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
-        if not is_storable(text):  # from a store that was not filled by this module
+        if not is_storable(text):  # surrogates written by something other than this module
             text = json.dumps(merged, separators=(",", ":"))
         if len(text.encode()) > max(MAX_STORED_BYTES, len((stored or "").encode())):
             raise PreferencesTooLarge
         return text
 
     def _alters(self, values: Mapping[str, Any]) -> bool:
-        """Tell whether anything is another afterwards; of what is stored only that is looked at."""
+        """Return whether the change makes a difference; only the keys it names are compared."""
         wanted = {**self.built_in, **self.custom}
         return any(name in values for name in self.removed) or any(
             name not in values or not _is_same_json(values[name], value)
@@ -86,7 +86,7 @@ class Change:
 def checked(
     *, custom: Mapping[str, Any], remove_custom_keys: Sequence[str], **built_in: Any
 ) -> Change:
-    """Check a whole request before any of it is stored; a built-in of None stays as it is.
+    """Validate a whole request before any of it is stored; a built-in of None is left unchanged.
 
     Raises: PreferenceInvalid, CustomPreferencesInvalid.
     """
@@ -100,7 +100,7 @@ def checked(
 
 
 def shown(stored: str | None) -> dict[str, Any] | None:
-    """Return the wire form of the stored JSON; None when nothing is set or it cannot be read."""
+    """Return the wire form of the stored JSON; None if nothing is set or it cannot be parsed."""
     whole = shown_whole(stored)
     return whole if any(value is not None for value in whole.values()) else None
 
@@ -117,7 +117,7 @@ def shown_whole(stored: str | None) -> dict[str, Any]:
 
 
 def _built_in_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what to store; what is wrong with any of them is told at once."""
+    """Return the values to store; one PreferenceInvalid reports all that are not allowed."""
     values, faults = {}, []
     for name, value in given.items():
         try:
@@ -174,7 +174,7 @@ def _custom_key(typed: str) -> str:
 
 
 def _require_storable(value: Any, levels_left: int) -> None:
-    """Refuse what could not be given back as it came: deep nesting, NUL, half pairs, infinity."""
+    """Refuse what would not round-trip: deep nesting, NUL, unpaired surrogates, infinity."""
     if isinstance(value, dict | list) and not levels_left:
         raise CustomPreferencesInvalid(
             f"custom values may be nested {DEEPEST_CUSTOM_VALUE} levels deep"
@@ -193,7 +193,7 @@ def _require_storable(value: Any, levels_left: int) -> None:
 
 
 def _is_same_json(one: Any, other: Any) -> bool:
-    """Tell apart what Python calls equal: 1 and true."""
+    """Compare as JSON, which tells 1 from true; in Python they are equal."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Statements on what an account shows of itself."""
+"""Statements on profiles."""
 
 from datetime import datetime
 from typing import Any
@@ -29,6 +29,6 @@ _SET_DISPLAY_NAME = per_database(_set_display_name)
 
 
 def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
-    """Store the name; None clears it. The avatar, and its version, stay as they are."""
+    """Store the name; None clears it. The avatar and its version are left unchanged."""
     values = {"user_id": user_id, "display_name": name, "now": now}
     session.execute(chosen(session, _SET_DISPLAY_NAME), values)

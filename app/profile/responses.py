@@ -12,7 +12,7 @@ from app.users import responses as users
 def me(
     rt: Runtime, principal: Principal, stored_preferences: str | None, groups: frozenset[FieldGroup]
 ) -> dict[str, Any]:
-    """Return the account with the chosen groups; members of the others are absent."""
+    """Return the account with the members of the selected groups only."""
     account = principal.account
     model = users.base(account)
     if FieldGroup.QUOTA in groups:

@@ -1,4 +1,4 @@
-"""Query and payload of /auth/me; what changes profile and preferences."""
+"""Schemas of /auth/me, /auth/profile and /auth/preferences."""
 
 from marshmallow import Schema, fields, validate
 

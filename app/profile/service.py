@@ -1,4 +1,4 @@
-"""Use cases of the own profile and preferences (spec 04 §1.3, §2)."""
+"""Use cases of the account's own profile and preferences (spec 04 §1.3, §2)."""
 
 from typing import Any
 
@@ -22,7 +22,8 @@ def update_profile(
 ) -> Account:
     """Change the display name and return the account; None changes nothing, empty text clears it.
 
-    Raises: DisplayNameInvalid; AccountDisabled, TokenInvalid when that happened meanwhile.
+    Raises: DisplayNameInvalid; AccountDisabled or TokenInvalid if the account was disabled or the
+    session ended in the meantime.
     """
     name = None if display_name is None else _normalised(display_name)
     now = rt.clock.now()
@@ -38,11 +39,11 @@ def update_profile(
 def update_preferences(
     rt: Runtime, principal: Principal, wanted: dict[str, Any], client: Client
 ) -> str | None:
-    """Merge a change into the preferences and return them as they are stored.
+    """Merge a change into the preferences and return them in their stored form.
 
-    Concurrent changes are merged one after the other, so none undoes another's keys.
-    Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled,
-    TokenInvalid when that happened meanwhile.
+    Concurrent changes are serialised by the account's lock, so none overwrites another's keys.
+    Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled or
+    TokenInvalid if the account was disabled or the session ended in the meantime.
     """
     change = preferences.checked(**wanted)
     now = rt.clock.now()
@@ -61,7 +62,7 @@ def update_preferences(
 
 
 def _normalised(typed: str) -> str | None:
-    """Return the name to store; None for one of spaces only.
+    """Return the name to store; None if it is blank.
 
     Raises: DisplayNameInvalid.
     """

@@ -5,7 +5,7 @@ from app.core.errors import Forbidden
 
 
 class RegistrationDisabled(Forbidden):
-    """Nobody may register without an invitation."""
+    """Public registration is switched off; only invitations create accounts."""
 
     code = ErrorCode.AUTH_REGISTRATION_DISABLED
     message = "Registration is closed."

@@ -1,4 +1,4 @@
-"""Statements of the public registration, which are run together as one message."""
+"""Statements of public registration, sent to the database together in one round trip."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ _ADD_IF_FREE = Prepared(
     ),
     _COLUMNS,
 )
-# Who has this hash under this name was made by the same transaction: each hash has a salt.
+# Hashes are salted, so a row with this name and hash was inserted by this very registration.
 _OWN = ("username_key", "password_hash")
 _IS_OWN = (User.username_key == bindparam("username_key")) & (
     User.password_hash == bindparam("password_hash")
@@ -57,28 +57,29 @@ _READ = Prepared(with_profile(select(*ACCOUNT_COLUMNS)).where(_IS_OWN), _OWN)
 
 
 def add_step(columns: Mapping[str, Any]) -> Step:
-    """Return the step that inserts an account, as `users.columns` makes it, into the default group.
+    """Return the step that inserts an account into the default group.
 
-    It does nothing where somebody has the username or the address, or where there is no such group.
+    `columns` are those of `users.columns`. The step inserts nothing if the username or the address
+    is taken, or if there is no default group.
     """
     taken = {name: value for name, value in columns.items() if name != "policy_group_id"}
     return _ADD_IF_FREE.step(**taken)
 
 
 def entry_steps(columns: Mapping[str, Any], entry: Mapping[str, Any] | None) -> list[Step]:
-    """Return the step that adds the entry of an account that was added; none for None."""
+    """Return the step that adds the new account's audit entry; no step if `entry` is None."""
     return audit_queries.entry_steps(_RECORD, entry, **own(columns))
 
 
 def add(database: Database, steps: Sequence[Step], columns: Mapping[str, Any]) -> Account | None:
-    """Run the steps of a registration; return the account, None if it was not added.
+    """Run the steps of a registration; return the account, or None if it was not added.
 
-    Raises: IntegrityError when a simultaneous insert took the username or the address.
+    Raises: IntegrityError if a concurrent insert took the username or the address.
     """
     rows = database.change_then_read(*steps, _READ.step(**own(columns)))
     return Account(*rows[0]) if rows else None
 
 
 def own(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tells an account that is just being added from all others."""
+    """Return the columns that identify the account being added."""
     return {name: columns[name] for name in _OWN}

@@ -1,4 +1,4 @@
-"""Bodies of the registration; `users` has the one of a new account."""
+"""Request bodies of registration; the one of a new account is in `users`."""
 
 from app.web.schema import LONGEST_INPUT, RequestSchema, text
 

@@ -34,11 +34,11 @@ from app.users.models import Account, Status
 
 
 def register(rt: Runtime, *, username: str, email: str, password: str, client: Client) -> Account:
-    """Make an ordinary account; it waits for its activation where one is needed (decision A5).
+    """Create an ordinary account, pending activation if that is required (decision A5).
 
-    Raises: SystemNotInitialized, PasswordLoginDisabled, RegistrationDisabled, EmailBlocked,
-    EmailNotAllowlisted, PasswordInvalid, UsernameInvalid, EmailInvalid, UsernameExists,
-    EmailExists, IdentifierExists; the first in this order.
+    Raises the first that applies, in this order: SystemNotInitialized, PasswordLoginDisabled,
+    RegistrationDisabled, EmailBlocked, EmailNotAllowlisted, PasswordInvalid, UsernameInvalid,
+    EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     Source: spec 01 §4; decision A24.
     """
     setup.require_ready_now(rt)
@@ -61,10 +61,10 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
 
 
 def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
-    """Send the activation mail once more to an account that waits for it.
+    """Send the activation mail again to an account that is pending activation.
 
-    Nothing tells whether one was sent: unknown, disabled, activated and blocked accounts, and those
-    that were written to a moment ago, are passed over in silence.
+    Nothing reveals whether one was sent: unknown, disabled, activated and blocked accounts, and
+    those mailed within the cooldown, are skipped silently.
     Raises: PasswordLoginDisabled. Source: spec 01 §4.
     """
     ways.require_password_login(rt)
@@ -82,7 +82,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
 
 
 def is_activation_needed(rt: Runtime) -> bool:
-    """Tell whether a new account must prove its address first; `auto` asks if mail leaves at all.
+    """Return whether a new account must prove its address; `auto` means if SMTP is configured.
 
     Source: decision A5.
     """
@@ -97,9 +97,9 @@ def _require_open(rt: Runtime) -> None:
 
 
 def _allowed_address(rt: Runtime, typed: str) -> str | None:
-    """Apply the e-mail policy, which comes before every rule of form; return the address to store.
+    """Apply the e-mail policy, which precedes all checks of form; return the address to store.
 
-    None for what is no address: it is on no list, and is refused when its own turn comes.
+    None if `typed` is no address: no list can contain it, and `register` refuses it in its turn.
     """
     try:
         address = identifiers.email(typed)
@@ -110,15 +110,15 @@ def _allowed_address(rt: Runtime, typed: str) -> str | None:
 
 
 def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
-    """Insert an account with its mail and its audit entry, all or nothing.
+    """Insert an account with its mail and its audit entry in one transaction.
 
     Raises: SystemNotInitialized, UsernameExists, EmailExists, IdentifierExists.
     """
     username, address = columns["username"], columns["email"]
     event = Event(Action.USER_REGISTER, EntityType.USER, client=client, entity_name=username)
     entry = audit.entry(rt, event)
-    # No lock on the set-up: an ordinary account never changes its state, and what leaves READY
-    # right now might as well have left it right after.
+    # The set-up state is not locked: an ordinary account never changes it, and leaving READY
+    # right now is no different from leaving it just afterwards.
     steps = [*users.hold_address_steps(rt, address), queries.add_step(columns)]
     if columns["activated_at"] is None:
         put, own = queries.PUT_FOR_NEW, queries.own(columns)
@@ -128,7 +128,7 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     try:
         account = queries.add(rt.database, steps, columns)
     except IntegrityError:
-        account = None  # somebody was faster by a moment
+        account = None  # lost the race to a concurrent insert
     if account is None:
         raise _why_not(rt, username, address)
     if account.activated_at is None:
@@ -137,7 +137,7 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
 
 
 def _why_not(rt: Runtime, username: str, address: str) -> AppError:
-    """Return why an account was not added, as far as that can still be seen."""
+    """Return the error for an account that was not added, as far as the cause still shows."""
     with rt.reading() as connection:
         if storage_queries.find_default_group_id(connection) is None:
             return SystemNotInitialized()
@@ -148,7 +148,7 @@ def _why_not(rt: Runtime, username: str, address: str) -> AppError:
 
 
 def _is_waiting(account: Account) -> bool:
-    """Tell whether an account waits for its activation (decision A4)."""
+    """Return whether an account is pending activation (decision A4)."""
     return account.status == Status.ACTIVE and account.activated_at is None
 
 

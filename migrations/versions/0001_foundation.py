@@ -187,7 +187,7 @@ def upgrade() -> None:
 
 
 def _seed() -> None:
-    """Insert the locks, and the one setting whose first value is not its fail-safe default."""
+    """Insert the lock rows, and the one setting that does not start at its fail-safe default."""
     locks = sa.table("named_locks", sa.column("name", sa.String))
     op.bulk_insert(
         locks, [{"name": name} for name in ("setup", "login_methods", "storage_topology")]
@@ -198,7 +198,7 @@ def _seed() -> None:
         sa.column("value", sa.Text),
         sa.column("updated_at", sa.DateTime(timezone=True)),
     )
-    # A first visit is often plain http on localhost; the set-up over https switches this on.
+    # The first visit is often plain http on localhost; a set-up over https switches this on.
     op.execute(
         settings.insert().values(
             key="auth_cookie_secure", value="false", updated_at=sa.func.current_timestamp()

@@ -1,4 +1,4 @@
-"""Mail outbox, tokens of mails, and invitations."""
+"""Mail outbox, mailed tokens and invitations."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Passkeys, and the handles their accounts are known to authenticators by."""
+"""Passkeys, and the user handles by which authenticators know their accounts."""
 
 import sqlalchemy as sa
 from alembic import op

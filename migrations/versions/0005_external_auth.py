@@ -1,4 +1,4 @@
-"""External sign-in: providers, links, and identities that wait for an account."""
+"""External sign-in: providers, linked identities, and identities pending an account."""
 
 import sqlalchemy as sa
 from alembic import op

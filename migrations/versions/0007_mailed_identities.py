@@ -1,4 +1,4 @@
-"""An identity that waits for a mailbox remembers how the mailbox's account was."""
+"""Pending identities store the session version of the account that owns the mailed address."""
 
 import sqlalchemy as sa
 from alembic import op

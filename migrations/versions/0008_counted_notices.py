@@ -1,4 +1,4 @@
-"""Security notices can be counted by recipient."""
+"""Index for counting security notices per recipient."""
 
 import sqlalchemy as sa
 from alembic import op
