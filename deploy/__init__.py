@@ -1,1 +1,1 @@
-"""How Gatehouse is deployed, and a test bed that deploys it on one machine."""
+"""Deployment of Gatehouse, and a test bed that deploys it on one machine."""

@@ -17,13 +17,13 @@ UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def main() -> None:
-    """Start the bed; keep it until Ctrl-C, or put it under load with faults."""
+    """Start the bed; keep it running until Ctrl-C, or put it under load with faults."""
     parser = _parser()
     arguments = parser.parse_args()
     chosen = [fault for fault in FAULTS if any(word in fault.name for word in arguments.only)]
     if not chosen:
         parser.error(f"--only: no fault has one of these words: {' '.join(arguments.only)}")
-    # A polite kill unwinds like Ctrl-C, so every server is stopped.
+    # SIGTERM unwinds the stack like Ctrl-C, so that every server is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {} if arguments.storm else {"LOG_LEVEL": "INFO"}
     try:

@@ -19,43 +19,43 @@ from tests.support.live import LiveService
 INSTANCES = ("one", "two")
 DISK_BYTES = 64 * 1024 * 1024
 DATABASE_DISK_BYTES = 512 * 1024 * 1024
-# An answered change must outlive PostgreSQL, and need not outlive this machine.
+# An acknowledged change must survive a crash of PostgreSQL, but not one of this machine.
 DURABLE_ENOUGH = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 AVATAR_PATH = "/internal/avatars"
 
 
 class Instance(LiveService):
-    """One instance, whose clock somebody may set."""
+    """One instance, whose clock can be set."""
 
     gunicorn_config = "deploy/bed/gunicorn_conf.py"
 
     def hurry(self) -> None:
-        """Begin to end it, without a wait for what has begun."""
+        """Tell it to quit at once; neither it nor this call waits for requests in flight."""
         self._process.send_signal(signal.SIGQUIT)
 
     def replace(self) -> None:
-        """Restart it as a new version would be: what has begun is finished first."""
+        """Restart it as an upgrade would: requests in flight are finished first."""
         self._process.terminate()
         self.wait_for_end()
         self.restart()
 
 
 class Bed:
-    """Everything that an installation consists of; a context manager.
+    """A complete installation; a context manager.
 
-    Started on an empty database, which both instances bring up to date at the same time. Settings
-    of the instances are given as LiveService has them: WORKERS="2".
+    It starts on an empty database, which both instances migrate concurrently. Settings of the
+    instances are keywords as for LiveService: WORKERS="2".
     """
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
-        # What the instances write, avatars and logs included; small, so that it can be filled.
+        # Where the instances write, avatars and logs included; small, so that it can be filled.
         self.disk = folder / "disk"
         self.avatars = self.disk / "avatars"
         self.database_disk = folder / "pg"
         self._settings = settings
         self._clock = folder / "clock"
-        # In monotonic seconds; None while it is wrong.
+        # In monotonic seconds; None while the clock is wrong.
         self.clock_is_right_since: float | None = None
         self.stack = ExitStack()
 
@@ -69,7 +69,7 @@ class Bed:
 
     def __exit__(self, *_: object) -> None:
         for instance in self.instances:
-            instance.hurry()  # all at once, and then each is waited for
+            instance.hurry()  # all at once; the stack then waits for each
         self.stack.close()
 
     def _start(self) -> None:
@@ -107,12 +107,12 @@ class Bed:
 
     def _environment(self) -> dict[str, str]:
         return {
-            # Whoever tries wrong codes all day is not what the bed is about.
+            # Clients try wrong codes all the time; throttling them is not what the bed tests.
             "LOGIN_FAILURES": "1000000/300",
             "TRUSTED_PROXIES": "127.0.0.1",
             "AVATAR_DIR": str(self.avatars),
             "AVATAR_ACCEL": AVATAR_PATH,
-            # An hour's mails are more than the small disk holds.
+            # The mails of an hour would not fit on the small disk.
             "MAIL_DIR": str(self.folder / "mail"),
             **self._settings,
         }
@@ -120,13 +120,13 @@ class Bed:
     def _instance(self, name: str) -> Instance:
         folder = self.disk / name
         folder.mkdir()
-        os.environ["BED_CLOCK"] = str(self._clock)  # LiveService hands the environment on
+        os.environ["BED_CLOCK"] = str(self._clock)  # LiveService passes the environment on
         instance = Instance(folder, self.database_url, self.valkey.url, **self._environment())
         self.stack.callback(instance.stop)
         return instance
 
     def prepare_at_once(self, database_url: str) -> list[int]:
-        """Migrate a database from as many processes as there are instances; return exit codes."""
+        """Migrate a database from one process per instance, concurrently; return the exit codes."""
         environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
         environ |= {
             "GATEHOUSE_DATABASE_URL": database_url,
@@ -148,15 +148,15 @@ class Bed:
             ]
             return [process.wait(120) for process in processes]
 
-    # --- what tests and faults take hold of ------------------------------------------------------
+    # --- for tests and faults --------------------------------------------------------------------
 
     @property
     def rt(self) -> Runtime:
-        """The database and Redis of the bed, as this process reaches them."""
+        """Access to the bed's database and Redis from this process."""
         return self.instances[0].rt
 
     def set_clock(self, seconds: float) -> None:
-        """Set the clock of both instances so many seconds ahead, behind when negative."""
+        """Set the clock of both instances ahead by `seconds`, or back if negative."""
         self.clock_is_right_since = None
         with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
             file.write(struct.pack("d", seconds))
@@ -164,15 +164,15 @@ class Bed:
             self.clock_is_right_since = time.monotonic()
 
     def fill_database_disk(self) -> bool:
-        """Leave PostgreSQL's disk no room beyond what it holds now.
+        """Shrink PostgreSQL's disk to what it holds now.
 
-        False when more has been written meanwhile; then it is full the next time.
+        False if it has grown in the meantime, so that the size no longer suffices: call again.
         """
         disk = os.statvfs(self.database_disk)
         return resize(self.database_disk, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 
     def empty_database_disk(self) -> None:
-        """Give it its room back."""
+        """Restore PostgreSQL's disk to its full size."""
         resize(self.database_disk, DATABASE_DISK_BYTES)
 
     def client(self) -> live.LiveClient:
@@ -186,7 +186,7 @@ class Bed:
         self.instances[0].reset()
 
     def roll(self) -> None:
-        """Restart one instance after the other."""
+        """Restart the instances one after the other, as in a rolling upgrade."""
         for instance in self.instances:
             instance.replace()
 
@@ -200,21 +200,21 @@ class Bed:
 def running(**settings: str) -> Iterator[Bed]:
     """Yield a bed in a folder of its own, which is removed afterwards."""
     with servers.short_folder() as folder:
-        # Processes of other users (PostgreSQL's) pass through it.
+        # PostgreSQL runs as another user, who must be able to traverse it.
         folder.chmod(0o711)
         with Bed(folder, **settings) as bed:
             yield bed
 
 
 def mount_small_disk(folder: Path, size: int) -> bool:
-    """Put a file system of its own at `folder`; tell whether this user may."""
+    """Mount a tmpfs of `size` bytes at `folder`; return whether this user could."""
     if os.geteuid() != 0:
         return False
     return _mount("-t", "tmpfs", "-o", f"size={size},mode=711", "tmpfs", str(folder))
 
 
 def resize(folder: Path, size: int) -> bool:
-    """Make such a file system smaller or larger; tell whether what it holds has room in it."""
+    """Resize such a file system; return False, unchanged, if its contents do not fit."""
     return _mount("-o", f"remount,size={size}", str(folder))
 
 
@@ -223,7 +223,7 @@ def _mount(*arguments: str) -> bool:
 
 
 def describe(bed: Bed) -> dict[str, Any]:
-    """Return where everything is."""
+    """Return the addresses and paths of everything in the bed."""
     return {
         "nginx": bed.proxy.url,
         "certificate": str(bed.proxy.certificate),

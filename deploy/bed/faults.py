@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and what clients may be told while it does."""
+"""The faults of a run, and the failures that clients may see because of them."""
 
 import os
 import signal
@@ -14,52 +14,52 @@ from deploy.bed.actors.careful import Careful
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Failure
 
-# What decisions A29 and A30 answer when something is lost; nginx uses the first.
+# The answers of decisions A29 and A30 when a dependency is lost; nginx gives the first.
 DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
 NOTHING: frozenset[tuple[int, str]] = frozenset()
-# Spec 04 §3: an avatar's folder that cannot be written.
+# Spec 04 §3: an avatar folder that cannot be written.
 DISK_ANSWERS = DOCUMENTED | {(500, "storage.unknown")}
 
 
 class Fault:
-    """Begins, holds for a while, and ends; `allowed` are the failures a client may be told."""
+    """Begins, holds for a while and ends; `allowed` are the failures that clients may see."""
 
     name: str
     allowed = DOCUMENTED
-    # Needs disks of the bed's own, which only root can mount.
+    # Needs the bed's own small disks, which only root can mount.
     fills_a_disk = False
-    # Somebody must be told a failure, or wait for most of it: or else it was none.
+    # Some client must see a failure or a long wait; otherwise the fault was ineffective.
     is_felt = False
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
-        # Whether it could be brought about.
+        # Whether the fault could be brought about.
         self.took_hold = True
 
     def begin(self) -> None:
-        """Make it so."""
+        """Bring the fault about."""
 
     def hold(self, seconds: float) -> None:
         """Wait while it lasts."""
         time.sleep(seconds)
 
     def end(self) -> None:
-        """Undo it, also where it has begun only in part; the service must recover by itself."""
+        """Undo it, even if it began only in part; the service must recover by itself."""
 
     def explains(self, failure: Failure) -> bool:
-        """Tell whether a client may be told this because of it."""
+        """Return whether this fault accounts for a client's failure."""
         return (failure.status, failure.code) in self.allowed
 
 
 class Calm(Fault):
-    """Nothing goes wrong, and nobody may be told that anything did."""
+    """Nothing goes wrong, and no client may see a failure."""
 
     name = "calm"
     allowed = NOTHING
 
 
 class PostgresRestarts(Fault):
-    """It goes and comes back; every connection is cut."""
+    """It stops and starts again; every connection is cut."""
 
     name = "PostgreSQL restarts"
     is_felt = True
@@ -72,7 +72,7 @@ class PostgresRestarts(Fault):
 
 
 class PostgresCrashes(PostgresRestarts):
-    """It goes without writing anything more, and comes back with what it had written."""
+    """It is killed without a last write, and recovers from what was on disk."""
 
     name = "PostgreSQL crashes"
 
@@ -81,7 +81,7 @@ class PostgresCrashes(PostgresRestarts):
 
 
 class PostgresHangs(Fault):
-    """It takes connections and answers none."""
+    """It accepts connections but never answers."""
 
     name = "PostgreSQL hangs"
     is_felt = True
@@ -94,7 +94,7 @@ class PostgresHangs(Fault):
 
 
 class PostgresIsFull(Fault):
-    """Every connection it has is somebody else's."""
+    """Every connection slot is taken by another client."""
 
     name = "PostgreSQL has no connection left"
     is_felt = True
@@ -110,7 +110,7 @@ class PostgresIsFull(Fault):
         with suppress(psycopg2.OperationalError):
             while True:
                 self._taken.append(psycopg2.connect(url))
-        # Those of the instances are cut and, before they are made again, taken.
+        # Cut the instances' connections, and take their slots before they reconnect.
         ours = "application_name = 'gatehouse'"
         cursor = self._taken[0].cursor()
         for _ in range(5):
@@ -125,7 +125,7 @@ class PostgresIsFull(Fault):
 
 
 class ValkeyFault(Fault):
-    """What needs only the database goes on; a login with a second factor is kept in Valkey."""
+    """Only logins with a second factor may fail: Valkey keeps them, the database all else."""
 
     is_felt = True
 
@@ -134,7 +134,7 @@ class ValkeyFault(Fault):
 
 
 class ValkeyRestarts(ValkeyFault):
-    """It goes and comes back with what it kept."""
+    """It stops, and starts again with its persisted data."""
 
     name = "Valkey restarts"
 
@@ -146,7 +146,7 @@ class ValkeyRestarts(ValkeyFault):
 
 
 class ValkeyHangs(ValkeyFault):
-    """It takes connections and answers none."""
+    """It accepts connections but never answers."""
 
     name = "Valkey hangs"
 
@@ -158,7 +158,7 @@ class ValkeyHangs(ValkeyFault):
 
 
 class ValkeyIsFull(ValkeyFault):
-    """It takes no further connection, and those it had are cut."""
+    """It accepts no further connection, and existing ones are cut."""
 
     name = "Valkey has no connection left"
 
@@ -175,7 +175,7 @@ class ValkeyIsFull(ValkeyFault):
 
 
 class DiskIsFull(Fault):
-    """Nothing more can be written: no avatar, no log, no file of metrics."""
+    """Nothing more can be written: no avatar, no log, no metrics file."""
 
     name = "the disk is full"
     allowed = DISK_ANSWERS
@@ -197,14 +197,14 @@ class DiskIsFull(Fault):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.05)
-            self._fill()  # what a replaced avatar has left
+            self._fill()  # take the room that replaced avatars have freed
 
     def end(self) -> None:
         self._filler.unlink(missing_ok=True)
 
 
 class PostgresDiskIsFull(Fault):
-    """It can write where it has written before, and nothing beyond."""
+    """It can overwrite the space it has, but not allocate more."""
 
     name = "PostgreSQL's disk is full"
     fills_a_disk = True
@@ -216,16 +216,16 @@ class PostgresDiskIsFull(Fault):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.05)
-            self.took_hold |= self.bed.fill_database_disk()  # again, what it has cleared away
+            self.took_hold |= self.bed.fill_database_disk()  # take the room it has freed
 
     def end(self) -> None:
         self.bed.empty_database_disk()
-        # It gives up where there is no room for its log; whoever made room starts it again.
+        # PostgreSQL stops when there is no room for its WAL; the operator has to start it again.
         self.bed.postgres.revive()
 
 
 class ClockIsSetBack(Fault):
-    """Both instances live an hour earlier for a while."""
+    """The clocks of both instances are an hour slow for a while."""
 
     name = "the clock is set back an hour"
     allowed = NOTHING
@@ -238,10 +238,10 @@ class ClockIsSetBack(Fault):
 
 
 class WorkersAreKilled(Fault):
-    """One worker of the first instance dies every second, in the middle of what it does."""
+    """Every second one worker of the first instance is killed, in the middle of its work."""
 
     name = "a worker is killed every second"
-    # It may have sent a part of its answer.
+    # It may have sent part of an answer.
     allowed = DOCUMENTED | {(599, "cut off")}
 
     def hold(self, seconds: float) -> None:
@@ -254,13 +254,13 @@ class WorkersAreKilled(Fault):
 
 
 class InstancesAreReplaced(Fault):
-    """Both are restarted, one after the other, as in an upgrade: no request fails."""
+    """Both are restarted, one after the other, as in a rolling upgrade: no request fails."""
 
     name = "both instances are restarted, one after the other"
     allowed = NOTHING
 
     def hold(self, seconds: float) -> None:
-        """Take as long as it takes."""
+        """Replace the instances; `seconds` is ignored, since this takes as long as it takes."""
         del seconds
         self.bed.roll()
 

@@ -1,7 +1,7 @@
-"""gunicorn.conf.py on a machine whose clock somebody may set: BED_CLOCK names a file with seconds.
+"""gunicorn.conf.py with a wall clock that can be set while it runs.
 
-The file holds one double, by which this process's clock is wrong. Only the wall clock is: time that
-is measured goes on.
+BED_CLOCK names a file that holds one native double: the clock's offset in seconds. Only the wall
+clock is affected, not the monotonic one.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""What the clients of a run were told, and whether the rows agree: nothing lost, nothing doubled.
+"""What the clients of a run were told, and whether the audit log agrees: nothing lost or doubled.
 
-A change that was answered with success is there once. One whose answer was a 503 may be there,
-once, or not. One that was refused, or that nobody asked for, is not there. Each attempt has a tag
-of its own, its user agent, so that one that is there too often cannot make up for a lost one.
+A change answered with success is there exactly once. One answered with a 5xx, or not at all, may
+be there once or not. One that was refused, or that nobody requested, is not there. Each attempt is
+tagged with a unique user agent, so that a doubled change cannot make up for a lost one.
 """
 
 import threading
@@ -18,7 +18,7 @@ from tests.support.api import Answer
 
 MAX_TOLD = 20
 ALARM = Action.USER_REFRESH_TOKEN_REUSE_DETECTED
-# Recorded though it was refused.
+# Audited although nothing was changed.
 NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED,)
 
 
@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Deed:
-    """A change that was made, or that perhaps was; `user_id` is None where nobody knows it yet."""
+    """A change that was made or may have been; `user_id` is None if the client cannot know it."""
 
     user_id: int | None
     is_certain: bool
@@ -67,7 +67,7 @@ class Ledger:
                 self._failures.append(Failure(now, answer.status, answer.code, request, actor))
 
     def since_last(self) -> tuple[list[Failure], float]:
-        """Return the failures since this was asked last, and the seconds of the longest answer."""
+        """Return the failures since the last call, and how long the slowest answer took (s)."""
         with self._lock:
             found = self._failures, self._longest
             self._failures, self._longest = [], 0.0
@@ -76,19 +76,19 @@ class Ledger:
     def did(
         self, tag: str, action: Action, *, is_certain: bool, user_id: int | None = None
     ) -> None:
-        """Note an attempt at something that is audited, if it succeeded or perhaps did."""
+        """Record an audited change that succeeded (`is_certain`), or may have."""
         with self._lock:
             self._deeds[tag, action] = Deed(user_id, is_certain)
 
     def complain(self, what: str) -> None:
-        """Record that an invariant is broken; the same again says nothing new."""
+        """Record that an invariant is broken; repetitions are dropped."""
         complaint = f"{self.phase}: {what}"
         with self._lock:
             if complaint not in self.broken and len(self.broken) < MAX_TOLD:
                 self.broken.append(complaint)
 
     def compare(self, rt: Runtime) -> int:
-        """Compare with the audit log; return how many deeds were compared."""
+        """Compare with the audit log; return the number of changes certain to have been made."""
         found = _entries(rt)
         for (tag, action), deed in self._deeds.items():
             users = found.pop((tag, action), [])
@@ -105,9 +105,9 @@ class Ledger:
 
 
 def _entries(rt: Runtime) -> dict[tuple[str, str], list[int]]:
-    """Return the ids of the users in the audit log, by tag and action.
+    """Return the user ids in the audit log, by tag and action.
 
-    What has none (0) was the service's own or an operator's doing.
+    Entries without a user (id 0) are left out: the service itself or an operator caused them.
     """
     columns = AuditEntry.user_agent, AuditEntry.action, AuditEntry.user_id
     statement = sa.select(*columns).where(

@@ -1,4 +1,4 @@
-"""nginx with the configuration of deploy/nginx, as it stands: only gatehouse/ is this machine's."""
+"""nginx with the configuration of deploy/nginx; only the files in its gatehouse/ are replaced."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ CONFIGURATION = Path(__file__).resolve().parents[1] / "nginx"
 
 
 def find_nginx() -> str:
-    """Return nginx's program.
+    """Return the path of the nginx executable.
 
     Raises: NotStarted.
     """
@@ -29,9 +29,9 @@ def find_nginx() -> str:
 
 
 class Proxy:
-    """One nginx before instances of this machine; serves https on `port`, http on `plain_port`.
+    """One nginx in front of local instances; serves https on `port` and http on `plain_port`.
 
-    Without `tls`, for measuring, what https has is served on `port` as plain HTTP.
+    Without `tls`, for benchmarks, `port` serves the https site as plain HTTP.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Proxy:
         own = self._configuration / "gatehouse"
         ssl_options = f" ssl http2; ssl_certificate {pem}; ssl_certificate_key {pem}"
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        # A root's nginx would serve as another user, who cannot look into a private folder.
+        # Started as root, nginx would switch to a user who cannot read a private folder.
         user = "user root;" if os.geteuid() == 0 else ""
         texts = {
             "main": f"daemon off; {user} pid {folder}/pid; error_log {self.error_log};",
@@ -71,11 +71,11 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """What a client on this machine calls it."""
+        """The base URL for clients on this machine."""
         return f"https://{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Start it; returns once it takes connections."""
+        """Start it; return once it accepts connections."""
         command = [self._program, "-p", str(self.folder), "-e", str(self.error_log)]
         command += ["-c", str(self._configuration / "nginx.conf")]
         with (self.folder / "output.log").open("ab") as output:
@@ -100,11 +100,11 @@ class Proxy:
 
     @property
     def pid(self) -> int:
-        """The root of its processes."""
+        """The process id of the nginx master."""
         return self._process.pid
 
     def stop(self) -> None:
-        """End it, without waiting for its clients."""
+        """Stop it without waiting for its clients."""
         self._process.terminate()
         self._process.wait(10)
 
@@ -113,7 +113,7 @@ class Proxy:
     def dial(
         self, receive_buffer: int | None = None, *, protocols: Sequence[str] = ()
     ) -> ssl.SSLSocket:
-        """Return a new connection, whose certificate was checked; `protocols` are asked for."""
+        """Return a new connection with a verified certificate; `protocols` are offered by ALPN."""
         context = self._client
         if protocols:
             context = self._authority.client()

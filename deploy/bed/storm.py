@@ -1,4 +1,4 @@
-"""Mixed load with faults: who is told what, what becomes of the rows, how soon all is well."""
+"""Mixed load with faults: which failures clients see, whether data survives, recovery times."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from deploy.bed.bed import Bed
 from deploy.bed.faults import FAULTS, Calm, Fault, InstancesAreReplaced
 from deploy.bed.ledger import Ledger
 
-# What no log may have. A full disk loses lines, so that this is a net with holes.
+# What no log may contain. A full disk loses log lines, so this check is best effort.
 UNEXPECTED = (
     "unexpected failure",
     "SIGBUS",
@@ -23,18 +23,18 @@ UNEXPECTED = (
     "WORKER TIMEOUT",
     "are missing",  # the files of an avatar
 )
-# Memory may grow by so much between the first third of a worker's life and its end.
+# How much a worker's memory may grow from the first third of its life to the last.
 GROWTH_MB, GROWTH_SHARE = 8.0, 0.10
-# A worker that lived less has hardly done everything once.
+# Workers that lived less are not judged: they have hardly done everything once.
 LONG_LIFE_SECONDS = 60.0
 
 
 @dataclass
 class Outcome:
-    """One fault: how long it lasted, what was told, and how soon after it all was well.
+    """One fault: how long it lasted, how many failures clients saw, and how soon all was well.
 
-    `recovery` is when the last failure was told or the last actor had its first success, in seconds
-    after the end; `longest` is how long the slowest answer took, in the calm after it included.
+    `recovery` is how many seconds after the fault's end the last failure was seen, or the last
+    actor had its first success. `longest` is the slowest answer, the calm afterwards included.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass
 class Report:
-    """What a run showed."""
+    """The results of a run."""
 
     seconds: float
     answers: dict[str, int]
@@ -60,7 +60,7 @@ class Report:
     skipped: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return it for reading."""
+        """Return the report as human-readable text."""
         total = sum(self.answers.values())
         kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.answers.items()))
         lines = [
@@ -88,9 +88,9 @@ class Report:
 class Storm:
     """One run: `hold` is how long a fault lasts, `rest` how long the calm after it.
 
-    `recovery` is within how many seconds all must be well again: no failure is told later, every
-    actor has had a success, and no answer takes longer than that and its fault together. A machine
-    that does other things, too, needs more.
+    Within `recovery` seconds of a fault all must be well again: no failure comes later, every actor
+    has had a success, and no answer takes longer than the fault plus that time. A machine that is
+    busy with other work needs more.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class Storm:
         self._looked_at = 0.0
 
     def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
-        """Run every fault in turn, round and round, until the time is over."""
+        """Run all faults in turn, repeatedly, until `duration` seconds are over."""
         possible = [
             fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
         ]
         skipped = [fault.name for fault in self._faults if fault not in possible]
-        # What an instance has logged before is not of this run.
+        # Log lines from before this run are not its own.
         logged = {name: len(text) for name, text in self._bed.logs()}
         self._actors = crowd(self._bed, self._ledger, hold)
         began = time.monotonic()
@@ -141,7 +141,7 @@ class Storm:
         *,
         verbose: bool,
     ) -> None:
-        # The memory of those who are replaced is looked at from the second round on.
+        # Instances are replaced in the first round only: to judge their memory, workers must live.
         due = [fault for fault in possible if fault is not InstancesAreReplaced or not rounds]
         for make in due:
             self._suffer(make(self._bed), hold, rest, verbose=verbose)
@@ -172,13 +172,13 @@ class Storm:
             )
 
     def _calm(self, seconds: float) -> None:
-        """Let some time pass in which nothing may fail."""
+        """Wait for some time in which nothing may fail."""
         calm = Outcome(Calm.name, ended=time.monotonic())
         calm.recovery = self._rest(seconds)
         self._judge(calm, Calm(self._bed))
 
     def _judge(self, outcome: Outcome, fault: Fault) -> None:
-        """Look at what was told since the last time; every failure must be of this fault."""
+        """Judge the failures since the last call; the fault must explain every one."""
         ledger = self._ledger
         failures, outcome.longest = ledger.since_last()
         self._longest = max(self._longest, outcome.longest)
@@ -196,9 +196,9 @@ class Storm:
             ledger.complain("nobody felt anything of it")
 
     def _rest(self, seconds: float) -> float:
-        """Let a calm pass; return after how many seconds everybody had a success in it.
+        """Wait out a calm; return after how many seconds every actor had had a success in it.
 
-        It lasts longer where somebody has had none yet, and as long as recovery may take at most.
+        It is extended, up to the time allowed for recovery, while an actor has not had one.
         """
         began, passed, recovery = time.monotonic(), 0.0, 0.0
         before = {actor: actor.progress for actor in self._actors}
@@ -215,7 +215,7 @@ class Storm:
         return recovery
 
     def _look_at_memory(self) -> None:
-        """Note what each worker takes, once a second."""
+        """Sample each worker's memory, at most once a second."""
         now = time.monotonic()
         if now - self._looked_at < 1.0:
             return
@@ -225,7 +225,7 @@ class Storm:
                 try:
                     uss = procs.memory(pid).uss
                 except (OSError, KeyError):
-                    continue  # it was killed a moment ago
+                    continue  # the worker has just been killed
                 self._memory.setdefault(pid, []).append((now, uss))
 
     def _end(self) -> None:
@@ -241,7 +241,7 @@ class Storm:
         self._judge(Outcome(Calm.name, ended=time.monotonic()), Calm(self._bed))
 
     def _look_into_logs(self, logged: dict[str, int]) -> None:
-        """Complain about what the logs tell beyond the lengths of `logged`."""
+        """Complain about unexpected text in the logs beyond the lengths in `logged`."""
         for name, text in self._bed.logs():
             new = text[logged.get(name, 0) :]
             for what in UNEXPECTED:
@@ -254,7 +254,7 @@ class Storm:
         if verbose:
             for actor in self._actors:
                 sys.stderr.write(f"{actor.name}: {actor.steps} steps, {actor.progress} successes\n")
-        self._bed.rt.database.close()  # its connections were cut like all others
+        self._bed.rt.database.close()  # its connections were cut like all the others
         deeds = ledger.compare(self._bed.rt)
         for actor in self._actors:
             if isinstance(actor, Registrar):
@@ -272,7 +272,10 @@ class Storm:
         )
 
     def _growth(self, seconds: float) -> list[tuple[float, float]]:
-        """Return what each worker that lived through most of the run took, early and at the end."""
+        """Return the early and late peak memory (MB) of workers that lived through most of the run.
+
+        Complain about those that grew too much.
+        """
         found = []
         for samples in self._memory.values():
             lived = samples[-1][0] - samples[0][0]

@@ -1,1 +1,1 @@
-"""The clients of a run: each does what a kind of user does, and knows what must be true then."""
+"""The clients of a run: each acts as one kind of user, and checks what must hold for it."""

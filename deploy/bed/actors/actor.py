@@ -1,4 +1,4 @@
-"""What all clients have in common: a connection of their own, and a name for every request."""
+"""What all clients share: a connection of their own, and a unique tag for every request."""
 
 import http.client
 import json
@@ -17,14 +17,14 @@ from tests.support.api import Answer
 from tests.support.factories import KnownUser
 
 PACE_SECONDS = 0.02
-# nginx hangs up on a connection that was idle for 75 s, as every client must expect.
+# nginx closes a connection that is idle for 75 s; a hang-up after this long is simply retried.
 IDLE_SECONDS = 30.0
 EXPIRED = "auth.token_expired"
 WRONG_PASSWORD = "auth.credentials_failed"
 
 
 class Actor(threading.Thread):
-    """One client with one connection through the proxy; `step` is what it does again and again."""
+    """One client with one connection through the proxy; it repeats `step` until stopped."""
 
     def __init__(self, bed: Bed, ledger: Ledger, name: str) -> None:
         super().__init__(daemon=True, name=name)
@@ -37,7 +37,7 @@ class Actor(threading.Thread):
         self._used_at = time.monotonic()
 
     def run(self) -> None:
-        """Act until stopped; whatever goes wrong is a broken invariant."""
+        """Repeat `step` until stopped; any exception counts as a broken invariant."""
         while not self.stopped.wait(PACE_SECONDS):
             try:
                 self.step()
@@ -57,16 +57,16 @@ class Actor(threading.Thread):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self.client.close()
 
     @property
     def progress(self) -> int:
-        """A number that grows whenever something went well."""
+        """A counter that grows with every success."""
         return self.successes
 
     def new_tag(self) -> str:
-        """Return a user agent that nobody else sends: by it the audit log tells attempts apart."""
+        """Return a unique user agent, by which the audit log tells attempts apart."""
         self._tags += 1
         return f"{self.name} {self._tags}"
 
@@ -79,7 +79,7 @@ class Actor(threading.Thread):
         tag: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request; its answer, whose form is checked, goes to the ledger."""
+        """Send a request, check the form of its answer and note it in the ledger."""
         sent = {"User-Agent": tag or self.new_tag(), **(headers or {})}
         began = time.monotonic()
         answer = self._answer(method, path, body, sent)
@@ -103,18 +103,18 @@ class Actor(threading.Thread):
             self._used_at = time.monotonic()
 
     def check(self, holds: bool, what: str) -> None:
-        """Complain about what does not hold."""
+        """Complain unless `holds`."""
         if not holds:
             self.ledger.complain(f"{self.name}: {what}")
 
 
 class Holder(Actor):
-    """A client with an account, to which nobody else signs in."""
+    """A client with an account that no other client uses."""
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
         super().__init__(bed, ledger, f"{type(self).__name__.lower()} {user.username}")
         self.user = user
-        # What the password may be: more than one after an answer that told nothing.
+        # Passwords that may be in force: more than one while the outcome of a change is unknown.
         self.passwords = {user.password}
         self.is_in = False
 
@@ -128,7 +128,7 @@ class Holder(Actor):
         tag: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request that is audited, once if it succeeds."""
+        """Send a request that writes exactly one audit entry if it succeeds."""
         tag = tag or self.new_tag()
         answer = self.call(method, path, body, tag=tag, headers=headers)
         if answer.status < 400 or answer.status >= 500:
@@ -136,12 +136,12 @@ class Holder(Actor):
         return answer
 
     def did(self, tag: str, action: Action, *, is_certain: bool) -> None:
-        """Tell the ledger of something that was done to the account, or perhaps was."""
+        """Record in the ledger a change to the account that was made, or may have been."""
         self.ledger.did(tag, action, user_id=self.user.id, is_certain=is_certain)
 
     def sign_in(self, tag: str | None = None) -> Answer:
-        """Sign in with whatever the password is now; return the last answer."""
-        # Twice: a change without an answer may be made between two tries.
+        """Sign in with whichever password is in force; return the last answer."""
+        # Twice: a change that was never answered may take effect between two tries.
         for password in 2 * sorted(self.passwords):
             body = {"identifier": self.user.username, "password": password}
             answer = self.change(Action.USER_LOGIN, "POST", "/auth/login", body, tag=tag)
@@ -157,11 +157,11 @@ class Holder(Actor):
         return answer
 
     def forget(self) -> None:
-        """Leave, without knowing whether the session has ended."""
+        """Drop the cookies, whether or not the session has ended."""
         self.is_in = False
         self.client.cookies = {}
 
 
 def _no_answer(method: str, path: str, code: str) -> Answer:
-    """Return what stands for an answer that did not come, of which a client knows as little."""
+    """Return a 599 as a stand-in for a missing answer; like a 5xx it leaves the outcome open."""
     return Answer(method, path, 599, Headers(), json.dumps({"code": code}).encode())

@@ -1,4 +1,4 @@
-"""Whoever has a second factor."""
+"""A user with a second factor."""
 
 from app.audit.models import Action
 from deploy.bed.actors.actor import Holder
@@ -10,16 +10,16 @@ from tests.support.factories import KnownUser
 
 
 class Careful(Holder):
-    """Signs in with a second factor; tries wrong codes, and right ones again."""
+    """Signs in with a second factor; also tries wrong codes, and replays right ones."""
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser, enabled: Enabled) -> None:
         super().__init__(bed, ledger, user)
         self.app = enabled.app
-        # The last time step whose code was tried, and the last whose code was taken.
+        # The last time step whose code was tried, and the last whose code was accepted.
         self.tried = self.taken = 0
 
     def step(self) -> None:
-        """Sign in with the code of now, if that was not tried yet; else with a bad one."""
+        """Sign in with the current code if it was not tried yet, else with a bad one."""
         tag, right_since = self.new_tag(), self.bed.clock_is_right_since
         answer = self.sign_in(tag)
         if answer.status != 200:
@@ -41,12 +41,12 @@ class Careful(Holder):
             self.taken = step
             self.try_bad(flow_token, code, tag)
         elif answer.status < 500:
-            # Only a service that lives at another time may refuse the code of now.
+            # The current code may only be refused while the service's clock is wrong.
             was_right = right_since is not None and right_since == self.bed.clock_is_right_since
             self.check(not was_right, f"a right code was refused: {answer}")
 
     def try_bad(self, flow_token: str, code: str, tag: str) -> None:
-        """Try a code, or a login, that is not good or not any more."""
+        """Try a code or a login that is not valid, or no longer."""
         answer = self.verify(flow_token, code, tag)
         self.check(answer.status >= 400, f"a bad code or login was accepted: {answer}")
         self.stopped.wait(0.1)

@@ -1,4 +1,4 @@
-"""Who takes part in a run."""
+"""The actors that take part in a run."""
 
 from deploy.bed.actors.actor import Actor
 from deploy.bed.actors.careful import Careful
@@ -12,7 +12,7 @@ from deploy.bed.ledger import Ledger
 from tests.support.challenge import give_totp
 from tests.support.factories import configure, make_user
 
-# After a fault a busy machine takes its time until every stream has told of what it missed.
+# How long a busy machine may need after a fault until every stream has reported its gaps.
 LATE_SECONDS = 15.0
 
 
@@ -20,7 +20,7 @@ def crowd(bed: Bed, ledger: Ledger, hold: float) -> list[Actor]:
     """Return the actors of a run, with accounts of their own; no fault lasts longer than `hold`."""
     rt = bed.rt
     make_user(rt, username="root", role="admin")
-    # So that a registration writes a token and a mail as well.
+    # So that a registration also writes a token and a mail.
     configure(rt, auth_register_activation_enabled="true")
     careful, publisher = make_user(rt), Publisher(bed, ledger)
     patience = hold + LATE_SECONDS

@@ -1,4 +1,4 @@
-"""A page that is kept open."""
+"""A page that keeps an event stream open."""
 
 import time
 from typing import Any
@@ -12,10 +12,10 @@ from tests.support.streams import OpenStream
 
 
 class Listener(Holder):
-    """Keeps a stream open; misses nothing without being told to look anew.
+    """Keeps a stream open; must not miss an event without being told to synchronise.
 
-    `patience` is within how many seconds it must hear of what is published, and of gaps: longer
-    than any fault.
+    Published events, and gaps, must reach it within `patience` seconds, which is longer than any
+    fault.
     """
 
     def __init__(
@@ -25,22 +25,22 @@ class Listener(Holder):
         self._publisher = publisher
         self._patience = patience
         self._stream: OpenStream | None = None
-        # The last event seen; None when anything may have been missed.
+        # The last event seen; None when any number of events may have been missed.
         self.last: int | None = None
-        # Until when it must be told of a gap.
+        # The deadline for being told of a gap; None while there is none.
         self._sync_by: float | None = None
         self.events = 0
-        # The newest event of all, and one that has been published: until when that must be heard.
+        # The newest event heard; a published one to wait for, and the deadline for hearing it.
         self._heard = self._awaited = 0
         self._hear_by = 0.0
 
     @property
     def progress(self) -> int:
-        """How many events it has heard: to be let in is not enough."""
+        """How many events it has heard; an open stream alone is no progress."""
         return self.events
 
     def step(self) -> None:
-        """Read for a moment, or open the stream again."""
+        """Read for a moment, or reopen the stream."""
         if self._stream is None:
             self.open()
         else:
@@ -48,7 +48,7 @@ class Listener(Holder):
         self.check_in_time()
 
     def read(self, stream: OpenStream) -> None:
-        """Take what arrives within a moment."""
+        """Take the events that arrive within a moment."""
         try:
             events = stream.events_for(0.3)
         except OSError:
@@ -61,7 +61,7 @@ class Listener(Holder):
             self._stream, self.last, self._sync_by = None, None, None
 
     def take(self, event: dict[str, Any]) -> None:
-        """Check that nothing is missed between two events without a word, before or after."""
+        """Check that events missed since the last one are, or soon will be, reported as a gap."""
         if event["kind"] == "sync.required":
             self.last = self._sync_by = None
             return
@@ -76,7 +76,7 @@ class Listener(Holder):
         self.last = number
 
     def check_in_time(self) -> None:
-        """Complain where a gap is not told, or nothing at all is heard any more."""
+        """Complain if a gap was not reported in time, or nothing is heard any more."""
         now = time.monotonic()
         if self._sync_by is not None and now > self._sync_by:
             self.check(holds=False, what=f"was not told of the gap before {self.last}")
@@ -88,7 +88,7 @@ class Listener(Holder):
             self._hear_by = now + self._patience
 
     def open(self) -> None:
-        """Sign in if need be, and open the stream."""
+        """Sign in if necessary, and open the stream."""
         answer = self.call("GET", "/auth/me") if self.is_in else self.sign_in()
         if answer.status == 200:
             stream = OpenStream(self.client)
@@ -103,7 +103,7 @@ class Listener(Holder):
         self.stopped.wait(0.3)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection and the stream."""
         super().close()
         if self._stream is not None:
             self._stream.close()

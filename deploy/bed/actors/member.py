@@ -1,4 +1,4 @@
-"""Whoever uses an account every day."""
+"""An everyday user of an account."""
 
 from app.audit.models import Action
 from deploy.bed.actors.actor import EXPIRED, WRONG_PASSWORD, Holder
@@ -8,7 +8,7 @@ from tests.support.api import Answer
 from tests.support.factories import KnownUser
 
 REUSED = "auth.refresh_token_reuse_detected"
-# What a refresh token that is spent, or was ended for it, is answered.
+# The answers to a refresh token that is spent, or whose session was revoked for its reuse.
 OUT = {REUSED, "auth.refresh_token_stale", "auth.token_invalid"}
 
 
@@ -17,13 +17,13 @@ class Member(Holder):
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
         super().__init__(bed, ledger, user)
-        # What the account may be called: more than one name after an answer that told nothing.
+        # Names that may be in force: more than one while the outcome of a change is unknown.
         self.names: set[str | None] = {None}
-        # A refresh without a clear answer may have used the token up; then it counts as stolen.
+        # A refresh of unknown outcome may have spent the token; using it again looks like theft.
         self.may_be_out = False
 
     def step(self) -> None:
-        """Do one thing that a member does."""
+        """Do one thing, chosen at random."""
         if not self.is_in:
             self.may_be_out = False
             self.sign_in()
@@ -53,7 +53,7 @@ class Member(Holder):
         body = {"current_password": old, "new_password": new}
         answer = self.change(Action.USER_CHANGE_PASSWORD, "PUT", "/auth/password", body)
         if answer.status >= 500:
-            # It may have ended every session, this one included.
+            # It may have ended every session, including this one.
             self.passwords = {old, new}
             self.forget()
         elif self.went_well(answer):
@@ -75,7 +75,7 @@ class Member(Holder):
 
     def list_sessions(self) -> None:
         answer = self.call("GET", "/auth/sessions")
-        # The current one is known by its refresh token.
+        # The current session is recognised by its refresh token.
         if self.went_well(answer) and not self.may_be_out:
             current = [session for session in answer.data if session["is_current"]]
             self.check(len(current) == 1, f"{len(current)} sessions are the current one")
@@ -84,7 +84,7 @@ class Member(Holder):
         tag, before = self.new_tag(), dict(self.client.cookies)
         answer = self.call("POST", "/auth/logout", tag=tag)
         if answer.status < 400 or answer.status >= 500:
-            # There is nothing to end where an alarm has ended it.
+            # Nothing is left to end if a reuse alarm has already revoked the session.
             is_certain = answer.status < 400 and not self.may_be_out
             self.did(tag, Action.USER_LOGOUT, is_certain=is_certain)
         if answer.status >= 500:
@@ -94,7 +94,7 @@ class Member(Holder):
             self.check_ended(before)
 
     def check_ended(self, cookies: dict[str, str]) -> None:
-        """Complain if the cookies of a session that has ended still open anything."""
+        """Complain if the cookies of an ended session are still accepted."""
         kept, self.client.cookies = self.client.cookies, cookies
         for method, path in (("GET", "/auth/me"), ("POST", "/auth/refresh")):
             answer = self.call(method, path)
@@ -102,7 +102,7 @@ class Member(Holder):
         self.client.cookies = kept
 
     def check_wrong(self, password: str) -> None:
-        """Complain if a password that was replaced is still good."""
+        """Complain if a replaced password is still accepted."""
         body = {"identifier": self.user.username, "password": password}
         kept, self.client.cookies = self.client.cookies, {}
         answer = self.call("POST", "/auth/login", body)
@@ -111,7 +111,7 @@ class Member(Holder):
         self.client.cookies = kept
 
     def went_well(self, answer: Answer) -> bool:
-        """Tell whether it did; a session is lost only if that may be."""
+        """Return whether a request succeeded; complain if the session was lost without a reason."""
         if answer.status < 400:
             return True
         if answer.status >= 500:

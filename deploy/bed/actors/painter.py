@@ -1,4 +1,4 @@
-"""Whoever has a picture."""
+"""A user with an avatar."""
 
 import io
 from typing import Any
@@ -14,7 +14,7 @@ from tests.support.api import Answer
 from tests.support.factories import KnownUser
 
 COLOURS = (images.RED, images.GREEN, images.BLUE, images.YELLOW)
-# After these a picture may be there. A disk that fails (500) has left the old one.
+# After these the new picture may be in place. After a disk failure (500) the old one still is.
 UNCLEAR = {503, 599}
 
 
@@ -24,11 +24,11 @@ class Painter(Holder):
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
         super().__init__(bed, ledger, user)
         self._files = {colour: images.plain(colour) for colour in COLOURS}
-        # What may be seen; None is no picture at all.
+        # The colours that may be shown; None stands for no picture.
         self.shows: set[Any] = {None}
 
     def step(self) -> None:
-        """Upload, or look."""
+        """Upload a picture, or look at it."""
         if not self.is_in:
             self.sign_in()
         elif self.dice.random() < 0.3:
@@ -65,13 +65,13 @@ class Painter(Holder):
             self.leave(answer)
 
     def see(self, seen: Any) -> None:
-        """Complain about what cannot be; what was seen is what there is."""
+        """Complain about an impossible picture; from now on only what was seen is expected."""
         near = {colour for colour in self.shows if _is_near(seen, colour)}
         self.check(bool(near), f"shows {seen} instead of {self.shows}")
         self.shows = near or {seen}
 
     def leave(self, answer: Answer) -> None:
-        """Sign in anew when the session has expired, as it does when a clock is set forward."""
+        """Sign in again when the session has expired, as it does when a clock is set forward."""
         self.check(answer.code == EXPIRED, f"was refused: {answer}")
         self.forget()
 

@@ -1,4 +1,4 @@
-"""The file side."""
+"""The file service, as the source of storage events."""
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -11,12 +11,12 @@ from deploy.bed.ledger import Ledger
 
 
 class Publisher(Actor):
-    """Publishes numbered events as the file side does."""
+    """Publishes numbered events as the file service does."""
 
     def __init__(self, bed: Bed, ledger: Ledger) -> None:
         super().__init__(bed, ledger, "publisher")
         self.number = 0
-        # The last one that Redis took, and those of which it did not say so.
+        # The last event that Redis acknowledged, and those of which the outcome is unknown.
         self.taken = 0
         self.unclear: set[int] = set()
         self._redis = Redis.from_url(bed.valkey.url, socket_timeout=0.5)
@@ -35,7 +35,7 @@ class Publisher(Actor):
 
     @property
     def progress(self) -> int:
-        """The last number that Redis took."""
+        """The last number that Redis acknowledged."""
         return self.taken
 
     def close(self) -> None:

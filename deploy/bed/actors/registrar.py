@@ -1,4 +1,4 @@
-"""Whoever makes accounts."""
+"""A client that registers accounts."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ TAKEN = {"auth.username_exists", "auth.email_exists", "auth.identifier_exists"}
 
 
 class Registrar(Actor):
-    """Registers accounts; repeats what had no clear answer, and sometimes what had one."""
+    """Registers accounts; retries those of unknown outcome, and sometimes repeats others."""
 
     def __init__(self, bed: Bed, ledger: Ledger, number: int) -> None:
         super().__init__(bed, ledger, f"registrar {number}")
@@ -40,10 +40,10 @@ class Registrar(Actor):
                 self.check(known and answer.code in TAKEN, f"{name} was refused: {answer}")
             if answer.status < 500 and (attempt or self.dice.random() < 0.8):
                 break
-        self.stopped.wait(0.1)  # or an hour's accounts would fill PostgreSQL's disk
+        self.stopped.wait(0.1)  # otherwise an hour's accounts would fill PostgreSQL's disk
 
     def register(self, name: str) -> Answer:
-        """Send the form."""
+        """Send the registration."""
         body = {"username": name, "email": f"{name}@example.com", "password": "a password of it"}
         tag = self.new_tag()
         answer = self.call("POST", "/auth/register", body, tag=tag)
@@ -52,7 +52,7 @@ class Registrar(Actor):
         return answer
 
     def compare(self) -> None:
-        """Compare with the rows; one that waits for its activation has one token and one mail."""
+        """Compare with the database; an account pending activation has one token and one mail."""
         columns = User.id, User.username, User.email, User.activated_at
         ours = sa.select(*columns).where(User.username.startswith(self._prefix))
         recorded = sa.select(AuditEntry.user_id).where(AuditEntry.action == Action.USER_REGISTER)
