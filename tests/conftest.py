@@ -1,10 +1,10 @@
 """Fixtures: a real application on a real database and a real Redis, with a clock that stands still.
 
 Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL,
-but for those whose subject is neither: pixels, headers, damaged input.
+except those that are about neither: pixels, headers, damaged input.
 """
 
-# ruff: noqa: E402 - what is rewritten must be named before it is imported
+# ruff: noqa: E402 - modules must be registered for rewriting before they are imported
 
 import gc
 import os
@@ -17,7 +17,7 @@ import pytest
 from flask import Flask
 from redis import Redis
 
-# Their assertions are explained like those of a test.
+# Failed assertions in these modules are explained like those of a test.
 pytest.register_assert_rewrite(
     *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi", "outbox"))
 )
@@ -41,7 +41,7 @@ from tests.support.mailbox import Mailbox
 sharing.install()
 leaks.install()
 
-# How fast a machine is says nothing about an input, nor does an earlier run about this one.
+# No deadline: slow machines are no fault of the input. No database: runs do not affect each other.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
@@ -50,11 +50,11 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 
-# An ordinary test never meets the rate limits, though they are on.
+# Rate limits are on, but high enough that an ordinary test never meets them.
 AMPLE = Bucket(per_second=100_000, burst=100_000)
 
-# The fixtures of running services, with what sets their environment apart. What they log must not
-# depend on how fast they are.
+# The fixtures of running services, with the settings in which they differ. SLOW_REQUEST_MS is off,
+# so that what they log does not depend on their speed.
 LIVE: dict[str, dict[str, str]] = {
     "live": {"LOG_LEVEL": "INFO", "SLOW_REQUEST_MS": "0"},
     "direct": {"LOG_LEVEL": "INFO", "SLOW_REQUEST_MS": "0", "TRUSTED_PROXIES": ""},
@@ -62,7 +62,7 @@ LIVE: dict[str, dict[str, str]] = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test on both databases, unless a marker says that one is enough."""
+    """Run a test on both databases, unless a marker restricts it to one."""
     databases = ["sqlite", "postgres"]
     if metafunc.definition.get_closest_marker("postgres"):
         databases = ["postgres"]
@@ -74,7 +74,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of one running service, or of one browser, in one process of the suite."""
+    """Keep the tests of one running service, or of one browser, in one worker of the suite."""
     for item in items:
         callspec = getattr(item, "callspec", None)
         if item.get_closest_marker("browser"):
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Make `-n` respect the groups without a further option."""
+    """Make `-n` respect xdist groups without a further option."""
     if config.getvalue("dist") != "load":
         return None
     from tests.support.groups import Groups
@@ -95,12 +95,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Groups(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist says that it is done
+@pytest.hookimpl(tryfirst=True)  # before xdist reports the collection as finished
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the process that hands out the tests know their groups, which it does not collect.
+    """Tune the garbage collector, and pass the groups to the scheduler, which collects no tests.
 
-    The tests themselves are never garbage. To look through ten thousand again and again took a
-    sixth of the suite's processor time.
+    The collected tests are never garbage: traversing ten thousand of them again and again took a
+    sixth of the suite's CPU time.
     """
     gc.collect()
     gc.freeze()
@@ -114,24 +114,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True)
 def no_secret_is_logged() -> Iterator[None]:
-    """Fail a test whose secrets stand in a line of the log; see tests/support/leaks.py."""
+    """Fail a test if a log line contains one of its secrets; see tests/support/leaks.py."""
     yield
     assert leaks.watch.leaks() == []
 
 
 @pytest.fixture(scope="session", autouse=True)
 def patience_with_redis() -> Iterator[None]:
-    """Wait longer for what can go on without an answer of Redis, where no test says otherwise.
+    """Raise the timeout of Redis calls that the service can do without, unless a test sets it.
 
-    One answer that a busy machine delays would be given up, and then nothing is counted for a
-    second, which never passes on a clock that stands still.
+    On a busy machine one late answer would time out, and then nothing is counted for a second,
+    which never passes on a clock that stands still.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redis_client, "IMPATIENCE_SECONDS", 10.0)
         yield
 
 
-# --- servers, one of each per process of the suite -----------------------------------------------
+# --- servers, one of each per worker of the suite ------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -164,7 +164,7 @@ def postgres_server() -> Iterator[servers.Cluster]:
 
 @pytest.fixture(scope="session")
 def postgres_template(postgres_server: servers.Cluster, worker_name: str) -> Iterator[str]:
-    """The name of a migrated database, to copy."""
+    """The name of a migrated database to copy."""
     name = f"gatehouse_template_{worker_name}"
     servers.migrate(postgres_server.create(name), clock=FakeClock())
     yield name
@@ -194,7 +194,7 @@ def sqlite_template(server_folder: Path) -> Path:
 def live_services(
     request: pytest.FixtureRequest, server_folder: Path, worker_name: str
 ) -> Iterator[Callable[[str, str], LiveService]]:
-    """Start the real service per fixture and database, at its first use."""
+    """Start the real service once per fixture and database, on first use."""
     running: dict[tuple[str, str], LiveService] = {}
 
     def find(kind: str, database: str) -> LiveService:
@@ -223,7 +223,7 @@ def live_services(
 
 @pytest.fixture(scope="session")
 def live_redis_server(worker_number: int) -> Iterator[str]:
-    """A Redis of their own: other tests empty theirs."""
+    """A Redis for the live services alone: other tests flush theirs."""
     with servers.redis_server(2 * worker_number + 1) as url:
         yield url
 
@@ -232,9 +232,9 @@ def live_redis_server(worker_number: int) -> Iterator[str]:
 def live(
     request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
 ) -> LiveService:
-    """The real service with two workers, without accounts; runs on both databases, too.
+    """The real service with two workers and no accounts; its tests, too, run on both databases.
 
-    It takes this machine for a proxy it trusts.
+    It trusts this machine as a proxy.
     """
     service = live_services("live", request.param)
     service.reset()
@@ -245,7 +245,7 @@ def live(
 def direct(
     request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
 ) -> LiveService:
-    """Like `live`, without a proxy: every client is just a client."""
+    """Like `live`, but without a trusted proxy: every peer is a client."""
     service = live_services("direct", request.param)
     service.reset()
     return service
@@ -267,7 +267,7 @@ def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
 
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A migrated database without accounts, whose default storage route is complete."""
+    """A migrated database without accounts, with a complete default storage route."""
     if request.param == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         return servers.copy_sqlite(template, tmp_path / "gatehouse.db")
@@ -284,21 +284,21 @@ def redis_url(redis_server: str) -> str:
 
 @pytest.fixture
 def own_valkey() -> Iterator[servers.PrivateValkey]:
-    """A Valkey without persistence that a test may hang, kill and start again."""
+    """A Valkey without persistence that a test may suspend, kill and restart."""
     with servers.short_folder() as folder, servers.PrivateValkey(folder) as valkey:
         yield valkey
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder with room for little."""
+    """A folder on a very small file system."""
     with full_disk.small(tmp_path / "small") as folder:
         yield folder
 
 
 @pytest.fixture
 def wait_for() -> Callable[[Callable[[], Any]], Any]:
-    """Wait, in real time, until a condition holds that another thread brings about."""
+    """Wait in real time for a condition that another thread brings about."""
     return lambda condition: eventually(condition, "the condition")
 
 
@@ -309,7 +309,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def fake_provider(clock: FakeClock) -> Iterator[FakeProvider]:
-    """A provider that can be told to do anything wrong; its tokens are dated by `clock`."""
+    """A provider that can be made to misbehave in any way; its tokens are dated by `clock`."""
     with FakeProvider(clock) as provider:
         yield provider
 
@@ -320,7 +320,7 @@ def make_app(
 ) -> Iterator[Callable[..., Flask]]:
     """Build applications on this test's database and Redis.
 
-    Keywords replace configuration values; those named here go to `create_app`.
+    Keywords override configuration values, except the named ones, which go to `create_app`.
     """
     built: list[Flask] = []
     instance = tmp_path / "instance"
@@ -353,25 +353,25 @@ def app(make_app: Callable[..., Flask]) -> Flask:
 
 @pytest.fixture
 def rt(app: Flask) -> Runtime:
-    """What the application was built with."""
+    """The application's runtime."""
     return app.extensions[web_runtime.EXTENSION]
 
 
 @pytest.fixture
 def mailbox(rt: Runtime) -> Mailbox:
-    """The mails of the application, which has no SMTP server."""
+    """The mails that the application writes to files, having no SMTP server."""
     return Mailbox(rt.config.mail_dir, deliver=lambda: dispatcher.drain(rt))
 
 
 @pytest.fixture
 def without_storage_route(rt: Runtime) -> None:
-    """The installation as it is before `flask storage bootstrap`."""
+    """Put the installation in the state before `flask storage bootstrap`."""
     factories.remove_storage_route(rt)
 
 
 @pytest.fixture
 def api(app: Flask) -> ApiClient:
-    """A script with its cookie jar."""
+    """A script with a cookie jar."""
     return ApiClient(app)
 
 
@@ -383,7 +383,7 @@ def browser(app: Flask) -> BrowserClient:
 
 @pytest.fixture
 def user(rt: Runtime) -> KnownUser:
-    """An ordinary account beside an administrator, so that the installation is ready."""
+    """An ordinary account, beside an administrator so that the installation is ready."""
     factories.make_user(rt, username="root", role="admin")
     return factories.make_user(rt)
 

@@ -72,7 +72,7 @@ class PostgresRestarts(Fault):
 
 
 class PostgresCrashes(PostgresRestarts):
-    """It is killed without a last write, and recovers from what was on disk."""
+    """It exits without a last write, and recovers from its WAL when started again."""
 
     name = "PostgreSQL crashes"
 

@@ -1,1 +1,1 @@
-"""What the tests stand on: servers, clock, client, factories, the live service."""
+"""Test infrastructure: servers, clock, clients, factories and the live service."""

@@ -1,4 +1,4 @@
-"""A client that reads answers as the specification describes them, and checks each of them."""
+"""A test client that checks every answer against what the specification says of all answers."""
 
 import json
 import uuid
@@ -25,7 +25,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "strict-origin-when-cross-origin",
     "X-Content-Type-Options": "nosniff",
 }
-# What is answered with something else than an envelope (decision A1).
+# Successful answers here are not enveloped (decision A1).
 NOT_ENVELOPED = ("/health", "/health/metrics", f"{BASE}/openapi.json", f"{BASE}/docs")
 CACHEABLE = (
     f"{BASE}/auth/events/storage",
@@ -34,14 +34,14 @@ CACHEABLE = (
     f"{BASE}/docs",
     f"{BASE}/openapi.json",  # tests/contract/test_envelope.py
 )
-# Redirects away from an address that carries a secret.
+# Redirects from a URL that carries a secret.
 SECRETIVE = (f"{BASE}/auth/contact-verification/confirm", f"{BASE}/auth/external-auth/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True)
 class SetCookie:
-    """One Set-Cookie header; attribute names in lower case, a bare attribute is True."""
+    """One Set-Cookie header; attribute names are in lower case, a valueless attribute is True."""
 
     value: str
     attributes: Mapping[str, str | bool]
@@ -49,7 +49,7 @@ class SetCookie:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer."""
+    """The answer to one request."""
 
     method: str
     path: str
@@ -90,12 +90,12 @@ class Answer:
         return found
 
     def ok(self, status: int = 200) -> Any:
-        """Insist on a success; return its data."""
+        """Assert success with this status; return the data."""
         assert (self.status, self.code) == (status, "success"), self
         return self.data
 
     def fails(self, status: int, code: str) -> "Answer":
-        """Insist on this refusal."""
+        """Assert this error; return the answer."""
         assert (self.status, self.code) == (status, code), self
         return self
 
@@ -104,7 +104,7 @@ class Answer:
 
 
 class Verbs(ABC):
-    """The methods of HTTP, for a client that can make a call."""
+    """HTTP verbs on top of a client's `call`."""
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
@@ -127,7 +127,7 @@ class Verbs(ABC):
 
 
 class ApiClient(Verbs):
-    """Speaks like a script: no Origin, no Sec-Fetch headers; cookies are kept.
+    """Acts like a script: no Origin, no Sec-Fetch headers; cookies are kept.
 
     Paths are relative to /api/v1 unless they start with /health or /api/. `headers` are sent with
     every request.
@@ -149,11 +149,11 @@ class ApiClient(Verbs):
         described: bool = True,
         **options: Any,
     ) -> Answer:
-        """Send a request and check what every answer must have.
+        """Send a request and check what every answer must satisfy.
 
-        `body` is sent as JSON, bytes as they are. A header of None is left out. `address` is where
-        the request comes from. `described` off: the API description says nothing about a request
-        that breaks HTTP itself. `options` go to Werkzeug's client.
+        `body` is sent as JSON, bytes as they are. A header of None is left out. `address` is the
+        peer's IP address. `described=False` skips the check against the API description, which
+        does not cover requests that are not valid HTTP. `options` go to Werkzeug's client.
         """
         full = path if path.startswith(("/api/", "/health")) else BASE + path
         sent: dict[str, str | None] = {**self.headers, **self._own_headers(method)}
@@ -221,7 +221,7 @@ class ApiClient(Verbs):
     # --- variants ----------------------------------------------------------------------------
 
     def twin(self) -> "ApiClient":
-        """Return another client with the same cookies and headers, as a copied device would be."""
+        """Return another client with the same cookies and headers, as if the device was cloned."""
         copy = type(self)(self.app, self.headers)
         for name, value in self.cookies.items():
             copy.set_cookie(name, value)
@@ -232,7 +232,7 @@ class ApiClient(Verbs):
         return type(self)(self.app)
 
     def bearer(self, token: str | None = None) -> "ApiClient":
-        """Return a client that sends the access token as a bearer and no cookies."""
+        """Return a client that sends the access token as a bearer token, and no cookies."""
         return ApiClient(self.app, {"Authorization": f"Bearer {token or self.access_token}"})
 
     def browser(self) -> "BrowserClient":
@@ -299,7 +299,7 @@ def _checked(method: str, path: str, response: TestResponse) -> Answer:
 
 
 def check_headers(answer: Answer, path: str) -> None:
-    """Insist on what every answer carries (spec 02 §4.5, decision D)."""
+    """Assert the headers that every answer carries (spec 02 §4.5, decision D)."""
     is_secretive = path.startswith(SECRETIVE) and answer.status == 302
     expected = SECURITY_HEADERS | ({"Referrer-Policy": "no-referrer"} if is_secretive else {})
     for name, value in expected.items():
@@ -316,7 +316,7 @@ def check_headers(answer: Answer, path: str) -> None:
 
 
 def is_enveloped(path: str, answer: Answer) -> bool:
-    """Tell whether the answer must be an envelope (decision A1)."""
+    """Return whether the answer must be an envelope (decision A1)."""
     if 300 <= answer.status < 400 or answer.status == 204:
         return False
     if answer.status >= 400:
@@ -327,7 +327,7 @@ def is_enveloped(path: str, answer: Answer) -> bool:
 
 
 def check_envelope(answer: Answer) -> None:
-    """Insist on exactly the four keys with values that fit together (decisions A1, A2)."""
+    """Assert exactly the four keys of an envelope, with consistent values (decisions A1, A2)."""
     assert answer.headers["Content-Type"] == "application/json", answer
     body = answer.json
     assert list(body) == ["code", "msg", "data", "error"], answer

@@ -1,4 +1,4 @@
-"""What a user has at hand as second factors: an authenticator app, and a sheet of codes."""
+"""A user's second factors: an authenticator app and a list of recovery codes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,26 +14,26 @@ STEP_SECONDS = 30
 
 @dataclass(frozen=True)
 class Authenticator:
-    """An authenticator app that is set up with one secret."""
+    """An authenticator app set up with one secret."""
 
     secret: str
     clock: FakeClock
 
     def code(self, steps: int = 0) -> str:
-        """Return the code of now, or of so many steps of 30 s from now."""
+        """Return the current code, or the one `steps` time steps of 30 s from now."""
         return self.at(self.clock.now() + timedelta(seconds=steps * STEP_SECONDS))
 
     def at(self, moment: datetime) -> str:
-        """Return the code of a moment."""
+        """Return the code that is valid at `moment`."""
         return pyotp.TOTP(self.secret).at(moment)
 
     def wrong_code(self) -> str:
-        """Return six digits that are right at no time near now."""
+        """Return six digits that are not a valid code at any time near now."""
         near = {self.code(steps) for steps in range(-3, 4)}
         return next(code for n in range(10) if (code := f"{n:06d}") not in near)
 
     def wait(self) -> str:
-        """Let the next time step begin; return its code."""
+        """Advance to the next time step; return its code."""
         self.clock.advance(seconds=STEP_SECONDS)
         return self.code()
 
@@ -54,7 +54,7 @@ def start_setup(client: ApiClient, clock: FakeClock) -> tuple[str, Authenticator
 
 
 def finish_setup(client: ApiClient, flow_token: str, code: str, **body: Any) -> Any:
-    """Ask for the end of a setup."""
+    """Finish a setup with a code."""
     return client.post(
         "/auth/mfa/totp/setup/finish", {"flow_token": flow_token, "code": code} | body
     )

@@ -1,4 +1,4 @@
-"""Servers of asyncio beside the test."""
+"""asyncio servers that run beside the test."""
 
 import asyncio
 import threading
@@ -6,9 +6,9 @@ from typing import Self
 
 
 class BackgroundServer:
-    """A server in a thread of its own; a context manager.
+    """A server in its own thread; a context manager.
 
-    `_serve` sets `started` once it listens, and ends when `_ended` is set.
+    `_serve` sets `started` once it listens, and returns when `_ended` is set.
     """
 
     def __enter__(self) -> Self:

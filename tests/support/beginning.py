@@ -1,4 +1,4 @@
-"""How a running service was before anybody used it."""
+"""Restores a running service to its initial state."""
 
 import sqlalchemy as sa
 from redis import Redis
@@ -8,7 +8,7 @@ from app.core.runtime import Runtime
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 
-# What a migrated database holds from the start.
+# Tables whose rows the migrations and the bootstrap have written.
 KEPT_TABLES = frozenset(
     {
         "named_locks",
@@ -20,7 +20,7 @@ KEPT_TABLES = frozenset(
 
 
 class Beginning:
-    """The state of a service that shares the stores of `rt`, and which nobody has used yet."""
+    """The initial state of an unused service that shares its stores with `rt`."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt

@@ -1,4 +1,4 @@
-"""The reference page as its reader sees it, in the machine's Chromium."""
+"""Drives the API reference page in the system's Chromium."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
-# A busy machine may need more than Playwright's five seconds.
+# A busy machine may need longer than Playwright's default of five seconds.
 expect.set_options(timeout=30_000)
 FLAGS = (
     "--no-sandbox",
@@ -29,7 +29,7 @@ needs_chromium = [
 
 
 class Complaints:
-    """What a page's console said; a refused request is no failure where a test expects it."""
+    """Errors on a page's console; tests take away those of refusals they expect."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -39,7 +39,7 @@ class Complaints:
             self.texts.append(entry.text)
 
     def take_refusal(self, status: int) -> None:
-        """Take away the one line that Chromium writes for a request answered so."""
+        """Take away the one line that Chromium logs for a request refused with `status`."""
         lines = [text for text in self.texts if f"responded with a status of {status} " in text]
         assert len(lines) == 1, self.texts
         self.texts.remove(lines[0])
@@ -58,9 +58,9 @@ def launched() -> Iterator[Browser]:
 def reference_page(
     browser: Browser, origin: str, complaints: Complaints, *others: str
 ) -> Iterator[Page]:
-    """Open the page; afterwards it must not have complained or spoken to anybody else.
+    """Open the page; afterwards assert no console errors and no requests to foreign hosts.
 
-    `others` are origins it may speak to.
+    `others` are further origins it may contact.
     """
     hosts: set[str] = set()
     page = browser.new_page()
@@ -71,7 +71,7 @@ def reference_page(
     yield page
     page.close()
     assert complaints.texts == []
-    # Pictures inside a style sheet are data and have no host.
+    # Pictures inside a style sheet are data: URLs and have no host.
     assert hosts - {""} == {urlsplit(known).netloc for known in (origin, *others)}
 
 
@@ -86,7 +86,7 @@ class Step:
         self.request = self.node.get_by_label("Request")
 
     def open(self) -> None:
-        """Unfold it as a click on its line does."""
+        """Unfold the step by a click on its summary."""
         self.node.locator("summary").click()
 
     def press(self, name: str) -> None:
@@ -123,7 +123,7 @@ def set_up_and_sign_in(page: Page) -> None:
 
 
 def widths(page: Page) -> list[int]:
-    """Return how wide the page is, and the widest thing in it that is not inside a scroller."""
+    """Return the page's width, and the rightmost edge of its content outside any scroller."""
     return page.evaluate(
         """() => {
             const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);

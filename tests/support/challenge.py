@@ -13,7 +13,7 @@ from tests.support.stores import everything_kept_by
 
 
 def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabled:
-    """Enable TOTP for an account behind the service's back."""
+    """Enable TOTP for an account directly in the database."""
     secret, codes = totp.new_secret(), recovery_codes.new_codes()
     box = rt.secret_box
     with rt.transaction() as session:
@@ -30,7 +30,7 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
 
 
 def start_login(client: Any, user: KnownUser, **options: Any) -> str:
-    """Do the first step; return the token for the second."""
+    """Do the first step; return the flow token for the second."""
     data = client.login(user, **options).ok()
     assert data["status"] == "mfa_required", data
     return data["flow_token"]
@@ -54,5 +54,5 @@ def wrong(code: str) -> str:
 
 
 def everything_in_redis(rt: Runtime) -> str:
-    """Return every key and value Redis holds, as one text."""
+    """Return every key and value in Redis, as one text."""
     return "\n".join(everything_kept_by(rt.redis))

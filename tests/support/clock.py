@@ -1,10 +1,10 @@
-"""A clock that only moves when a test says so."""
+"""A clock that moves only when a test advances it."""
 
 from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """Stands still until `advance`; `sleep` only notes how long it would have been."""
+    """Stands still until `advance`; `sleep` only records the duration."""
 
     def __init__(self, start: datetime = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)) -> None:
         self._now = start
@@ -21,7 +21,7 @@ class FakeClock:
         self.slept.append(seconds)
 
     def advance(self, **span: float) -> datetime:
-        """Move on by `timedelta(**span)`; return the new time."""
+        """Advance by `timedelta(**span)`; return the new time."""
         passed = timedelta(**span)
         self._now += passed
         self._monotonic += passed.total_seconds()

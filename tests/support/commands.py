@@ -9,7 +9,7 @@ from flask import Flask
 
 @dataclass(frozen=True)
 class Ran:
-    """How one command ended."""
+    """The result of one command."""
 
     arguments: tuple[str, ...]
     exit_code: int
@@ -18,18 +18,18 @@ class Ran:
 
     @property
     def text(self) -> str:
-        """Insist on a success; return the human text."""
+        """Assert success; return the text output."""
         assert self.exit_code == 0, self
         return self.stdout.strip()
 
     @property
     def json(self) -> Any:
-        """Insist on a success and on nothing but JSON; return it."""
+        """Assert success and that the only output is JSON; return it parsed."""
         assert (self.exit_code, self.stderr) == (0, ""), self
         return json.loads(self.stdout)
 
     def refuses(self, code: str) -> str:
-        """Insist on a refusal in JSON; return its message."""
+        """Assert failure with a JSON error of this code; return its message."""
         assert (self.exit_code, self.stderr) == (1, ""), self
         body = json.loads(self.stdout)
         assert list(body) == ["code", "msg"], self
@@ -37,7 +37,7 @@ class Ran:
         return body["msg"]
 
     def complains(self) -> str:
-        """Insist on a refusal in one line of human text; return it."""
+        """Assert failure with one line of text on stderr; return it."""
         assert (self.exit_code, self.stdout) == (1, ""), self
         assert self.stderr.startswith("Error: "), self
         assert self.stderr.count("\n") == 1, self
@@ -57,9 +57,9 @@ class CommandLine:
         return Ran(arguments, result.exit_code, result.stdout, result.stderr)
 
     def json(self, *arguments: str, stdin: str | None = None) -> Any:
-        """Run it with --json; insist on a success."""
+        """Run it with --json; assert success and return the data."""
         return self(*arguments, "--json", stdin=stdin).json
 
     def refuses(self, code: str, *arguments: str, stdin: str | None = None) -> str:
-        """Run it with --json; insist on this refusal."""
+        """Run it with --json; assert this error and return its message."""
         return self(*arguments, "--json", stdin=stdin).refuses(code)

@@ -1,9 +1,9 @@
-"""How well the texts of a page can be read (WCAG 2.2, success criterion 1.4.3)."""
+"""Contrast of a page's texts (WCAG 2.2, success criterion 1.4.3)."""
 
 from playwright.sync_api import Page
 
 ENOUGH = 4.5
-# Every visible text with its contrast to what is behind it; the opacity of its ancestors counts.
+# Every visible text with its contrast to its background, taking ancestors' opacity into account.
 MEASURED = """() => {
   const colour = (text) => {
     const [red, green, blue, alpha = 1] = text.match(/[\\d.]+/g).map(Number);
@@ -49,7 +49,7 @@ MEASURED = """() => {
 
 
 def pale_texts(page: Page) -> list[str]:
-    """Return what is too pale to read, with its class and its contrast."""
+    """Return the texts whose contrast is too low, with their class and contrast."""
     page.evaluate("() => Promise.all(document.getAnimations().map((one) => one.finished))")
     measured = page.evaluate(MEASURED)
     assert len(measured) > 100

@@ -1,4 +1,4 @@
-"""Sign-ins by a provider, as a browser goes through them."""
+"""Sign-ins through an external provider, as a browser goes through them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ NAMESPACE = "https://id.example.com"
 
 @dataclass(frozen=True)
 class Started:
-    """A sign-in that is under way."""
+    """A sign-in that has been started."""
 
     url: str
     answer: Answer
 
     @property
     def query(self) -> dict[str, str]:
-        """What the provider is asked."""
+        """The parameters of the authorization request."""
         return {k: v[0] for k, v in parse_qs(urlsplit(self.url).query).items()}
 
     @property
@@ -39,7 +39,7 @@ class Started:
 
     @property
     def cookie(self) -> str:
-        """The secret that ties it to its browser."""
+        """The secret that binds it to its browser."""
         return self.answer.set_cookies[cookie_name(self.state)].value
 
 
@@ -50,7 +50,7 @@ def cookie_name(state: str) -> str:
 def add_provider(
     rt: Runtime, fake: FakeProvider | None = None, *, kind: str = "oidc", **typed: Any
 ) -> Provider:
-    """Set a provider up as an operator would; `fake` is who it is, nobody without."""
+    """Configure a provider as an operator would; without `fake` nothing answers at its URLs."""
     issuer = fake.issuer if fake else NAMESPACE
     urls = {"issuer_url": issuer} if kind in {"oidc", "generic_oauth2"} else {}
     if kind == "generic_oauth2":
@@ -70,7 +70,7 @@ def add_provider(
 
 
 def change_provider(rt: Runtime, provider: Provider, **columns: Any) -> None:
-    """Change a provider behind the service's back."""
+    """Change a provider directly in the database."""
     with rt.transaction() as session:
         provider_queries.set_columns(session, provider.id, rt.clock.now(), **columns)
 
@@ -81,7 +81,7 @@ def delete_provider(rt: Runtime, provider: Provider) -> None:
 
 
 def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> int:
-    """Link an account behind the service's back; return the link's id."""
+    """Link an account directly in the database; return the link's id."""
     now = rt.clock.now()
     values = {
         "user_id": user.id,
@@ -98,7 +98,7 @@ def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> in
 
 
 def links(rt: Runtime) -> list[Any]:
-    """Return every link, the oldest first, with its provider's key."""
+    """Return every link with its provider's key, oldest first."""
     statement = (
         sa.select(*ExternalAuthIdentity.__table__.columns, ExternalAuthProvider.key)
         .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
@@ -111,7 +111,7 @@ def links(rt: Runtime) -> list[Any]:
 def wait_for_account(
     rt: Runtime, provider: Provider, subject: str = "new", path: str = "/files", **profile: Any
 ) -> str:
-    """Have an identity wait for an account; return its flow token."""
+    """Store an identity that is pending an account; return its flow token."""
     with rt.transaction() as session:
         who = ExternalProfile(provider.issuer_url or NAMESPACE, subject, **profile)
         return pending.open_pending(rt, session, provider, who, path)
@@ -124,19 +124,19 @@ def start(client: Any, kind: str = "oidc", key: str = "corp", **body: Any) -> St
 
 
 def come_back(client: Any, parameters: Mapping[str, str], path: str = CALLBACK) -> Answer:
-    """Bring the provider's answer back."""
+    """Follow the provider's redirect back to the callback."""
     return client.get(f"{path}?{urlencode(parameters)}")
 
 
 def sign_in(
     client: Any, fake: FakeProvider, kind: str = "oidc", key: str = "corp", **body: Any
 ) -> Answer:
-    """Go through a whole sign-in; return where the browser is sent."""
+    """Go through a whole sign-in; return the callback's answer."""
     return come_back(client, fake.sign_in(start(client, kind, key, **body).url))
 
 
 def location(answer: Answer, origin: str = ORIGIN) -> str:
-    """Insist on a redirect within the site; return the path and query it leads to."""
+    """Assert a redirect within the site; return its path and query."""
     assert (answer.status, answer.body) == (302, b""), answer
     target = answer.headers["Location"]
     assert target.startswith(f"{origin}/"), target
@@ -144,19 +144,19 @@ def location(answer: Answer, origin: str = ORIGIN) -> str:
 
 
 def told(answer: Answer, page: str = "/login") -> dict[str, str]:
-    """Insist on a redirect to a page; return what it is told, in order."""
+    """Assert a redirect to `page`; return its decoded query parameters, in order."""
     path, _, query = location(answer).partition("?")
     assert path == page, answer.headers["Location"]
     pairs = [pair.partition("=") for pair in query.split("&")]
     values = {name: value for name, _, value in pairs}
     decoded = {name: parse_qs(f"x={value}", True)["x"][0] for name, value in values.items()}
-    # Nothing but unreserved characters stays as it is.
+    # All but unreserved characters must be percent-encoded.
     assert query == "&".join(f"{name}={quote(v, safe='')}" for name, v in decoded.items())
     return decoded
 
 
 def fails(answer: Answer, code: str | None) -> Answer:
-    """Insist on the redirect of a refusal, without a session; None for a fault."""
+    """Assert an error redirect without a session; a `code` of None means one without a code."""
     expected = {"external_auth": "error"} | ({"code": code} if code else {})
     assert told(answer) == expected, answer.headers["Location"]
     assert not {"service_access", "service_refresh", "service_csrf"} & answer.set_cookies.keys()
@@ -164,14 +164,14 @@ def fails(answer: Answer, code: str | None) -> Answer:
 
 
 def signs_in(answer: Answer, path: str = "/") -> Answer:
-    """Insist on a session, and on where it leads."""
+    """Assert that a session was opened, and the path of the redirect."""
     assert location(answer) == path, answer.headers["Location"]
     assert {"service_access", "service_refresh", "service_csrf"} <= answer.set_cookies.keys()
     return answer
 
 
 def asks_for_address(answer: Answer, path: str = "/") -> str:
-    """Insist on the redirect that asks whose identity it is; return the flow token."""
+    """Assert the redirect that asks for the user's address; return the flow token."""
     data = told(answer)
     assert list(data) == ["external_auth", "flow", "return_path"], data
     assert (data["external_auth"], data["return_path"]) == ("email_required", path)

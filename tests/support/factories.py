@@ -1,4 +1,4 @@
-"""Makes what a test starts from; every property can be named."""
+"""Factories for test data; every property can be overridden by keyword."""
 
 import itertools
 from collections.abc import Iterator
@@ -55,9 +55,9 @@ def make_user(
     verified: bool = True,
     **columns: Any,
 ) -> KnownUser:
-    """Insert an account; `columns` sets further ones (must_change_password, preferences ...).
+    """Insert an account; `columns` sets further columns (must_change_password, preferences ...).
 
-    A password of None makes an account that has no usable one.
+    A password of None creates an account without a usable password.
     """
     number = next(_numbers)
     watch.note(password)
@@ -83,14 +83,14 @@ def make_user(
 
 
 def bearer_of(rt: Runtime, app: Flask, user: KnownUser) -> ApiClient:
-    """Sign in without the costs of a login."""
+    """Return a client with an open session, without the cost of a login."""
     with rt.transaction() as session:
         pair = sessions.open_session(rt, session, user.id, Client(), is_limited=False)
     return ApiClient(app, {"Authorization": f"Bearer {pair.access_token}"})
 
 
 def change_user(rt: Runtime, user: KnownUser, **columns: Any) -> None:
-    """Change columns of an account behind the service's back."""
+    """Change columns of an account directly in the database."""
     with rt.transaction() as session:
         session.execute(sa.update(User).where(User.id == user.id).values(**columns))
 
@@ -103,7 +103,7 @@ def delete_user(rt: Runtime, user: KnownUser) -> None:
 def replaced_while_its_password_is_checked(
     rt: Runtime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> KnownUser:
-    """Return an account that is deleted, and its id given to another one, during its next login."""
+    """Return an account that is deleted, and its id reused by another, during its next login."""
     user, check = make_user(rt), rt.passwords.check
 
     def check_slowly(password: str, stored_hash: str | None) -> Verdict:
@@ -135,7 +135,7 @@ def issue_token(
     address: str | None = None,
     life: timedelta = timedelta(days=1),
 ) -> str:
-    """Give an account a token, in place of the last one for this purpose; return it as mailed."""
+    """Give an account a token, replacing its last one for this purpose; return it as mailed."""
     token, now = PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         its_row = ContactToken.user_id == user.id, ContactToken.purpose == purpose
@@ -159,7 +159,7 @@ def configure(rt: Runtime, **values: Any) -> None:
 
 
 def remove_storage_route(rt: Runtime) -> None:
-    """Leave the installation without policy and group."""
+    """Remove every storage policy and group."""
     with rt.transaction() as session:
         for model in (StoragePolicyGroupItem, StoragePolicyGroup, StoragePolicy):
             session.execute(sa.delete(model))
@@ -167,7 +167,7 @@ def remove_storage_route(rt: Runtime) -> None:
 
 @contextmanager
 def at_revision(rt: Runtime, revision: str) -> Iterator[None]:
-    """Have the database say for a while that another version migrated it."""
+    """Make the database report another schema revision within the block."""
     change = sa.text("UPDATE alembic_version SET version_num = :revision")
     with rt.transaction() as session:
         current = session.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
@@ -180,7 +180,7 @@ def at_revision(rt: Runtime, revision: str) -> Iterator[None]:
 
 
 def audit_rows(rt: Runtime, action: str | None = None) -> list[Any]:
-    """Return the audit log, oldest first, or only the entries of one action."""
+    """Return the audit entries, oldest first; only those of `action` if given."""
     statement = sa.select(*AuditEntry.__table__.columns).order_by(AuditEntry.id)
     if action is not None:
         statement = statement.where(AuditEntry.action == action)
@@ -196,7 +196,7 @@ def count(rt: Runtime, model: Any, *conditions: Any) -> int:
 
 
 def add_passkeys(rt: Runtime, user: KnownUser, number: int) -> list[int]:
-    """Store so many passkeys more, which no authenticator has; return their ids, oldest first."""
+    """Add `number` passkeys that no authenticator holds; return their ids, oldest first."""
     columns: dict[str, Any] = {
         "user_id": user.id,
         "public_key": b"",
@@ -216,7 +216,7 @@ def add_passkeys(rt: Runtime, user: KnownUser, number: int) -> list[int]:
 
 
 def fresh_account(answered: Any, **own: Any) -> dict[str, Any]:
-    """Return what an account just made is answered as, with members of its `own`."""
+    """Return the expected answer for an account just created; `own` overrides or adds members."""
     now = answered["created_at"]
     return {
         "id": answered["id"],
@@ -237,6 +237,6 @@ def fresh_account(answered: Any, **own: Any) -> dict[str, Any]:
 
 
 def moment(text: str) -> datetime:
-    """Read a timestamp of the wire; insists on UTC with a trailing Z."""
+    """Parse a timestamp from the wire; assert UTC with a trailing Z."""
     assert text.endswith("Z"), text
     return datetime.fromisoformat(text)

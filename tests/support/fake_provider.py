@@ -1,6 +1,6 @@
-"""An identity provider on loopback that can be told to do anything wrong.
+"""An identity provider on loopback that can be made to misbehave in any way.
 
-It speaks OpenID Connect with PKCE as it should until a test changes `metadata`, `keys`, `header`,
+It speaks OpenID Connect with PKCE correctly until a test changes `metadata`, `keys`, `header`,
 `claims`, `token_answer` or the answer to a path.
 """
 
@@ -42,7 +42,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 
 @cache
 def rsa_key(number: int = 0) -> rsa.RSAPrivateKey:
-    """Return a key; making one takes a while, so each is made once."""
+    """Return a key, cached by number because generating one is slow."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
@@ -52,7 +52,7 @@ def ec_key(number: int = 0) -> ec.EllipticCurvePrivateKey:
 
 
 def public_jwk(key: Any, **members: Any) -> dict[str, Any]:
-    """Return the public half as JWK; a member that is REMOVED is left out."""
+    """Return the public half as a JWK; a member set to REMOVED is left out."""
     algorithm = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
     jwk = algorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": "1", "use": "sig"}
     return without_removed(jwk | members)
@@ -64,7 +64,7 @@ def without_removed(members: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """One request as the provider got it."""
+    """One request as the provider received it."""
 
     method: str
     path: str
@@ -75,10 +75,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer; anything but bytes becomes JSON.
+    """One answer; a body other than bytes is sent as JSON.
 
-    `pieces` are sent one by one with a pause of `pause` seconds before each, instead of the body;
-    a `length` of None ends the body by closing the connection.
+    `pieces` are sent one by one instead of the body, with a pause of `pause` seconds before each;
+    with a `length` of None the body ends when the connection is closed.
     """
 
     body: Any = None
@@ -99,7 +99,7 @@ Respond = Callable[[Request], Reply]
 
 @dataclass
 class _Granted:
-    """A code that was handed out."""
+    """An authorization code that was handed out."""
 
     redirect_uri: str
     nonce: str | None
@@ -107,14 +107,14 @@ class _Granted:
 
 
 class _Server(ThreadingHTTPServer):
-    """Has room for a burst of connections, which the system would else refuse or keep waiting."""
+    """Has a backlog large enough for a burst of connections."""
 
     request_queue_size = 1024
     daemon_threads = True
 
 
 class FakeProvider:
-    """A context manager; `clock` dates its tokens, `tls` makes it speak HTTPS as `localhost`."""
+    """A context manager; `clock` dates its tokens, `tls` makes it serve HTTPS as `localhost`."""
 
     def __init__(self, clock: Clock, *, tls: ssl.SSLContext | None = None) -> None:
         self.clock = clock
@@ -128,7 +128,7 @@ class FakeProvider:
         self.header: dict[str, Any] = {"kid": "1"}
         self.claims: dict[str, Any] = {}
         self.token_answer: dict[str, Any] = {}
-        # Replaces the ID token; is given the header and the claims it would have.
+        # Makes the ID token, if set, from the header and claims it would have.
         self.sign: Callable[[dict[str, Any], dict[str, Any]], str] | None = None
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -160,7 +160,7 @@ class FakeProvider:
         self._server.shutdown()
         self._server.server_close()
 
-    # --- what a test does -------------------------------------------------------------------------
+    # --- for tests --------------------------------------------------------------------------------
 
     def sign_in(self, authorization_url: str) -> dict[str, str]:
         """Sign Jane in; return the callback's parameters."""
@@ -175,7 +175,7 @@ class FakeProvider:
         return {"code": code, "state": query["state"]}
 
     def reply(self, path: str, body: Any = None, **members: Any) -> None:
-        """Answer a path like this from now on; `body` may be a function of the request."""
+        """Set the answer to a path from now on; `body` may be a function of the request."""
         self.replies[path] = body if callable(body) else Reply(body, **members)
 
     def seen(self, path: str) -> list[Request]:
@@ -183,7 +183,7 @@ class FakeProvider:
         return [request for request in self.requests if request.path == path]
 
     def id_token(self, nonce: str | None) -> str:
-        """Return a token about Jane, with what is wrong in `header` and `claims`."""
+        """Return an ID token for Jane, with the changes in `header` and `claims`."""
         now = int(self.clock.now().timestamp())
         claims = {
             "iss": self.metadata["issuer"],
@@ -199,7 +199,7 @@ class FakeProvider:
             return self.sign(header, claims)
         return signed(header, claims, self.signing_key)
 
-    # --- what it answers --------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def _answer(self, request: Request) -> Reply:
         self.requests.append(request)

@@ -1,4 +1,4 @@
-"""A disk that is soon full; to mount one is root's."""
+"""A small disk that is quickly full; only root can mount one."""
 
 import os
 import subprocess
@@ -13,14 +13,14 @@ ROOM = 256 * 1024
 
 @contextmanager
 def small(folder: Path) -> Iterator[Path]:
-    """Make a folder with room for little; skip the test where that cannot be done."""
+    """Mount a small file system at `folder`; skip the test where that is not possible."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small file system")
     try:
         yield folder
-    finally:  # left behind by a test that fails, it would trouble those who tidy up
+    finally:  # a leftover mount would make the clean-up of temporary folders fail
         subprocess.run(["umount", str(folder)], check=True)
 
 

@@ -1,7 +1,7 @@
-"""Tests of one group run in one process of the suite.
+"""Runs all tests of an xdist group in the same worker.
 
-xdist's own way is a suffix of the test's id, which pytest 9.2 does not let it change any more. So
-the processes leave the groups in a file, and whoever hands out the tests looks there.
+xdist itself appends the group to the test's id, which pytest 9.2 no longer lets it change. So the
+workers write the groups to a file, where the scheduler looks them up.
 """
 
 import json
@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 
 def leave(run: str, items: list[pytest.Item]) -> None:
-    """Write the group of each test that has one; every process writes the same."""
+    """Write the group of each test that has one; every worker writes the same file."""
     found = {
         item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("xdist_group")
     }
@@ -29,14 +29,14 @@ def _file(run: str) -> Path:
 
 
 class Groups(LoadScopeScheduling):
-    """Hands out a group as a whole, and every other test by itself."""
+    """Schedules a group as a whole, and every other test individually."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
         self._groups: dict[str, str] = {}
 
     def schedule(self) -> None:
-        """Look the groups up, and begin."""
+        """Read the groups, then start scheduling."""
         if not self._groups and self.collection_is_completed:
             run = self.config.pluginmanager.getplugin("dsession").nodemanager.testrunuid
             file = _file(run)

@@ -1,4 +1,4 @@
-"""Pictures to upload, made on the spot, and bodies to carry them."""
+"""Generates images to upload, and multipart bodies to carry them."""
 
 import ctypes
 import io
@@ -17,19 +17,19 @@ RED, GREEN, BLUE, YELLOW = (220, 20, 30), (10, 200, 40), (20, 30, 230), (240, 22
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    """Return an image as a file of a format."""
+    """Return an image encoded in a file format."""
     stream = io.BytesIO()
     image.save(stream, kind, **options)
     return stream.getvalue()
 
 
 def plain(color: Any = RED, size: tuple[int, int] = (64, 64), kind: str = "PNG") -> bytes:
-    """Return a file of one colour."""
+    """Return an image file of a single colour."""
     return encoded(Image.new("RGB" if len(color) == 3 else "RGBA", size, color), kind)
 
 
 def quarters(size: tuple[int, int] = (64, 64)) -> Image.Image:
-    """Return red, green / blue, yellow: an image whose every turn can be told."""
+    """Return red, green / blue, yellow: an image whose every orientation looks different."""
     image = Image.new("RGB", size, RED)
     x, y = size[0] // 2, size[1] // 2
     image.paste(GREEN, (x, 0, size[0], y))
@@ -61,7 +61,7 @@ def multipart(
 
 
 def part(content: bytes, *, filename: str | None = "me.png", name: str = "file") -> bytes:
-    """Return a part; without a file name it is an ordinary field."""
+    """Return a part; with a `filename` of None it is an ordinary field."""
     disposition = f'form-data; name="{name}"'
     if filename is not None:
         disposition += f'; filename="{filename}"'
@@ -70,7 +70,7 @@ def part(content: bytes, *, filename: str | None = "me.png", name: str = "file")
 
 
 def joined(*parts: bytes, boundary: str = BOUNDARY) -> bytes:
-    """Return a body of these parts."""
+    """Return a multipart body with these parts."""
     between = f"--{boundary}\r\n".encode()
     end = f"--{boundary}--\r\n".encode()
     return b"".join(between + each + b"\r\n" for each in parts) + end
@@ -87,13 +87,13 @@ def upload(client: Any, content: bytes, **options: Any) -> Any:
 
 
 def send(client: Any, body: bytes, content_type: str | None = None) -> Any:
-    """Send a body of one's own making to the upload route."""
+    """Send an arbitrary body to the upload route."""
     sent = headers() if content_type is None else {"Content-Type": content_type}
     return client.post("/auth/profile/avatar/upload", body, headers=sent)
 
 
 def shown(client: Any, size: int = 512) -> Image.Image:
-    """Return the avatar as its owner gets it."""
+    """Return the avatar as its owner receives it."""
     answer = client.get(f"/auth/profile/avatar/{size}")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "image/webp"), answer
     image = Image.open(io.BytesIO(answer.body), formats=["WEBP"])
@@ -103,9 +103,9 @@ def shown(client: Any, size: int = 512) -> Image.Image:
 
 @contextmanager
 def needing_less_than(most_bytes: int) -> Iterator[None]:
-    """Insist on how much more memory than before this process has at any moment of the block."""
-    ctypes.CDLL(None).malloc_trim(0)  # what is free already would not be counted
-    Path("/proc/self/clear_refs").write_text("5")  # the most from here on
+    """Assert that the block raises this process's peak memory by less than `most_bytes`."""
+    ctypes.CDLL(None).malloc_trim(0)  # reuse of memory already freed would not be counted
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak (VmHWM)
     before = _most_bytes()
     yield
     needed = _most_bytes() - before
@@ -118,17 +118,17 @@ def _most_bytes() -> int:
 
 
 def is_near(one: tuple[int, ...], other: tuple[int, ...], most: int = 12) -> bool:
-    """Tell whether two colours look the same."""
+    """Return whether two colours look the same."""
     return len(one) == len(other) and all(
         abs(a - b) <= most for a, b in zip(one, other, strict=True)
     )
 
 
-# --- files no image program writes --------------------------------------------------------------
+# --- malformed and malicious files --------------------------------------------------------------
 
 
 def png_of(width: int, height: int, rows: bytes, *, depth: int = 8, kind: int = 2) -> bytes:
-    """Return a PNG that says what it is told to, with these bytes as its compressed rows."""
+    """Return a PNG with this header, and these bytes as its compressed rows."""
     header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
@@ -148,13 +148,13 @@ def png_chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def png_bomb(side: int = 20_000) -> bytes:
-    """Return a valid PNG of a few hundred kilobytes that would need gigabytes."""
+    """Return a valid PNG of a few hundred kilobytes that would unpack to gigabytes."""
     height = side // 10
     return png_of(side, height, deflated_zeros(height * (1 + 3 * side)))
 
 
 def deflated_zeros(count: int) -> bytes:
-    """Return what zlib would make of so many zeros, made from a few of them."""
+    """Return `count` zeros in zlib format, built by repeating one compressed block."""
     packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
     block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
     blocks, rest = divmod(count, 2**20)
@@ -165,7 +165,7 @@ def deflated_zeros(count: int) -> bytes:
 def gif_bomb(side: int) -> bytes:
     """Return a valid black GIF that unpacks to a thousand times its size."""
     clear, end = 256, 257
-    # Every code stands for one pixel more than the one before, until all are taken.
+    # Every LZW code stands for one pixel more than the one before, until the table is full.
     codes = [0, *range(258, 4096)]
     written = [low_first(code, max(9, code.bit_length())) for code in codes]
     rounds, left = divmod(side * side - 1, sum(range(len(codes) + 1)))
@@ -185,19 +185,19 @@ def gif_bomb(side: int) -> bytes:
 
 
 def low_first(value: int, count: int) -> str:
-    """Return so many bits as text, the lowest first."""
+    """Return the `count` low bits of `value` as text, lowest first."""
     return format(int(value), f"0{count}b")[::-1]
 
 
 def packed(bits: Iterable[str]) -> bytes:
-    """Return bits, the lowest of each byte first, as an even number of bytes."""
+    """Pack bits, lowest first within each byte, into an even number of bytes."""
     text = "".join(bits)
     text += "0" * (-len(text) % 16)
     return int(text[::-1], 2).to_bytes(len(text) // 8, "little")
 
 
 def forged_avif(told: int, real: int) -> bytes:
-    """Return an AVIF whose container tells one size and whose stream has another."""
+    """Return an AVIF whose container declares one size while its stream has another."""
     content = encoded(Image.new("RGB", (real, real), RED), "AVIF", speed=10)
     at = content.index(b"ispe") + 8
     return content[:at] + struct.pack(">II", told, told) + content[at + 8 :]

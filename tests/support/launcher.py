@@ -1,4 +1,4 @@
-"""The launcher run for real: a private instance folder, a free port, its own Valkey."""
+"""Runs the real launcher on a private instance folder, a free port and its own Valkey."""
 
 import json
 import os
@@ -27,12 +27,12 @@ PATIENCE = 180.0
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """Wait for `condition`, as long as a first start may take on a busy machine; return it."""
+    """Wait for `condition` as long as a first start may take on a busy machine; return it."""
     return live.eventually(condition, what, seconds)
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Tell whether a process ended; one that nobody reaped has ended, too."""
+    """Return whether a process has ended; a zombie counts as ended."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -55,7 +55,7 @@ class Service:
         """Run the launcher without waiting; keyword X sets GATEHOUSE_X."""
         ours = {"BIND": f"127.0.0.1:{self.port}", "WORKERS": "2"}
         environ = self._environ(ours | settings)
-        # Files of its own: an earlier launcher may still write into its.
+        # Files of its own: an earlier launcher may still be writing to its own.
         name = self._beside.with_name(f"{self._beside.name}{len(self._launchers)}")
         self.output, self.errors = name.with_suffix(".out"), name.with_suffix(".err")
         self._written += [self.output, self.errors]
@@ -76,21 +76,21 @@ class Service:
         return foreign | {f"GATEHOUSE_{name}": value for name, value in ours.items()}
 
     def flask(self, *arguments: str) -> str:
-        """Run a command of the `flask` command line beside the service; return what it printed."""
+        """Run a `flask` command beside the service; return its standard output."""
         command = [sys.executable, "-m", "flask", *arguments]
         return subprocess.run(
             command, cwd=ROOT, env=self._environ({}), check=True, stdout=subprocess.PIPE, text=True
         ).stdout
 
     def observer(self, folder: Path) -> Runtime:
-        """Return a way to the service's database and Redis, with `folder` for its own files."""
+        """Return a runtime on the service's database and Redis, with `folder` for its own files."""
         database_url = f"sqlite:///{self.instance / 'gatehouse.db'}"
         config = cheap_config(folder, database_url, default_redis_url(self.instance))
         runtime: Runtime = create_app(config).extensions[EXTENSION]
         return runtime
 
     def start(self, **settings: str) -> subprocess.Popen[bytes]:
-        """Run the launcher and return it once it announced the service with all processes."""
+        """Run the launcher; return it once it has announced the service and all workers run."""
         launcher = self.launch(**settings)
         eventually(
             lambda: "is running at" in self.output.read_text() or launcher.poll() is not None,
@@ -122,7 +122,7 @@ class Service:
         return [] if master is None else [w for w in master.children() if not is_gone(w)]
 
     def processes(self) -> list[psutil.Process]:
-        """Return every process of the run, the launcher too."""
+        """Return every process of the run, including the launcher."""
         launcher = psutil.Process(self.launcher.pid)
         return [launcher, *launcher.children(recursive=True)]
 
@@ -151,7 +151,7 @@ class Service:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def close(self) -> None:
-        """Leave nothing behind, whatever the test did; no secret in what it printed, either."""
+        """Kill every launcher, and assert that their output contains no secret."""
         for launcher in self._launchers:
             launcher.kill()
             launcher.wait()

@@ -1,9 +1,8 @@
-"""Watches the whole suite's logs for secrets: no line may carry one (app/core/logs.py).
+"""Watches the logs of the whole suite for secrets: no line may contain one (app/core/logs.py).
 
-What counts as a secret is what a test sends or gets under a telling name, every cookie, and every
-random token that the service makes. What counts as a log is what the service's own loggers are
-given, from DEBUG on and whether or not it is shown; what other loggers show; and the output of the
-processes that tests start.
+Secrets are the values a test sends or receives under a telling name, every cookie, and every random
+token the service generates. Logs are all records of the service's own loggers from DEBUG up,
+emitted or not; what other loggers emit; and the output of the processes that tests start.
 """
 
 import json
@@ -17,38 +16,38 @@ from typing import Any
 from app.core import logs, tokens
 
 OURS = ("app", "gatehouse")
-# The suite's own SMTP server repeats what it is told.
+# The suite's own SMTP server echoes what it receives.
 NOT_THE_SERVICES = frozenset({"mail.log", "mail.debug"})
-# A service without an SMTP server logs a mail's links and codes, so that developers find them
-# (decisions, B). The one place where that happens.
+# Without an SMTP server the service logs a mail's links and codes, so that developers find them
+# (decisions, B). Nowhere else are secrets logged.
 ON_PURPOSE = "no SMTP server is set; "
-# Members of bodies and answers, settings and parameters.
+# Names of secret members in bodies, answers, settings and parameters.
 TELLING = re.compile(
     r"(^|_)(password|secret|token|code|codes|flow_id|challenge|state|nonce|signature)$"
 )
 SHORTEST = 8
 CODE = re.compile(r"\d{6,}")
-# gunicorn's words before the id of a process, which may have six digits, too, like some code.
+# Process ids as gunicorn logs them: they may have six digits, like a code.
 PROCESS = re.compile(r"(pid: |Listening at: \S+ \()\d+")
 
 
 class Watch:
-    """The secrets of one test, and its log lines that are to be compared with them."""
+    """The secrets of one test, and the log lines to search for them."""
 
     def __init__(self) -> None:
         self._secrets: set[str] = set()
         self._lines: list[str] = []
-        # For processes, which live longer than a test.
+        # The secrets of all tests so far: processes outlive a test.
         self._ever: set[str] = set()
 
     # --- secrets -----------------------------------------------------------------------------
 
     def note(self, *texts: object) -> None:
-        """Remember secrets; not what is too short or plain to be told from ordinary words."""
+        """Remember secrets, except values too short or plain to be told from ordinary words."""
         self._secrets.update(text for text in texts if isinstance(text, str) and _is_telling(text))
 
     def note_members(self, value: Any) -> None:
-        """Remember the members of a JSON value that are named like a secret, at any depth."""
+        """Remember the members of a JSON value that have telling names, at any depth."""
         if isinstance(value, list):
             for item in value:
                 self.note_members(item)
@@ -60,7 +59,7 @@ class Watch:
             self.note_members(member)
 
     def note_body(self, body: Any) -> None:
-        """Remember those of a request's body, which may be anything."""
+        """Remember the secrets in a request's body, which may be anything."""
         if isinstance(body, bytes | str):
             try:
                 body = json.loads(body)
@@ -69,7 +68,7 @@ class Watch:
         self.note_members(body)
 
     def note_answer(self, body: bytes, cookies: Iterable[str]) -> None:
-        """Remember those of an answer of the service."""
+        """Remember the secrets in an answer of the service, and its cookies."""
         self.note(*cookies)
         if body.startswith(b'{"code":"success"'):
             self.note_members(json.loads(body)["data"])
@@ -77,7 +76,7 @@ class Watch:
     # --- lines -------------------------------------------------------------------------------
 
     def see(self, record: logging.LogRecord) -> None:
-        """Take a record in, as text and with whatever else a JSON line would show of it."""
+        """Keep a record as text, with the extra fields that a JSON log line would show."""
         if record.name in NOT_THE_SERVICES:
             return
         line = _formatter.format(record)
@@ -86,14 +85,14 @@ class Watch:
         self._lines.append(f"{line} {extra}" if extra else line)
 
     def leaks(self) -> list[str]:
-        """Return the lines with a secret in them, and begin anew."""
+        """Return the lines that contain a secret, and start over."""
         found = _leaks(self._lines, self._secrets)
         self._ever |= self._secrets
         self._lines, self._secrets = [], set()
         return found
 
     def leaks_of(self, *outputs: Path) -> list[str]:
-        """Return such lines of a process that this run of tests has spoken to."""
+        """Return the lines in processes' outputs that contain a secret of any test so far."""
         lines = [
             line
             for path in outputs
@@ -108,21 +107,21 @@ def _is_telling(text: str) -> bool:
 
 
 def _leaks(lines: list[str], secrets: set[str]) -> list[str]:
-    # One search over everything; which line it was matters only where there is a leak.
+    # One search over the whole text; single lines are searched only if there is a leak.
     text = "\n".join(PROCESS.sub(r"\1", line) for line in lines if ON_PURPOSE not in line)
     leaked = [secret for secret in secrets if secret in text and _stands_in(secret, text)]
     return [line for line in text.splitlines() if any(_stands_in(one, line) for one in leaked)]
 
 
 def _stands_in(secret: str, text: str) -> bool:
-    """Tell whether it does; digits must stand alone, or they may be part of another number."""
+    """Return whether the text contains the secret; one of digits must not be part of a number."""
     if not secret.isdigit():
         return secret in text
     return re.search(rf"(?<![\w.:-]){secret}(?![\w.:-])", text) is not None
 
 
 class _RecordingSecrets:
-    """The module `secrets`, as the service's randomness uses it."""
+    """Stands in for the module `secrets` in `app.core.tokens`, and records the tokens it makes."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(standard_library, name)
@@ -135,7 +134,7 @@ class _RecordingSecrets:
 
 
 def _levels_without_us(logger: logging.Logger) -> int:
-    """Return the level in force but for ours."""
+    """Return a logger's effective level, ignoring the level that `install` sets on ours."""
     current: logging.Logger | None = logger
     while current is not None:
         if current.level and current.name not in OURS:
@@ -151,7 +150,7 @@ def _call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
 
 
 def install() -> None:
-    """Begin to watch this process, for good; nothing else sees more records than it would."""
+    """Watch this process from now on, for good, without showing more records to any handler."""
     for name in OURS:
         logging.getLogger(name).setLevel(logging.DEBUG)
     logging.Logger.callHandlers = _call_handlers  # type: ignore[method-assign]

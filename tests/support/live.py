@@ -1,4 +1,4 @@
-"""The real service: gunicorn with its workers, spoken to over TCP."""
+"""The real service: gunicorn with its workers, accessed over TCP."""
 
 import atexit
 import http.client
@@ -35,7 +35,7 @@ PATIENCE = 120.0
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """Wait until `condition()` is true and return it; processes have no other way to tell us."""
+    """Poll until `condition()` is true, and return its value; processes cannot notify us."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"waited {seconds:g} s for: {what}"
@@ -44,20 +44,20 @@ def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENC
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody else is given as long as this process lives.
+    """Return a local port that is reserved for as long as this process lives.
 
-    The system gives none away that a socket is bound to, also while nobody listens there. What is
-    to listen sets SO_REUSEADDR, as every server does, and may then have it beside that socket.
+    The kernel hands out no port that a socket is bound to, even if nothing listens there. A server
+    that sets SO_REUSEADDR, as all do, can bind the port beside that socket.
     """
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))
-    atexit.register(holder.close)  # which is also what holds it until then
+    atexit.register(holder.close)  # this reference also keeps the socket alive until then
     return int(holder.getsockname()[1])
 
 
 def dial(port: int, receive_buffer: int | None = None) -> socket.socket:
-    """Return a connection to a port of this machine."""
+    """Return a connection to a local port."""
     connection = socket.socket()
     if receive_buffer is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -74,7 +74,7 @@ class LiveService:
     """gunicorn on a migrated database; `rt` reaches the same database from the test."""
 
     gunicorn_config = "gunicorn.conf.py"
-    # Those that run; several may share a Redis, which tells only how many listen in all.
+    # Running services; those that share a Redis must be counted together as its subscribers.
     _running: ClassVar[list["LiveService"]] = []
 
     def __init__(self, folder: Path, database_url: str, redis_url: str, **environment: str) -> None:
@@ -127,7 +127,7 @@ class LiveService:
 
     @property
     def pid(self) -> int:
-        """The gunicorn master."""
+        """The process id of the gunicorn master."""
         return self._process.pid
 
     def workers(self) -> list[int]:
@@ -141,7 +141,7 @@ class LiveService:
         return holder
 
     def holders(self) -> dict[int, int]:
-        """Return the workers by the ports at the other ends of their connections."""
+        """Return the workers' process ids by the remote port of each of their connections."""
         return {
             connection.raddr.port: pid
             for pid in self.workers()
@@ -154,7 +154,7 @@ class LiveService:
 
         def is_up() -> bool:
             assert self._process.poll() is None, self.log.read_text()[-4000:]
-            # First what costs a service that still starts next to nothing.
+            # Poll what costs a starting service next to nothing; list processes only after it.
             try:
                 with self.client() as client:
                     answers = client.get("/health").status == 200
@@ -165,7 +165,7 @@ class LiveService:
         eventually(is_up, f"the service; its log: {self.log}", servers.START_SECONDS)
 
     def wait_until_it_listens(self) -> None:
-        """Return once each worker hears of events, too, which it answers without."""
+        """Return once every worker has also subscribed to events; it serves before it has."""
         self.wait()
         workers = sum(
             service._worker_count
@@ -178,7 +178,7 @@ class LiveService:
             )
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """End the whole service as a crash would: master and workers at once."""
+        """Kill the whole service as a crash would, master and workers at once."""
         os.killpg(self.pid, number)
         self._process.wait()
 
@@ -187,7 +187,7 @@ class LiveService:
         self._process.wait(PATIENCE)
 
     def restart(self) -> None:
-        """Start it again after its end."""
+        """Start it again after it has ended."""
         self._process = self._launch()
         self.wait()
 
@@ -209,7 +209,7 @@ class LiveService:
     # --- clients -----------------------------------------------------------------------------
 
     def dial(self, receive_buffer: int | None = None) -> socket.socket:
-        """Return a new connection, if asked with a receive buffer of so many bytes."""
+        """Return a new connection, optionally with a receive buffer of this many bytes."""
         return dial(self.port, receive_buffer)
 
     def client(self) -> "LiveClient":
@@ -218,11 +218,11 @@ class LiveService:
 
     @contextmanager
     def clients(self, number: int) -> Iterator[list["LiveClient"]]:
-        """Yield clients that are connected already, to each worker a quarter of them or more."""
+        """Yield connected clients, at least a quarter of them on each worker."""
         clients = [self.client() for _ in range(number)]
 
         def are_shared() -> bool:
-            """Tell whether they are; if not, connect one of the busiest worker's clients anew."""
+            """Return whether that is so; if not, reconnect a client of the busiest worker."""
             holders = self.holders()
             held = Counter(holders[client.port] for client in clients)
             if len(held) == self._worker_count and min(held.values()) >= number // 4:
@@ -263,7 +263,7 @@ class LiveService:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Tell whether `process` still runs; it may end at any moment, also while being asked."""
+    """Return whether `process` still runs; it may end at any moment, even during the check."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -271,16 +271,16 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 class Front(Protocol):
-    """What takes connections: a service, or a proxy before several."""
+    """What accepts connections: a service, or a proxy in front of several."""
 
     port: int
 
     def dial(self, receive_buffer: int | None = None) -> socket.socket:
-        """Return a new connection, if asked with a receive buffer of so many bytes."""
+        """Return a new connection, optionally with a receive buffer of this many bytes."""
 
 
 class Connection(http.client.HTTPConnection):
-    """A connection as its front makes it, which may be with TLS."""
+    """A connection dialled by its front, perhaps with TLS."""
 
     def __init__(self, front: Front) -> None:
         super().__init__("127.0.0.1", front.port)
@@ -291,7 +291,7 @@ class Connection(http.client.HTTPConnection):
 
 
 def raw(front: Front, request: bytes) -> Answer:
-    """Send bytes that may be no request; return what they are answered, which is checked."""
+    """Send raw bytes, which need not be a valid request; check the answer and return it."""
     with front.dial() as connection:
         connection.sendall(request)
         response = http.client.HTTPResponse(connection)
@@ -304,7 +304,7 @@ def raw(front: Front, request: bytes) -> Answer:
 
 
 class LiveClient(Verbs):
-    """One connection and a cookie jar; sends like a script unless told otherwise."""
+    """One connection and a cookie jar; acts like a script unless told otherwise."""
 
     def __init__(self, service: Any) -> None:
         self.service = service
@@ -318,7 +318,7 @@ class LiveClient(Verbs):
         self.close()
 
     def connect(self) -> None:
-        """Open the connection before the first request does."""
+        """Open the connection ahead of the first request."""
         self._connection.connect()
 
     def close(self) -> None:
@@ -331,7 +331,7 @@ class LiveClient(Verbs):
 
     @property
     def port(self) -> int:
-        """This end of the connection."""
+        """The local port of the connection."""
         return int(self.socket.getsockname()[1])
 
     def worker(self) -> int:
@@ -350,7 +350,7 @@ class LiveClient(Verbs):
         return self.get("/auth/me")
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
-        """Send a request and return its answer, whose cookies go to the jar."""
+        """Send a request and return its answer; its cookies go to the jar."""
         return self.send(method, path, body, **options)()
 
     def send(
@@ -361,7 +361,7 @@ class LiveClient(Verbs):
         *,
         headers: Mapping[str, str] | None = None,
     ) -> Callable[[], Answer]:
-        """Send a request; return how to wait for its answer.
+        """Send a request; return a function that waits for its answer.
 
         `body` is sent as JSON; bytes as they are; an iterator of bytes in chunks.
         """

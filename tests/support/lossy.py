@@ -1,4 +1,4 @@
-"""A way to Redis that loses answers, as a network does."""
+"""A proxy to Redis that loses answers, as a network does."""
 
 import socket
 import threading
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 class LossyRedis:
-    """Passes commands on to a Redis, but loses the first answer to each script; a context manager.
+    """Forwards commands to Redis, but drops the first answer to each script; a context manager.
 
-    A script was run then, and its caller cannot know. Asked again in the same words, it is run
-    again and answered. `lost` counts the answers.
+    The script has then run, but its caller cannot know. An identical second command runs it again
+    and is answered. `lost` counts the dropped answers.
     """
 
     def __init__(self, redis_url: str, socket_path: Path) -> None:
@@ -37,7 +37,7 @@ class LossyRedis:
                 threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
 
     def _pass_on(self, client: socket.socket) -> None:
-        """Carry commands, one at a time as this client sends them, until an answer is lost."""
+        """Forward commands, which this client sends one at a time, until an answer is dropped."""
         with client, socket.socket(socket.AF_UNIX) as server, suppress(OSError):
             server.connect(self._target)
             while command := client.recv(65536):

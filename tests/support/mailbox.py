@@ -1,4 +1,4 @@
-"""Reads the mails of a service without SMTP: the files it writes instead of sending."""
+"""Reads the mails of a service without SMTP, which writes them to files instead."""
 
 import email
 import email.policy
@@ -8,12 +8,12 @@ from email.message import EmailMessage
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-# A text of its own on a line: an absolute address, or a path while the site's is not known.
+# A link on a line of its own: an absolute URL, or a path while the site's origin is unknown.
 LINK = re.compile(r"^(https?://\S+|/\S+)$", re.MULTILINE)
 
 
 class Mailbox:
-    """The folder of mail; `deliver` has everything in the outbox written there first."""
+    """The mail folder; `deliver` is called before reading to write out the whole outbox."""
 
     def __init__(self, folder: Path, deliver: Callable[[], object] = lambda: None) -> None:
         self._folder = folder
@@ -21,7 +21,7 @@ class Mailbox:
         self._seen: set[Path] = set()
 
     def read(self) -> list[EmailMessage]:
-        """Return the mails that arrived since the last look, the oldest first."""
+        """Return the mails that arrived since the last call, oldest first."""
         self._deliver()
         fresh = sorted(
             set(self._folder.glob("[!.]*.eml")) - self._seen,
@@ -31,13 +31,13 @@ class Mailbox:
         return [parsed(path.read_bytes()) for path in fresh]
 
     def only(self) -> EmailMessage:
-        """Insist on exactly one new mail; return it."""
+        """Assert that there is exactly one new mail; return it."""
         mails = self.read()
         assert len(mails) == 1, [f"{mail['To']}: {mail['Subject']}" for mail in mails]
         return mails[0]
 
     def link(self, message: EmailMessage) -> str:
-        """Return the one link of a mail's text part."""
+        """Return the only link in a mail's text part."""
         links = LINK.findall(text_of(message))
         assert len(links) == 1, text_of(message)
         return links[0]
@@ -52,7 +52,7 @@ class Mailbox:
 
 
 def parsed(raw: bytes) -> EmailMessage:
-    """Return a mail as a mail program reads it."""
+    """Parse a mail as a mail program does."""
     message = email.message_from_bytes(raw, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     return message

@@ -1,4 +1,4 @@
-"""Packages of npm that tests need, installed at their first use from a lock file with hashes."""
+"""Installs npm packages that tests need, on first use, from a lock file with hashes."""
 
 import fcntl
 import shutil
@@ -10,13 +10,13 @@ INSTALL_SECONDS = 180
 
 
 class Missing(Exception):
-    """Why the packages cannot be had here."""
+    """The packages cannot be installed here; the message says why."""
 
 
 def install(folder: Path, *options: str, is_complete: Callable[[], bool] = lambda: True) -> None:
-    """Install what the lock file in `folder` names, once for all processes of the suite.
+    """Install what the lock file in `folder` names, once for all workers of the suite.
 
-    `options` go to `npm ci`; `is_complete` tells whether an earlier installation is enough.
+    `options` go to `npm ci`; `is_complete` reports whether an earlier installation suffices.
     Raises: Missing.
     """
     if not shutil.which("node") or not shutil.which("npm"):
@@ -33,7 +33,7 @@ def install(folder: Path, *options: str, is_complete: Callable[[], bool] = lambd
 def _ci(folder: Path, options: tuple[str, ...]) -> None:
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     try:
-        # What npm says may name the registry in use, which is nobody's business.
+        # Never show npm's output: it may reveal the registry in use.
         subprocess.run(
             [*command, *options],
             cwd=folder,

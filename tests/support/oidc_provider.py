@@ -1,8 +1,8 @@
 """A real, certified OpenID provider on loopback: npm's oidc-provider, run by Node.
 
-`package-lock.json` pins it, and a Node for machines whose own is too old for it; what is needed is
-installed at its first use. Where Node is missing, or nothing can be installed, its tests are
-skipped and say why.
+`package-lock.json` pins it, and a Node for machines whose own is too old; what is needed is
+installed on first use. If Node is missing or the installation fails, its tests are skipped with
+the reason.
 """
 
 import html
@@ -34,14 +34,14 @@ OLDEST_NODE = 22  # what oidc-provider supports; Debian 12 has 18
 
 @dataclass(frozen=True)
 class OidcProvider:
-    """A running provider; anybody may sign in under any name."""
+    """A running provider; anyone can sign in under any name."""
 
     issuer: str
     client_id: str = CLIENT_ID
     client_secret: str = CLIENT_SECRET
 
     def sign_in(self, authorization_url: str, name: str = "alice") -> str:
-        """Do what a person and a browser would; return the callback's URL, which is not called."""
+        """Act as a user with a browser; return the callback URL without following it."""
         with requests.Session() as browser:
             browser.trust_env = False
             answer = browser.get(authorization_url, allow_redirects=False, timeout=10)
@@ -69,13 +69,13 @@ class OidcProvider:
 
 
 def parameters(callback_url: str) -> dict[str, str]:
-    """Return the query of a callback."""
+    """Return the query parameters of a callback URL."""
     return {name: values[0] for name, values in parse_qs(urlsplit(callback_url).query).items()}
 
 
 @contextmanager
 def running() -> Iterator[OidcProvider]:
-    """Run a provider, once it is installed."""
+    """Run the provider, which must be installed."""
     clients = [_client(CLIENT_ID, CLIENT_SECRET), _client(PUBLIC_CLIENT_ID, None)]
     node = _own_node() or _brought_node()
     assert node, "the provider is not installed"
@@ -90,7 +90,7 @@ def running() -> Iterator[OidcProvider]:
     ) as process:
         try:
             assert process.stdout
-            # Warnings about the version of Node come first.
+            # Warnings about the Node version come first.
             lines = (line.strip() for line in process.stdout)
             issuer = next((line for line in lines if line.startswith("http://")), None)
             assert issuer, "the provider did not start"
@@ -114,7 +114,7 @@ def _client(client_id: str, secret: str | None) -> Mapping[str, object]:
 
 
 def install() -> None:
-    """Install what the lock file names, a Node included where this machine's is too old.
+    """Install what the lock file names, including a Node if this machine's is too old.
 
     Raises: Missing.
     """
@@ -134,5 +134,5 @@ def _own_node() -> str | None:
 
 
 def _brought_node() -> str | None:
-    """Return the Node of the lock file; None where it was not needed, or has none for this kind."""
+    """Return the Node from the lock file; None if not needed, or not built for this platform."""
     return next((str(path) for path in FOLDER.glob("node_modules/node-*/bin/node")), None)

@@ -1,4 +1,4 @@
-"""Checks answers against the published API description."""
+"""Checks answers against the published OpenAPI document."""
 
 import re
 from functools import cache
@@ -17,7 +17,7 @@ _descriptions: dict[tuple[str, ...], "Description"] = {}
 
 
 class Description:
-    """The OpenAPI document, ready to judge answers."""
+    """The OpenAPI document, prepared to validate answers."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -30,7 +30,7 @@ class Description:
         ]
 
     def find(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:
-        """Return the described path and operation of a request."""
+        """Return the path template and operation of a request; None if it is not described."""
         for pattern, described in self._paths:
             operation = self.document["paths"][described].get(method.lower())
             if pattern.fullmatch(path) and operation:
@@ -39,7 +39,7 @@ class Description:
 
     @cache  # noqa: B019 - lives as long as the process
     def validator(self, path: str, method: str, status: str) -> Draft202012Validator:
-        """Return what checks a JSON body of this answer."""
+        """Return the validator for JSON bodies of this response."""
         steps = ["paths", path, method.lower(), "responses", status]
         response = self.document["paths"][path][method.lower()]["responses"][status]
         if "$ref" in response:
@@ -52,7 +52,7 @@ class Description:
 
 
 def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """Follow a reference, if it is one."""
+    """Return `node`, with a `$ref` followed."""
     while "$ref" in node:
         target: dict[str, Any] = document
         for step in node["$ref"].removeprefix("#/").split("/"):
@@ -62,7 +62,7 @@ def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
 
 
 def envelope_of(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a JSON answer, those of a refusal with its own codes."""
+    """Return the properties of a JSON answer's envelope; an error's list its own codes."""
     schema = resolved(document, answer)["content"]["application/json"]["schema"]
     shapes = [resolved(document, shape) for shape in schema.get("allOf", [schema])]
     merged: dict[str, Any] = {}
@@ -72,13 +72,13 @@ def envelope_of(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, A
 
 
 def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
-    """Return the codes of a refusal."""
+    """Return the codes of an error answer."""
     codes: list[str] = envelope_of(document, answer)["code"].get("enum", [])
     return codes
 
 
 def check(app: Flask, method: str, path: str, answer: Any) -> None:
-    """Insist that an answer of a described operation is described: status, code and data."""
+    """Assert that an answer of a described operation matches it: status, code and data."""
     described = description(app)
     found = described.find(method, path)
     if found is None:
@@ -95,7 +95,7 @@ def description(app: Flask) -> Description:
     """Return the application's description, built once per set of routes."""
     rules = tuple(sorted(rule.rule for rule in app.url_map.iter_rules()))
     if rules not in _descriptions:
-        # From an address of its own, whose rate limit no test counts on.
+        # From an address of its own, so that it uses up no test's rate limit.
         answer = app.test_client().get(DOCUMENT, environ_base={"REMOTE_ADDR": "192.0.2.254"})
         assert answer.status_code == 200, answer.data
         _descriptions[rules] = Description(answer.get_json())

@@ -1,4 +1,4 @@
-"""Mails that wait to be sent, and the server they are sent to."""
+"""Queues mails, and sets the SMTP server they are sent to."""
 
 import sqlalchemy as sa
 
@@ -12,7 +12,7 @@ TOKEN = "cv_a-token-of-a-mail-0123456789"
 
 
 def use_smtp(rt, port, *, tls=False, **settings):
-    """Set an SMTP server."""
+    """Configure the service to send by this SMTP server."""
     configure(
         rt,
         mail_smtp_host=HOST,
@@ -31,7 +31,7 @@ def queue(rt, recipient="ada@example.com", template=Template.PASSWORD_RESET, **v
 
 
 def rows(rt):
-    """Return the outbox, the oldest first."""
+    """Return the rows of the outbox, oldest first."""
     statement = sa.select(*OutboxMail.__table__.columns).order_by(OutboxMail.created_at)
     with rt.reading() as connection:
         return connection.execute(statement).all()
@@ -50,7 +50,7 @@ def attempt(rt):
 
 
 def refusal(rt, password="none", *, attempts=0):
-    """Return why a mail was not sent; what the server failed at is no attempt."""
+    """Return the error of a mail that was not sent, and by default did not count as an attempt."""
     row = attempt(rt)
     assert (row.status, row.attempts) == ("queued", attempts)
     assert TOKEN not in row.last_error

@@ -1,6 +1,6 @@
-"""A software authenticator with its browser: passkeys in WebAuthn's JSON, any field bent.
+"""A software authenticator and browser: passkeys in WebAuthn's JSON, with any field altered.
 
-It follows WebAuthn and CTAP2 where it is told nothing else, and knows nothing of the service.
+It follows WebAuthn and CTAP2 unless told otherwise, and knows nothing about the service.
 """
 
 import base64
@@ -39,7 +39,7 @@ def unb64(text: str) -> bytes:
 
 
 def rsa_key(bits: int = 2048) -> rsa.RSAPrivateKey:
-    """Return a key, the same each time: making one takes long."""
+    """Return a key, cached by size because generating one is slow."""
     if bits not in _RSA_KEYS:
         _RSA_KEYS[bits] = rsa.generate_private_key(65537, bits)
     return _RSA_KEYS[bits]
@@ -62,7 +62,7 @@ class Key:
         return cls(alg, make[alg]())
 
     def cose(self) -> dict[int, Any]:
-        """Return the public key as COSE has it (RFC 9053, RFC 8230)."""
+        """Return the public key as a COSE key (RFC 9053, RFC 8230)."""
         public = self.private.public_key()
         if self.alg == ES256:
             numbers = public.public_numbers()
@@ -85,7 +85,7 @@ class Key:
 
 @dataclass
 class Held:
-    """A credential an authenticator holds."""
+    """A credential that an authenticator holds."""
 
     id: bytes
     key: Key
@@ -96,10 +96,10 @@ class Held:
 
 @dataclass
 class Bent:
-    """What a ceremony does otherwise than it should; None keeps what is right.
+    """Deviations from a correct ceremony; None keeps the correct value.
 
-    `client_data` and `response` are merged into what the browser makes, `credential` into the
-    whole; a value of ... takes a member away. `rp_id` is what the authenticator signs for.
+    `client_data` and `response` are merged into the browser's, `credential` into the whole result;
+    a value of `...` removes a member. `rp_id` is the one the authenticator signs for.
     """
 
     type: str | None = None
@@ -124,7 +124,7 @@ class Bent:
 
 
 class Authenticator:
-    """Holds passkeys; `flags` are those of its answers, `counts` whether it counts signatures."""
+    """Holds passkeys; sets `flags` in its answers, and counts signatures if `counts`."""
 
     def __init__(
         self, origin: str = ORIGIN, *, flags: int = SYNCED, alg: int = ES256, counts: bool = False
@@ -208,7 +208,7 @@ class Authenticator:
 
 
 def _u2f_statement(held: Held, digest: bytes, sign: Callable[[bytes], bytes] | None) -> Json:
-    """Return what a U2F token adds (WebAuthn §8.6); its certificate signs itself."""
+    """Return a U2F token's attestation statement (WebAuthn §8.6), its certificate self-signed."""
     maker = Key.new(ES256)
     cose = held.key.cose()
     point = b"\x04" + cose[-2] + cose[-3]
@@ -245,7 +245,7 @@ def _merged(right: Json, bent: Json) -> Json:
 
 # --- what a page does --------------------------------------------------------------------------
 
-# Names no passkey may have, with the code of the refusal.
+# Names that no passkey may have, with the error code.
 BAD_NAMES = [
     ("x" * 129, "passkey.name_too_long"),
     ("😀" * 129, "passkey.name_too_long"),
@@ -261,12 +261,12 @@ BAD_NAMES = [
 
 
 def start_registration(client: ApiClient, **body: Any) -> Json:
-    """Begin a registration; return flow id and options."""
+    """Start a registration; return flow id and options."""
     return client.post("/auth/passkeys/register/start", body).ok()
 
 
 def finish_registration(client: ApiClient, flow_id: str, credential: Any, **body: Any) -> Answer:
-    """Send what an authenticator made."""
+    """Finish a registration with an authenticator's credential."""
     sent = {"flow_id": flow_id, "credential": credential} | body
     return client.post("/auth/passkeys/register/finish", sent)
 
@@ -284,12 +284,12 @@ def list_passkeys(client: ApiClient) -> list[Json]:
 
 
 def start_login(client: ApiClient, **body: Any) -> Json:
-    """Begin a sign-in; return flow id and options."""
+    """Start a sign-in; return flow id and options."""
     return client.post("/auth/passkeys/login/start", body).ok()
 
 
 def finish_login(client: ApiClient, flow_id: str, credential: Any) -> Answer:
-    """Send what an authenticator signed."""
+    """Finish a sign-in with an authenticator's assertion."""
     sent = {"flow_id": flow_id, "credential": credential}
     return client.post("/auth/passkeys/login/finish", sent)
 

@@ -1,4 +1,4 @@
-"""Changes of a password, and resets of one that was forgotten."""
+"""Password changes, and resets of forgotten passwords."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def change(client: ApiClient, current: str, new: str = NEW, **options: Any) -> A
 
 
 def change_late(rt: Runtime, principal: Principal, current: str) -> Any:
-    """Change the password for a request whose access check was a while ago."""
+    """Change the password as a request whose access check is out of date."""
     return service.change_password(
         rt,
         principal,

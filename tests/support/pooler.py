@@ -1,4 +1,4 @@
-"""A pooler in transaction mode, as PgBouncer is one, with two connections to PostgreSQL."""
+"""A connection pooler in transaction mode, like PgBouncer, with two connections to PostgreSQL."""
 
 import os
 import queue
@@ -19,10 +19,10 @@ IDLE = b"I"
 
 
 class Pooler:
-    """Hands out its connections by turns, one for each message; a context manager.
+    """Assigns its connections in turn, one per message; a context manager.
 
-    Only a transaction keeps its own until the end. It speaks the simple protocol, which is all
-    that psycopg2 does.
+    Only a transaction keeps its connection until it ends. The pooler speaks the simple query
+    protocol, which is all that psycopg2 uses.
     """
 
     def __init__(self, database_url: str, folder: Path) -> None:
@@ -46,7 +46,7 @@ class Pooler:
         self._disconnect()
 
     def replace(self) -> None:
-        """Take new connections to PostgreSQL, as a pooler does every hour."""
+        """Replace the connections to PostgreSQL, as a pooler does every hour."""
         self._disconnect()
         self._connect()
 
@@ -80,13 +80,13 @@ class Pooler:
                 if server.answer(message, client) == IDLE:
                     self._idle.put(server)
                     server = None
-        if server is not None:  # its client left in the middle of a transaction
+        if server is not None:  # the client hung up in the middle of a transaction
             server.close()
             self._idle.put(_Server(self._target))
 
 
 class _Server:
-    """A connection to PostgreSQL, signed in by psycopg2, whose socket others use."""
+    """A connection to PostgreSQL, authenticated by psycopg2; clients share its socket."""
 
     def __init__(self, target: str) -> None:
         self._connection = psycopg2.connect(target)
@@ -94,7 +94,7 @@ class _Server:
         self._socket.setblocking(True)
 
     def answer(self, message: bytes, client: socket.socket) -> bytes:
-        """Pass a message on, and its answer back; return what that says of the transaction."""
+        """Forward a message and relay its answer; return the transaction status it reports."""
         self._socket.sendall(message)
         while True:
             answer = _message(self._socket)
@@ -108,7 +108,7 @@ class _Server:
 
 
 def _greeting(target: str) -> bytes:
-    """Return what a client is told that has signed in."""
+    """Return the messages that a client gets once it is authenticated."""
     with closing(psycopg2.connect(target)) as connection:
         told = [f"{name}\0{connection.get_parameter_status(name)}\0" for name in TOLD]
     messages = [b"R" + _sized(struct.pack("!i", 0))]
@@ -127,7 +127,7 @@ def _message(stream: socket.socket) -> bytes:
 
 
 def _read(stream: socket.socket, size: int) -> bytes:
-    """Return exactly so many bytes.
+    """Return exactly `size` bytes.
 
     Raises: OSError at the end of the stream.
     """

@@ -25,5 +25,5 @@ RENAME = Prepared(
 
 
 def names(rt: Runtime) -> list[str]:
-    """Return the names that ADD and RENAME gave."""
+    """Return the names that ADD and RENAME have written."""
     return [row[0] for row in rt.database.rows(READ, "new%")]

@@ -1,4 +1,4 @@
-"""Being told by a file's mode what root may do, too."""
+"""Makes file modes apply even to root."""
 
 import ctypes
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def _call(function: str, sets: ctypes.Array[ctypes.c_uint32]) -> None:
 
 @contextmanager
 def bound_by_modes() -> Iterator[None]:
-    """Have the modes of files hold for this thread even if it is root's (capabilities(7))."""
+    """Drop this thread's capabilities to override file modes for the block (capabilities(7))."""
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then their upper halves
     _call("capget", sets)
     before = sets[0]

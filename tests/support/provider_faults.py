@@ -1,6 +1,6 @@
-"""Everything a provider can do wrong after a person signed in, by name.
+"""Everything a provider can do wrong after the user has signed in there, by name.
 
-Each of the functions breaks a FakeProvider. Whatever it is, nobody is signed in.
+Each fault is a function that breaks a FakeProvider. Whatever it breaks, nobody may be signed in.
 """
 
 import gzip
@@ -51,20 +51,20 @@ def token_reply(body: object = None, **members: object) -> Fault:
 
 
 def expires(seconds: int) -> Fault:
-    """Have the token expire so many seconds from now."""
+    """Make the token expire `seconds` from now."""
     return lambda provider: provider.claims.update(
         exp=int(provider.clock.now().timestamp()) + seconds
     )
 
 
 def issued_for_no_key(provider: FakeProvider) -> None:
-    """Sign without any algorithm (RFC 8725 §2.1)."""
+    """Issue an unsigned token, with `alg` none (RFC 8725 §2.1)."""
     provider.metadata["id_token_signing_alg_values_supported"] = ["RS256", "none"]
     provider.sign = lambda header, claims: f"{encoded(header | {'alg': 'none'})}.{encoded(claims)}."
 
 
 def public_key_as_secret(provider: FakeProvider) -> None:
-    """Sign with the public key as if it were a secret both sides know (RFC 8725 §2.1)."""
+    """Sign with the public key as an HMAC secret: algorithm confusion (RFC 8725 §2.1)."""
     pem = (
         rsa_key()
         .public_key()
@@ -90,7 +90,7 @@ def signed_with(algorithm: str, key: object, **header: object) -> Fault:
 
 
 def unannounced(provider: FakeProvider) -> None:
-    """Sign properly, with an algorithm that was not announced."""
+    """Sign correctly, but with an algorithm that the metadata does not announce."""
     provider.metadata["id_token_signing_alg_values_supported"] = ["ES256"]
 
 
@@ -122,13 +122,13 @@ def redirected(provider: FakeProvider) -> None:
 
 
 FAULTS: dict[str, Fault] = {
-    # who it is from
+    # the issuer
     "iss of another issuer": claims(iss=OTHER),
     "iss missing": claims(iss=REMOVED),
     "iss with a slash": lambda p: p.claims.update(iss=f"{p.issuer}/"),
     "iss as a list": lambda p: p.claims.update(iss=[p.issuer]),
     "iss in other letters": lambda p: p.claims.update(iss=p.issuer.upper()),
-    # whom it is for
+    # the audience
     "aud of another client": claims(aud="other"),
     "aud missing": claims(aud=REMOVED),
     "aud empty": claims(aud=[]),
@@ -137,7 +137,7 @@ FAULTS: dict[str, Fault] = {
     "aud as an object": lambda p: p.claims.update(aud={p.client_id: True}),
     "azp of another client": claims(azp="other"),
     "azp null": claims(azp=None),
-    # when
+    # the times
     "exp now": expires(0),
     "exp a second ago": expires(-1),
     "exp missing": claims(exp=REMOVED),
@@ -152,7 +152,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "iat missing": claims(iat=REMOVED),
     "iat as a text": claims(iat="1"),
-    # this sign-in
+    # the nonce
     "nonce of another sign-in": claims(nonce="another"),
     "nonce missing": claims(nonce=REMOVED),
     "nonce null": claims(nonce=None),
@@ -161,7 +161,7 @@ FAULTS: dict[str, Fault] = {
         p, "sign", lambda h, c: signed(h, {**c, "nonce": [c["nonce"]]}, rsa_key())
     ),
     "nonce with half a surrogate": claims(nonce="\ud800"),
-    # the person
+    # the user
     "sub missing": claims(sub=REMOVED),
     "sub empty": claims(sub=""),
     "sub null": claims(sub=None),
@@ -256,7 +256,7 @@ FAULTS: dict[str, Fault] = {
     "hung up": lambda p: p.reply("/token", lambda _request: 1 / 0),
 }
 
-# These take as long as the client's time-out.
+# These last until the client times out.
 SLOW_FAULTS: dict[str, Fault] = {
     "silent": lambda p: p.reply("/token", {"access_token": "x"}, pause=60),
     "one byte at a time": lambda p: p.reply(
@@ -264,7 +264,7 @@ SLOW_FAULTS: dict[str, Fault] = {
     ),
 }
 
-# These are found out at the start already.
+# These are detected as soon as a sign-in starts.
 DISCOVERY_FAULTS: dict[str, Fault] = {
     "another issuer": lambda p: p.metadata.update(issuer=OTHER),
     "issuer with a path": lambda p: p.metadata.update(issuer=f"{p.issuer}/other"),
@@ -309,7 +309,7 @@ DISCOVERY_FAULTS: dict[str, Fault] = {
 
 
 def signed_text(header: dict[str, object], payload: str) -> str:
-    """Return a genuine token whose payload is this text."""
+    """Return a correctly signed token with this text as its payload."""
     head = f"{encoded(header)}.{unpadded(payload.encode())}"
     signature = jwt.get_algorithm_by_name("RS256").sign(head.encode(), rsa_key())
     return f"{head}.{unpadded(signature)}"

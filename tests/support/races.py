@@ -1,4 +1,4 @@
-"""Runs things at the same moment, and tells who waits for whom."""
+"""Runs jobs concurrently, and counts waits for events."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Run the jobs in a thread each, all let go together; return what they return, in order."""
+    """Run each job in a thread of its own, all released together; return the results in order."""
     barrier = Barrier(len(jobs))
 
     def run(job: Callable[[], T]) -> T:
@@ -21,7 +21,7 @@ def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def count_waits(event: Event) -> Callable[[], int]:
-    """Return what tells how often somebody has come to wait for the event from now on."""
+    """Return a function that counts the calls of `event.wait` from now on."""
     wait = event.wait
     timeouts: list[float | None] = []
 

@@ -1,4 +1,4 @@
-"""Functions for tests to call in a sandbox."""
+"""Functions that tests run in a sandbox."""
 
 import ctypes
 import errno
@@ -13,7 +13,7 @@ MEBIBYTE = 2**20
 
 
 class Refused(BadRequest):
-    """A documented refusal."""
+    """A documented error."""
 
 
 def echo(*arguments: str) -> list[str]:
@@ -46,7 +46,7 @@ def compute() -> None:
 
 
 def wait_for(path: str, began: str) -> bool:
-    """Make the file `began`; tell whether another one came within half a minute."""
+    """Create the file `began`; return whether `path` appears within half a minute."""
     Path(began).touch()
     for _ in range(600):
         if Path(path).exists():
@@ -64,19 +64,19 @@ def server() -> int:
 
 
 def processes() -> list[int]:
-    """Return the server's process and this one."""
+    """Return the process ids of the server and of this process."""
     return [os.getppid(), os.getpid()]
 
 
 def surroundings() -> dict[str, list[str]]:
-    """Return the names of the variables, and what is open."""
+    """Return the names of the environment variables, and the open files."""
     links = []
     for entry in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # what this folder is read by
+        with suppress(FileNotFoundError):  # the descriptor that reads this folder
             links.append(os.readlink(entry))
     return {"variables": sorted(os.environ), "open": links}
 
 
 def behave(name: str, *arguments: str) -> object:
-    """Call one of the others."""
+    """Call one of the other functions by name."""
     return globals()[name](*arguments)

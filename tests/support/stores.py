@@ -1,4 +1,4 @@
-"""Reads all that the stores hold, to look for what must not be there."""
+"""Reads everything in the stores, to search it for what must not be there."""
 
 import sqlalchemy as sa
 from redis import Redis
@@ -26,7 +26,7 @@ def everything_kept_by(client):
         "set": client.smembers,
         "zset": lambda key: client.zrange(key, 0, -1),
         "list": lambda key: client.lrange(key, 0, -1),
-        "none": lambda key: [],  # a bucket, which is forgotten as soon as it is full again
+        "none": lambda key: [],  # gone since the scan: a rate limit's bucket that is full again
     }
     for key in client.scan_iter():
         yield key

@@ -1,7 +1,7 @@
-"""What the property tests have in common."""
+"""Strategies shared by the property tests."""
 
 from hypothesis import strategies as st
 
-# Those that st.text() takes by itself, too; it asks a codec for them, one by one, which takes
+# The same as st.text() uses by default, but that tries a codec on every character, which takes
 # seconds in every process of a first run.
 CHARACTERS = st.characters(exclude_categories=["Cs"])

@@ -1,4 +1,4 @@
-"""Reads an event stream from its socket, as a page does, and tells what arrived and when."""
+"""Reads an event stream from its socket, as a page does."""
 
 import json
 import select
@@ -15,8 +15,8 @@ PATH = f"{BASE}/auth/events/storage"
 class OpenStream:
     """One stream of a running service, opened with a client's cookies.
 
-    On a connection of its own, or on the client's. Nothing is read by itself: one that is left
-    alone is a slow reader.
+    It uses a connection of its own, or with `shares` the client's. Nothing is read in the
+    background: a stream left alone is a slow reader.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class OpenStream:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def shut_down(self) -> None:
-        """Say that nothing more is to come, and read nothing."""
+        """Shut down the sending side only."""
         self._socket.shutdown(socket.SHUT_WR)
 
     @property
@@ -58,13 +58,13 @@ class OpenStream:
         return int(self._socket.getsockname()[1])
 
     def opened(self) -> "OpenStream":
-        """Insist on a stream, and wait for its first sign of life."""
+        """Assert that the stream was opened, and wait for its first comment."""
         assert self.status == 200, self.headers
         self.wait(lambda: self.comments, "the first comment")
         return self
 
     def wait(self, condition: Any, what: str, seconds: float = PATIENCE) -> Any:
-        """Read until a condition holds."""
+        """Read until a condition holds; return its value."""
         deadline = time.monotonic() + seconds
         while not (value := condition()):
             assert not self.has_ended, f"the stream ended, and not: {what}"
@@ -78,13 +78,13 @@ class OpenStream:
         return self._events.pop(0)
 
     def change(self, seconds: float = PATIENCE) -> dict[str, Any]:
-        """Return the next event that tells of a change; pages are also told to load all anew."""
+        """Return the next event about a change, skipping those that make a page reload all."""
         while (event := self.event(seconds))["kind"] == "sync.required":
             pass
         return event
 
     def events_for(self, seconds: float) -> list[dict[str, Any]]:
-        """Return what arrives within this time, or before the stream ends."""
+        """Return the events that arrive within this time, or before the stream ends."""
         deadline = time.monotonic() + seconds
         while not self.has_ended and (left := deadline - time.monotonic()) > 0:
             self._read(left)
@@ -92,7 +92,7 @@ class OpenStream:
         return events
 
     def wait_for_end(self, seconds: float = PATIENCE) -> None:
-        """Insist that the service ends the stream in time, properly."""
+        """Assert that the service ends the stream in time."""
         deadline = time.monotonic() + seconds
         while not self.has_ended:
             assert time.monotonic() < deadline, f"the stream is still open after {seconds:g} s"

@@ -1,4 +1,4 @@
-"""What stands before the service in production and speaks TLS for it."""
+"""A TLS-terminating proxy, as in front of the service in production."""
 
 import asyncio
 import ssl
@@ -9,7 +9,7 @@ from tests.support.background import BackgroundServer
 
 
 class TlsFront(BackgroundServer):
-    """Takes TLS connections and hands their bytes to a port of this machine; a context manager."""
+    """Accepts TLS connections and relays their bytes to a local port; a context manager."""
 
     def __init__(self, context: ssl.SSLContext, upstream_port: int) -> None:
         self._context = context

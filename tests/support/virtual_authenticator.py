@@ -1,4 +1,4 @@
-"""Chromium's virtual authenticator, in place of a person's finger.
+"""Chromium's virtual authenticator, in place of a real one and its user.
 
 https://chromedevtools.github.io/devtools-protocol/tot/WebAuthn/
 """
@@ -9,9 +9,9 @@ from playwright.sync_api import Page
 
 
 class VirtualAuthenticator:
-    """A built-in authenticator that says yes at once, unless told otherwise.
+    """A platform authenticator that confirms at once, unless told otherwise.
 
-    Without `can_verify` it knows neither PIN nor finger.
+    Without `can_verify` it has no user verification: neither PIN nor fingerprint.
     """
 
     def __init__(self, page: Page, *, can_verify: bool = True) -> None:
@@ -36,7 +36,7 @@ class VirtualAuthenticator:
 
     @property
     def passkeys(self) -> list[dict[str, Any]]:
-        """What it holds, as DevTools describes it."""
+        """Its credentials, as DevTools describes them."""
         return self._tell("getCredentials")["credentials"]
 
     def let_nobody_touch_it(self) -> None:
@@ -46,9 +46,9 @@ class VirtualAuthenticator:
         self._tell("setAutomaticPresenceSimulation", enabled=True)
 
     def meet_a_stranger(self) -> None:
-        """From now on the verification of the user fails."""
+        """Make user verification fail from now on."""
         self._tell("setUserVerified", isUserVerified=False)
 
     def remove(self) -> None:
-        """Take it out of the machine, with all it holds."""
+        """Remove the authenticator with all its credentials."""
         self._tell("removeVirtualAuthenticator")
