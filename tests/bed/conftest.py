@@ -16,7 +16,7 @@ NEEDS_BED = {"bed", "running_bed"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of the bed in one process of the suite."""
+    """Keep the tests of the bed in one worker of the suite."""
     for item in items:
         if item.path.is_relative_to(HERE) and NEEDS_BED & set(item.fixturenames):  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.live)
@@ -37,7 +37,7 @@ def running_bed() -> Iterator[beds.Bed]:
 
 @pytest.fixture
 def bed(running_bed: beds.Bed) -> beds.Bed:
-    """The bed without accounts."""
+    """The bed, reset to have no accounts."""
     running_bed.reset()
     return running_bed
 

@@ -1,4 +1,4 @@
-"""What each client of a run would tell of a service that gives forged answers."""
+"""Each client of a run detects the forged answers of a misbehaving service."""
 
 import http.client
 import io
@@ -36,7 +36,7 @@ MFA = {"status": "mfa_required", "flow_token": "token"}
 
 
 class Service:
-    """Gives the answers it was told to, in their order; then successes without content."""
+    """Gives the answers of `script` in order, then successes without content."""
 
     def __init__(self):
         self.cookies = {}
@@ -57,7 +57,7 @@ class Service:
 
 
 def answer(told, method="GET", path="/"):
-    """Return an answer of (status, code), of a picture's bytes, or a success with this data."""
+    """Return an answer made of (status, code) or a picture's bytes, or a success with this data."""
     if isinstance(told, bytes):
         return Answer(method, path, 200, Headers(), told)
     status, code, data = (*told, None) if isinstance(told, tuple) else (200, "success", told)
@@ -303,7 +303,7 @@ def test_a_clock_that_is_or_was_wrong_explains_a_refusal(careful, service, bed, 
 
 @pytest.mark.parametrize(("roll", "is_right"), [(0.0, True), (0.9, False)])
 def test_a_bad_code_that_is_accepted_is_found(careful, service, clock, roll, is_right):
-    """A right one for the second time, and a wrong one."""
+    """A right code the second time, and a wrong one."""
     careful.app = Authenticator(careful.app.secret, clock)
     careful.tried = careful.taken = int(clock.now().timestamp()) // STEP_SECONDS
     careful.dice = SimpleNamespace(random=lambda: roll)
@@ -331,7 +331,7 @@ TAKEN = (400, "auth.username_exists")
 )
 def test_who_registers_is_told_the_truth(bed, service, told, is_true):
     registrar = Registrar(bed, Ledger(), 1)
-    registrar.dice = SimpleNamespace(random=lambda: 0.9)  # what had an answer is repeated, too
+    registrar.dice = SimpleNamespace(random=lambda: 0.9)  # also repeats answered registrations
     service.script = [*told, TAKEN]
     registrar.step()
     assert (not complaints(registrar)) == is_true
@@ -402,7 +402,7 @@ def test_an_upload_that_was_not_applied(painter, service):
 
 
 class Stream:
-    """Has these events, one batch after the other."""
+    """A stream that yields these events, one batch at a time."""
 
     has_ended = False
 
@@ -420,7 +420,7 @@ def publisher():
 
 @pytest.fixture
 def listener(bed, publisher, monkeypatch):
-    """One for whom every step takes a second."""
+    """A listener whose clock advances a second with every look."""
     listener = Listener(bed, Ledger(), USER, publisher, patience=5.0)
     seconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(seconds))

@@ -1,6 +1,6 @@
-"""deploy/ in containers, as docs/operations.md starts it: the image, and all of it together.
+"""deploy/ in containers, as docs/operations.md starts it: the image, and the whole composition.
 
-Skipped without Docker, and then test_image.py still takes the steps of the Dockerfile one by one.
+Skipped without Docker; test_image.py still takes the steps of the Dockerfile one by one.
 """
 
 import io
@@ -24,7 +24,7 @@ from tests.support import images, servers
 from tests.support.live import free_port
 from tests.support.smtp import Authority
 
-# What the builder is sent, and what lies beside it.
+# What is sent to the builder, and what lies beside it.
 TREE = ("Dockerfile", ".dockerignore", "app", "migrations", "wsgi.py", "gunicorn.conf.py")
 NEEDED = (*TREE, "requirements.txt", "deploy")
 NEW_PASSWORD = "a password that nobody else has"
@@ -37,14 +37,14 @@ pytestmark = [
 
 
 def docker(*arguments: str, cwd: Path = servers.ROOT) -> subprocess.CompletedProcess[str]:
-    """Run docker; it is the caller's to look at the exit code."""
+    """Run docker; checking the exit code is left to the caller."""
     return subprocess.run(
         ["docker", *arguments], check=False, capture_output=True, text=True, cwd=cwd
     )
 
 
 class Composed:
-    """The services of compose.yaml under a name, at a port and with secrets of their own."""
+    """The services of compose.yaml, with a project name, port and secrets of their own."""
 
     def __init__(self, folder: Path) -> None:
         for name in NEEDED:
@@ -68,7 +68,7 @@ class Composed:
         (self._deploy / "postgres.env").write_text(f"POSTGRES_PASSWORD={password}\n")
 
     def _certify(self) -> Path:
-        """Make what nginx shows, readable for its user; return whom a client has to trust."""
+        """Make nginx's certificate, readable for its user; return the authority for clients."""
         tls = self._deploy / "tls"
         tls.mkdir()
         authority = Authority(tls)
@@ -79,7 +79,7 @@ class Composed:
         return authority.path
 
     def _keep_apart(self) -> None:
-        """Take a port that is free, and no more open files than this machine allows."""
+        """Override the port with a free one, and limit open files to what this machine allows."""
         files = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)
         lines = ["services:"]
         for service in ("app1", "app2", "nginx"):
@@ -98,7 +98,7 @@ class Composed:
         return self.compose("exec", "-T", "app1", "flask", "--app", "wsgi", *arguments)
 
     def begin(self) -> None:
-        """Start all but nginx, do what is to be done before it is open, and open it."""
+        """Start the instances, complete the installation, start nginx and change the password."""
         self.compose("up", "--build", "--detach", "--wait", "app1", "app2")
         self.flask("storage", "bootstrap")
         made = self.flask(
@@ -117,7 +117,7 @@ class Composed:
 
 
 class Browser:
-    """A client of the composed service, by https and through nginx."""
+    """A client of the composed service, over https through nginx."""
 
     def __init__(self, composed: Composed) -> None:
         self._base = f"{composed.origin}/api/v1"
@@ -189,7 +189,7 @@ def test_both_instances_know_a_session_and_nginx_sends_the_avatar(composed):
 
 @contextmanager
 def under_load(composed: Composed) -> Iterator[Counter[str]]:
-    """Ask who is signed in all the time, by two clients; count what was answered."""
+    """Have two clients ask who is signed in throughout the block; count the answers."""
     seen: Counter[str] = Counter()
     done = threading.Event()
 

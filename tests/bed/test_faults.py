@@ -1,4 +1,4 @@
-"""Something is lost under load, and comes back (decisions A29, A30).
+"""A dependency is lost under load, and comes back (decisions A29, A30).
 
 The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/operations.md.
 """
@@ -7,9 +7,9 @@ from deploy.bed.faults import FAULTS
 from deploy.bed.storm import Storm
 from tests.support.live import eventually
 
-# What the command allows is 5 s; the suite runs on machines that do other things, too.
+# The command allows 5 s; the suite may run on machines that are busy with other work.
 RECOVERY_SECONDS = 20.0
-# Longer than a worker takes Redis to be away after one failure, which is not the next fault's.
+# Longer than a worker avoids Redis after a failure, lest that count towards the next fault.
 REST_SECONDS = 1.5
 
 
@@ -28,13 +28,13 @@ def test_a_hanging_postgres_is_found_out_and_refuses_nobody_for_long(bed, user):
         bed.postgres.hang()
         try:
             eventually(lambda: client.me().status == 503, "the hang to be told", 20)
-            # By every worker, which finds out for itself. nginx would give up with another code.
+            # By every worker: each finds out for itself. nginx would give up with another code.
             for _ in range(10):
                 client.me().fails(503, "database.error")
             client.refresh().fails(503, "database.error")
         finally:
             bed.postgres.resume()
-        # Of every worker, or the next test would meet one that still refuses.
+        # Every worker, or the next test would meet one that still refuses.
         eventually(
             lambda: all(client.me().status == 200 for _ in range(20)),
             "the service to be back",

@@ -1,4 +1,4 @@
-"""The files an operator deploys with: nothing they name is missing or misspelt."""
+"""The files an operator deploys with: nothing they refer to is missing or misspelt."""
 
 import configparser
 import re
@@ -22,7 +22,7 @@ INSTANCES = ("app1", "app2")
 
 
 def example():
-    """Return the variables of the example, the secret keys filled in."""
+    """Return the variables of the example environment, with the secret keys filled in."""
     lines = (DEPLOY / "gatehouse.env.example").read_text().splitlines()
     pairs = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     assert pairs["GATEHOUSE_SECRET_KEYS"] == "CHANGE-ME"
@@ -30,12 +30,12 @@ def example():
 
 
 def known_variables():
-    """Return every variable that README lists."""
+    """Return every variable that the README lists."""
     return set(re.findall(r"^\| `(GATEHOUSE_\w+)`", (ROOT / "README.md").read_text(), re.M))
 
 
 def address_of(name):
-    """Return the address that a service keeps."""
+    """Return the fixed IP address of a service."""
     return SERVICES[name]["networks"]["default"]["ipv4_address"]
 
 
@@ -47,7 +47,7 @@ def test_the_example_environment_is_accepted():
 
 
 def test_instances_trust_nginx_and_neither_the_gateway_nor_each_other():
-    """From the gateway's address comes what Docker relays, say over IPv6."""
+    """Connections that Docker relays, for example over IPv6, come from the gateway's address."""
     [trusted] = Config.from_env(example()).trusted_proxies
     assert trusted == ip_network(address_of("nginx"))
 
@@ -60,13 +60,13 @@ def test_ports_are_published_where_clients_keep_their_addresses():
 
 
 def test_an_environment_without_keys_starts_nothing():
-    """Each instance would make keys of its own, and none would know the others' sessions."""
+    """Each instance would make its own keys, and none would accept the others' sessions."""
     with pytest.raises(ConfigError, match=r"\AGATEHOUSE_SECRET_KEYS: [^\n]*\Z"):
         Config.from_env(example() | {"GATEHOUSE_SECRET_KEYS": "CHANGE-ME"})
 
 
 def test_what_is_secret_is_not_committed():
-    """docs/operations.md has it made inside the checkout."""
+    """docs/operations.md has operators create it inside the checkout."""
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     assert {"/deploy/gatehouse.env", "/deploy/postgres.env", "/deploy/tls/"} <= set(ignored)
 
@@ -100,7 +100,7 @@ def test_instances_start_when_the_database_is_up_to_date():
 
 
 def test_the_database_is_ready_only_where_instances_reach_it():
-    """While the image sets it up, a server without addresses answers on the socket alone."""
+    """During its first set-up the image runs a server that answers on the unix socket only."""
     command = SERVICES["postgres"]["healthcheck"]["test"]
     assert command[:4] == ["CMD", "pg_isready", "-h", "127.0.0.1"]
 
@@ -112,7 +112,7 @@ def test_no_log_grows_without_end():
 
 def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
     text = (DEPLOY / "nginx" / "gatehouse" / "instances.conf").read_text()
-    # Addresses and no names, which nginx looks up only once.
+    # Addresses, not names, since nginx resolves names only once.
     asked = re.findall(r"^server ([\d.]+):8000 max_fails=0;", text, re.M)
     given = [address_of(name) for name in INSTANCES]
     assert asked == given
@@ -128,13 +128,13 @@ def test_nginx_stands_before_exactly_the_instances_and_reads_their_avatars():
         assert any(v.split(":")[1] == folder for v in SERVICES[name]["volumes"]), name
     location = (DEPLOY / "nginx" / "conf.d" / "gatehouse.conf").read_text()
     assert f"location {example()['GATEHOUSE_AVATAR_ACCEL']}/ {{" in location
-    # The group that the image makes for it.
+    # The group that the image creates for the service.
     assert SERVICES["nginx"]["user"].endswith(":10001")
     assert "--uid 10001" in (ROOT / "Dockerfile").read_text()
 
 
 def test_nginx_takes_the_files_that_compose_mounts(tmp_path):
-    """The bed has a gatehouse/ of its own, so nobody else reads this one."""
+    """The bed writes its own gatehouse/, so no other test reads this one."""
     try:
         program = find_nginx()
     except NotStarted as reason:
@@ -158,7 +158,7 @@ def test_the_database_has_room_for_all_connections():
     config = Config.from_env(example())
     per_instance = config.workers * (3 * config.database_pool + 1)
     setting = next(a for a in SERVICES["postgres"]["command"] if a.startswith("max_connections"))
-    # During an upgrade there may be one instance more, and commands come on top.
+    # During an upgrade there may be one more instance, and commands connect as well.
     assert int(setting.split("=")[1]) >= 3 * per_instance + 20
 
 
@@ -188,7 +188,7 @@ def test_the_unit_keeps_instance_folders_as_private_as_doctor_wants_them():
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
 def test_systemd_understands_the_unit_and_finds_it_well_guarded(tmp_path):
-    # systemd wants programs that are there.
+    # systemd requires that programs exist.
     text = (DEPLOY / "gatehouse@.service").read_text()
     text = text.replace("/opt/gatehouse/.venv/bin/python", "/usr/bin/env")
     (tmp_path / "gatehouse@8001.service").write_text(text)

@@ -1,4 +1,4 @@
-"""The steps of the Dockerfile, on this machine: what it copies runs, on a read-only tree."""
+"""The steps of the Dockerfile on this machine: what it copies runs from a read-only tree."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def instructions():
-    """Yield each instruction of the Dockerfile with its argument, by stage."""
+    """Yield the instructions of the Dockerfile with their stage and argument."""
     text = re.sub(r"\\\n\s*", " ", (ROOT / "Dockerfile").read_text())
     stage = 0
     for line in text.splitlines():
@@ -40,7 +40,7 @@ def arguments(word, stage=2):
 
 
 def command(argument):
-    """Return the list at the end of a CMD or HEALTHCHECK."""
+    """Return the JSON list at the end of a CMD or HEALTHCHECK."""
     return re.findall(r'"([^"]*)"', argument[argument.index("[") :])
 
 
@@ -50,27 +50,27 @@ def environment():
 
 
 def run(argv, **options):
-    """Run a command of the image with this Python in the place of the image's."""
+    """Run a command of the image with this Python instead of the image's."""
     known = {"python": [sys.executable], "gunicorn": [sys.executable, "-m", "gunicorn"]}
     return subprocess.Popen([*known[argv[0]], *argv[1:]], **options)
 
 
 @cache
 def somebody_else():
-    """Return how to run as a user to whom the tree does not belong, where that is possible."""
+    """Return Popen options to run as a user who does not own the tree; none if not possible."""
     other = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_groups": []}
     if os.geteuid() != 0:
         return {}
     try:
         subprocess.run([sys.executable, "-c", "import flask"], check=True, cwd="/", **other)
     except (OSError, subprocess.CalledProcessError):
-        return {}  # this Python lies where only root may look
+        return {}  # only root can read this Python
     return other
 
 
 @pytest.fixture
 def image():
-    """The tree of the last stage, made read-only, and a folder for what is written."""
+    """The tree of the last stage, made read-only, and a writable instance folder."""
     with servers.short_folder() as folder:
         folder.chmod(0o755)
         tree, written = folder / "srv", folder / "instance"
@@ -117,7 +117,7 @@ def test_it_is_built_in_two_stages_and_runs_as_nobody_in_particular():
 
 
 def test_what_it_copies_reaches_the_builder():
-    """.dockerignore shuts everything out but what is named."""
+    """.dockerignore excludes everything that it does not name."""
     let_in = {
         line.removeprefix("!").strip("/")
         for line in (ROOT / ".dockerignore").read_text().splitlines()

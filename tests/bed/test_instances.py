@@ -1,4 +1,4 @@
-"""Two instances are one service."""
+"""Two instances act as one service."""
 
 import time
 from contextlib import ExitStack
@@ -78,7 +78,7 @@ def test_of_refreshes_on_both_exactly_one_succeeds_and_the_session_lives(bed, us
         for client in clients:
             client.get("/health")
             client.cookies = dict(clients[0].cookies)
-        arrived = {"X-Request-Start": f"t={time.time():.3f}"}  # as nginx says
+        arrived = {"X-Request-Start": f"t={time.time():.3f}"}  # as nginx sends it
         answers = at_once([partial(client.refresh, headers=arrived) for client in clients])
         codes = sorted(answer.code for answer in answers)
         assert codes == ["auth.refresh_token_stale"] * 11 + ["success"]
@@ -114,5 +114,5 @@ def test_an_event_reaches_the_streams_of_both(bed, user, pair):
         )
         events.publish(bed.rt, Audience(user_id=user.id), event)
         for stream in streams:
-            # An instance that has just started tells its pages to load everything anew.
+            # An instance that has just started tells pages to reload everything.
             assert stream.change()["file_ids"] == [7]

@@ -1,4 +1,4 @@
-"""What a run of the bed would tell of rows that are not as its clients were answered."""
+"""A run of the bed detects rows that contradict what its clients were told."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def write(rt, *tags, user_id=1, action=LOGIN):
 
 
 def told(**certain):
-    """Return a ledger that has been told of an attempt by each tag."""
+    """Return a ledger with an attempt under each tag; the value is whether it is certain."""
     ledger = Ledger(phase="phase")
     for tag, is_certain in certain.items():
         ledger.did(tag, LOGIN, is_certain=is_certain, user_id=1)
@@ -51,7 +51,7 @@ def complaints(ledger, rt):
         ({"a": False}, "", []),
         ({"a": False}, "a", []),
         ({"a": False}, "aa", ["doubled"]),
-        # One kind of fault does not make up for the other.
+        # A doubled change does not make up for a lost one.
         ({"a": True, "b": False}, "b", ["lost"]),
         ({"a": True, "b": False}, "aa", ["doubled"]),
     ],
@@ -81,7 +81,7 @@ def test_what_is_no_change_of_a_client_is_left_alone(rt):
 
 @pytest.fixture
 def registrar(rt, app):
-    """A registrar whose accounts wait for their activation."""
+    """A registrar whose accounts are pending activation."""
     make_user(rt, role="admin")
     configure(rt, auth_register_activation_enabled="true")
     registrar = Registrar(SimpleNamespace(rt=rt, client=lambda: ApiClient(app)), Ledger(), 1)

@@ -1,4 +1,4 @@
-"""What nginx does with the configuration of deploy/nginx, as it stands."""
+"""The behaviour of nginx with the configuration of deploy/nginx."""
 
 import http.client
 import re
@@ -40,7 +40,7 @@ def client(bed, user):
 
 
 class Upstream:
-    """Takes requests as an instance would, keeps them, and hangs up without an answer."""
+    """Accepts requests like an instance, records them, and hangs up without an answer."""
 
     def __init__(self):
         self.heads: list[str] = []
@@ -63,7 +63,7 @@ class Upstream:
 
 @pytest.fixture
 def alone():
-    """Start an nginx before these ports of this machine, perhaps with more in its server."""
+    """Start an nginx in front of local ports, optionally with more in its server block."""
     try:
         find_nginx()
     except servers.NotStarted as reason:
@@ -86,7 +86,7 @@ def alone():
 
 @pytest.fixture
 def broken(alone):
-    """An nginx before two instances that hang up in the middle of every request."""
+    """An nginx in front of two instances that hang up in the middle of every request."""
     upstreams = [Upstream(), Upstream()]
     yield alone(*(upstream.port for upstream in upstreams)), upstreams
     for upstream in upstreams:
@@ -172,7 +172,7 @@ def test_what_an_instance_is_told_of_the_request(broken):
     ("method", "times"), [("POST", 1), ("PATCH", 1), ("PUT", 1), ("DELETE", 1), ("GET", 2)]
 )
 def test_what_changes_something_is_never_sent_twice(broken, method, times):
-    """By nginx's own rule a PUT or DELETE that was cut off goes to the next instance."""
+    """By default nginx retries a PUT or DELETE that was cut off on the next instance."""
     proxy, upstreams = broken
     body = None if method in {"GET", "DELETE"} else {"name": "value"}
     with proxy.client() as client:
@@ -182,7 +182,7 @@ def test_what_changes_something_is_never_sent_twice(broken, method, times):
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE", "GET"])
 def test_what_one_instance_does_not_take_goes_to_the_other(bed, alone, method):
-    """As in an upgrade; again and again, since nginx forgets who refused."""
+    """As in an upgrade; several times, since nginx is told not to remember who refused."""
     body = None if method in {"GET", "DELETE"} else {"name": "value"}
     with alone(free_port(), bed.instances[0].port).client() as client:
         for _ in range(6):
@@ -220,7 +220,7 @@ def test_headers_that_are_wrong_or_long(bed, sent, status, code):
 
 
 def test_the_longest_way_back_from_a_provider_passes(bed, user):
-    """A return_path of 2 kB, percent-encoded, beside cookies: more than nginx takes by itself."""
+    """A return_path of 2 kB, percent-encoded, beside cookies: more than nginx's default buffers."""
     path, token = "/" + "ü" * 1023, "cv_" + "0" * 32
     flow_token = wait_for_account(bed.rt, add_provider(bed.rt), path=path)
     with bed.rt.transaction() as session:
@@ -254,7 +254,7 @@ def in_chunks(body):
 
 
 def test_bodies_over_the_limit(client):
-    client.put("/auth/password", b" " * 2**20).fails(400, "bad_request")  # no JSON
+    client.put("/auth/password", b" " * 2**20).fails(400, "bad_request")  # not JSON
     upload(client, plain(RED).ljust(11_000_000, b"\0")).fails(400, "file.too_large")
     for form in (bytes, in_chunks):
         for method in ("PUT", "POST", "DELETE"):
@@ -279,20 +279,20 @@ def test_a_body_that_finds_no_room_is_refused_in_the_envelope(bed, alone, method
 
 
 def head(method, path, *fields):
-    """Return the head of a request whose body is still to come."""
+    """Return the head of a request whose body follows."""
     lines = [f"{method} /api/v1{path} HTTP/1.1", f"Host: {HOST}", *fields]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 def test_a_strangers_upload_is_refused_before_it_has_arrived(bed):
-    """It would else wait in nginx for as long as a byte comes now and then."""
+    """Otherwise nginx would buffer it for as long as a byte arrives now and then."""
     begun = head("POST", UPLOAD, "Content-Length: 17000000") + bytes(200_000)
     raw(bed.proxy, begun).fails(401, "auth.token_missing")
     assert list((bed.proxy.folder / "client_body").iterdir()) == []
 
 
 def test_an_upload_reaches_the_instance_as_it_comes(bed, client):
-    """Whose limits of time and number then hold for it."""
+    """So that the instance's limits on time and concurrency apply to it."""
     cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     kind = f"Content-Type: {headers()['Content-Type']}"
     begun = head("POST", UPLOAD, f"Cookie: {cookie}", kind, "Content-Length: 1000000")
@@ -311,7 +311,7 @@ def test_a_refusal_of_a_large_upload_arrives(bed):
 
 
 def test_a_refusal_reaches_who_pauses_while_sending(bed):
-    """By itself nginx hangs up after 5 s, and what comes then resets the connection."""
+    """By default nginx hangs up after 5 s, and later data then resets the connection."""
     with ExitStack() as stack:
         asked = []
         for length, status in ((17_000_000, 401), (18_000_000, 413)):
@@ -329,7 +329,7 @@ def test_a_refusal_reaches_who_pauses_while_sending(bed):
 
 
 def crowd(proxy, stack, addresses):
-    """Begin requests from these addresses, whose bodies do not come; return once they count."""
+    """Start requests from these addresses without their bodies; return once nginx counts them."""
 
     def begin(method, address):
         begun = head(method, "/auth/password", f"X-Client: {address}", "Content-Length: 100")
@@ -344,14 +344,14 @@ def crowd(proxy, stack, addresses):
             return True
         time.sleep(0.5)
         if next(spare, None) is not None:
-            begin("PUT", addresses[0])  # for one whose place the question may have taken
+            begin("PUT", addresses[0])  # for one whose place the probe may have taken
         return False
 
     eventually(is_full, "all requests are under way")
 
 
 def asks(proxy, address, method="GET", path="/auth/me"):
-    """Return what a client of this address is answered."""
+    """Return the answer to a client at this address."""
     return raw(proxy, head(method, path, f"X-Client: {address}", "Connection: close"))
 
 
@@ -376,7 +376,7 @@ def test_a_client_has_only_so_many_requests_under_way(bed, alone, addresses, sam
 
 
 def test_streams_are_not_counted_as_requests(bed, alone, user):
-    """Behind one address may be a whole office, and each of its pages has one."""
+    """A whole office may share one address, and each of its open pages has a stream."""
     proxy = alone(bed.instances[0].port)
     with proxy.client() as client, ExitStack() as stack:
         client.login(user).ok()
@@ -428,7 +428,7 @@ def test_a_picture_that_has_just_gone_is_not_kept_by_browsers(bed, client):
 
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_its_logs_repeat_no_token(bed, alone, is_answered):
-    """Of a link in the query, of an invitation in the path, of a page's address in the Referer."""
+    """Neither a link's in the query, an invitation's in the path, nor a page's in the Referer."""
     proxy = alone(bed.instances[0].port if is_answered else free_port())
     token, short, code = random_token(), random_hex(), "a-code-0f-6.chars"
     page = f"/invite/{token}?code={code}"
@@ -471,7 +471,7 @@ def test_metrics_stay_inside(bed, client, way):
 
 
 def get(bed, path, cookies):
-    """Return the status of a path as it is."""
+    """Return the status of a path, sent exactly as given."""
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
     lines = [f"GET {path} HTTP/1.1", f"Host: {HOST}", f"Cookie: {cookie}", "Connection: close"]
     with bed.proxy.dial() as connection:

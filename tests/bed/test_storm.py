@@ -1,4 +1,4 @@
-"""What a run of the bed would tell of a service that fails, does not recover, or grows."""
+"""A run of the bed detects a service that fails, does not recover, or leaks memory."""
 
 import time
 from types import SimpleNamespace
@@ -26,21 +26,21 @@ ANY = (503, "internal_server_error")
 
 
 class Lucky(Actor):
-    """Has a success whenever it does something."""
+    """Succeeds at every step."""
 
     def step(self):
         self.successes += 1
 
 
 class Unlucky(Actor):
-    """Has none."""
+    """Never succeeds."""
 
     def step(self):
         return
 
 
 class Passing:
-    """Time that passes only while somebody sleeps; `doing` is what others do meanwhile."""
+    """Time that passes only during `sleep`; `doing` is what others do meanwhile."""
 
     def __init__(self):
         self.now = 0.0
@@ -70,7 +70,7 @@ def storm():
 
 
 def judged(storm, fault, told=None, *, actor="Member", late=0.0, took=0.0, took_hold=True):
-    """Have one answer judged that came so late after a fault, and return what is wrong with it."""
+    """Judge one answer that came `late` seconds after a fault; return the complaints."""
     ended = time.monotonic() - late
     status, code = told or (200, "success")
     answer = Answer("GET", "/", status, Headers(), f'{{"code": "{code}"}}'.encode())
@@ -93,7 +93,7 @@ def test_a_failure_that_the_fault_explains_is_told_and_no_fault(storm):
         (PostgresRestarts, (599, "hung up"), "Member"),
         (ClockIsSetBack, DATABASE, "Member"),
         (Calm, ANY, "Member"),
-        # What needs only the database goes on without Valkey.
+        # Requests that need only the database must go on without Valkey.
         (ValkeyHangs, ANY, "Member"),
         (ValkeyHangs, ANY, "Registrar"),
     ],
@@ -174,7 +174,7 @@ def test_a_fault_is_undone_though_it_could_not_begin(storm):
 
 @pytest.fixture
 def quiet(monkeypatch, passing):
-    """A bed on which nothing happens, and how often a calm passed on it."""
+    """A bed on which nothing happens, and the lengths of the calms on it."""
     calms = []
     monkeypatch.setattr(storms, "crowd", lambda *_: [])
     monkeypatch.setattr(Storm, "_report", lambda *_, **__: None)
