@@ -1,1 +1,1 @@
-"""Measures the real service beside a bare Flask route and pure Argon2id: `python -m bench`."""
+"""Benchmarks the real service against a bare Flask route and pure Argon2id: `python -m bench`."""

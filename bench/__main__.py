@@ -16,24 +16,24 @@ from bench.scenarios import GROUPS, SCENARIOS
 
 DATABASES = ("sqlite", "postgres")
 SCALE_USERS = 1_000_000
-# A quick look takes so few of what is counted, not timed: logins, streams, users.
+# --quick divides what is counted instead of timed by this: logins, streams, users.
 QUICK_DIVISOR = 10
 QUICK_SCALE_USERS = 20_000
 LONGEST_SCENARIO_SECONDS = 1800
 
 
 class TookTooLong(Exception):
-    """A scenario did not come to an end."""
+    """A scenario exceeded its time limit."""
 
 
 def main() -> None:
-    """Measure what the command line asks for and print the tables."""
+    """Run what the command line asks for and print the tables."""
     arguments = _parser().parse_args()
     if arguments.list:
         for scenario in SCENARIOS:
             sys.stdout.write(f"{scenario.name:24} {scenario.summary}\n")
         return
-    # A polite kill unwinds like Ctrl-C, so every server is stopped.
+    # SIGTERM unwinds the stack like Ctrl-C, so that every server is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     databases = DATABASES if arguments.database == "both" else (arguments.database,)
     options = shlex.join(sys.argv[1:]) or "none"
@@ -52,7 +52,7 @@ def main() -> None:
 
 def _measure(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: Report) -> None:
     quick = arguments.quick
-    wait = arguments.wait  # 0 is a wish, too: not to wait
+    wait = arguments.wait  # 0 is a valid choice: do not wait
     if wait is None:
         wait = 1.0 if quick else 10.0
     options = Options(
@@ -65,7 +65,7 @@ def _measure(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: 
         divisor=QUICK_DIVISOR if quick else 1,
         nginx=arguments.nginx,
     )
-    # What fills the disk and the memory goes last.
+    # Scenarios that fill the disk and the memory run last.
     for is_last in (False, True):
         for database in report.databases:
             turn = [s for s in chosen if s.runs_last == is_last and database in s.databases]
@@ -86,7 +86,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
 
 
 def _measure_one(lab: Lab, database: str, scenario: Scenario, report: Report) -> None:
-    """Measure one scenario; whatever its failure, it is reported and does not stop the others."""
+    """Measure one scenario; any failure is reported and does not stop the others."""
     try:
         with _time_limit(LONGEST_SCENARIO_SECONDS):
             before = procs.sample()
@@ -123,7 +123,7 @@ def _text(chosen: Sequence[Scenario], report: Report) -> str:
 
 
 def _keep(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: Report) -> None:
-    """Write the files that were asked for, as far as things have got."""
+    """Write the requested files with the results so far."""
     if arguments.json:
         report.save(arguments.json)
     if arguments.output:

@@ -1,7 +1,7 @@
-"""Fills a service's database with accounts and sessions, by SQL inside the database.
+"""Fills a service's database with accounts and sessions by plain SQL.
 
-Accounts are copies of the administrator's row, so all have its password. They are named by number,
-and ranges of numbers have a purpose each.
+Accounts are copies of the administrator's row, so all have its password. They are numbered, and
+each range of numbers has a purpose of its own.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ def username(number: int) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one database spells what the statements below need."""
+    """The SQL expressions below that differ between the databases."""
 
     series: str
     session_id: str
@@ -59,15 +59,15 @@ POSTGRES = Dialect(
     digest="encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
     no="false",
     in_a_week="now() + interval '7 days'",
-    # Foreign keys hold by construction; checking them one by one takes most of the time.
+    # Foreign keys hold by construction; checking each would take most of the time.
     before=("SET session_replication_role = replica", "SET synchronous_commit = off"),
-    # So that neither autovacuum nor a checkpoint falls into a measured run.
+    # So that neither autovacuum nor a checkpoint disturbs a measured run.
     after=("VACUUM ANALYZE users, login_sessions", "CHECKPOINT"),
 )
 
 
 def fill(service: Service, users: range, sessions_each: int = 0) -> None:
-    """Create accounts, each with so many live sessions."""
+    """Create accounts, each with `sessions_each` live sessions."""
     with database(service) as (cursor, dialect):
         for statement in dialect.before:
             cursor.execute(statement)
@@ -86,14 +86,14 @@ def disable(service: Service, users: range) -> None:
 
 
 def deactivate(service: Service, users: range) -> None:
-    """Let some accounts wait for their activation."""
+    """Make some accounts pending activation."""
     with database(service) as (cursor, dialect):
         names = _names(dialect, users)
         cursor.execute(f"UPDATE users SET activated_at = NULL WHERE username_key IN {names}")
 
 
 def set_sessions(service: Service, users: range, each: int) -> None:
-    """Leave each of some accounts with exactly so many sessions, all live."""
+    """Give each of some accounts exactly `each` sessions, all live."""
     with database(service) as (cursor, dialect):
         ids = f"(SELECT id FROM users WHERE username_key IN {_names(dialect, users)})"
         cursor.execute(f"DELETE FROM login_sessions WHERE user_id IN {ids}")
@@ -102,7 +102,7 @@ def set_sessions(service: Service, users: range, each: int) -> None:
 
 @contextmanager
 def database(service: Service) -> Iterator[tuple[Any, Dialect]]:
-    """Yield a cursor on the service's database; statements are committed one by one."""
+    """Yield an autocommit cursor on the service's database, and its dialect."""
     connection: Any
     if service.postgres:
         connection, dialect = service.postgres.connect(service.database), POSTGRES

@@ -1,4 +1,4 @@
-"""A plain HTTP client for the preparations of a run; the load comes from `bench.client`."""
+"""A plain HTTP client to prepare runs; the load itself comes from `bench.client`."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ LOGINS_AT_ONCE = 32
 
 
 class Unexpected(Exception):
-    """The service answered something else than a preparation needs."""
+    """The service gave an answer with which a run cannot be prepared."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Api:
         cookies: dict[str, str] | None = None,
         more_headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Answer:
-        """Send one request and return its answer, whatever it is."""
+        """Send one request and return its answer, whatever its status."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=180)
         headers = dict(more_headers)
         if body is not None:
@@ -73,22 +73,19 @@ class Api:
         return answer.cookies
 
     def login_all(self, usernames: Iterable[str]) -> list[dict[str, str]]:
-        """Sign in many accounts side by side; alone each would wait for the response-time floor."""
+        """Sign in many accounts concurrently, since each login takes the response-time floor."""
         with ThreadPoolExecutor(LOGINS_AT_ONCE) as pool:
             return list(pool.map(self.login, usernames))
 
     def require(self, answer: Answer, status: int) -> None:
-        """Insist on a status.
-
-        Raises: Unexpected.
-        """
+        """Raise Unexpected unless the answer has this status."""
         if answer.status != status:
             log = self._log.read_text()[-3000:] if answer.status >= 500 else ""
             raise Unexpected(f"{log}status {answer.status} instead of {status}: {answer.body}")
 
 
 def email(username: str) -> str:
-    """Return the address of a bench account."""
+    """Return the e-mail address of a bench account."""
     return f"{username}@bench.example.com"
 
 

@@ -1,4 +1,4 @@
-"""A pure Argon2id loop, the yardstick of logins: `python -m bench.argon SECONDS`."""
+"""A pure Argon2id loop, the baseline for logins: `python -m bench.argon SECONDS`."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from argon2 import PasswordHasher, Type
 
 from app.core.config import Argon2Cost
 
-# One process per thread of the service, so that nothing but the hash is shared between them.
+# One process per hashing thread of the service, so that they share nothing but the machine.
 PROCESSES = 2
 PASSWORD = "correct horse battery staple"
 COST = Argon2Cost()  # as the service's default
@@ -19,7 +19,7 @@ HASHER = PasswordHasher(
 
 
 def main() -> None:
-    """Verify one password again and again; print how often and the CPU seconds it took."""
+    """Verify one password repeatedly; print verifications per second, and CPU seconds for each."""
     stored = HASHER.hash(PASSWORD)
     count, cpu, began = 0, process_time(), perf_counter()
     end = began + float(sys.argv[1])
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def pure_rate(seconds: float) -> float:
-    """Return the verifications per second of all processes together."""
+    """Return the total verifications per second of all processes."""
     command = [sys.executable, "-m", "bench.argon", str(seconds)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
     try:

@@ -1,4 +1,4 @@
-"""The yardstick: one Flask route that only answers a small envelope."""
+"""The baseline: one Flask route that returns a small envelope and does nothing else."""
 
 from flask import Flask, Response, jsonify
 
@@ -7,5 +7,5 @@ app = Flask(__name__)
 
 @app.get("/")
 def root() -> Response:
-    """Answer the smallest successful envelope."""
+    """Return a minimal successful envelope."""
     return jsonify(code="success", msg="", data={"hello": "bench"}, error=None)

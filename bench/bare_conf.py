@@ -1,4 +1,4 @@
-"""gunicorn's settings for the bare route: the project's own, without its hooks into the service."""
+"""gunicorn's settings for the bare route: the project's own, without the service's hooks."""
 
 import gc
 import runpy
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 _project = runpy.run_path(str(Path(__file__).resolve().parent.parent / "gunicorn.conf.py"))
-# They reach for the runtime of the service.
+# These need the runtime of the service.
 _hooks = {"on_starting", "when_ready", "post_worker_init", "worker_exit", "on_exit"}
 globals().update({k: value for k, value in _project.items() if k[0] != "_" and k not in _hooks})
 wsgi_app = "bench.bare:app"
 
 
 def when_ready(_server: Any) -> None:
-    """Share memory with the workers as the service does."""
+    """Freeze the heap before forking, as the service does, so that workers share its memory."""
     gc.collect()
     gc.freeze()

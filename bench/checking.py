@@ -1,8 +1,8 @@
-"""Measures the check of a recovery code by itself: `python -m bench.checking CODES`.
+"""Measures the check of a recovery code in isolation: `python -m bench.checking CODES`.
 
-Run in the service's environment, with accounts that `bench.waiting` has equipped with so many
-codes. Answers a line of JSON: milliseconds of this process's CPU per check, the read of the stored
-codes included, for a code that matches none of them.
+Runs in the service's environment, on an account that `bench.waiting` has given CODES codes. Prints
+one line of JSON: CPU milliseconds of this process per check of a code that matches none, including
+the read of the stored codes.
 """
 
 import json

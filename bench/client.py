@@ -4,8 +4,8 @@ One thread, one epoll, keep-alive connections in a closed loop. It parses just e
 answer to check it: status line, length and a substring of the body. Standard library only.
 
 Protocol on standard output: a line `begin` when the measured window starts, `end` when it is over,
-then one line of JSON. An answer counts for the rate when it arrives inside the window; its latency
-counts also when it arrives later, so a starved request is seen in p99 instead of vanishing.
+then one line of JSON. An answer counts towards the rate if it arrives within the window. Its
+latency counts even if it arrives later, so that a starved request shows in p99.
 """
 
 import gc
@@ -31,7 +31,7 @@ CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 class Request:
-    """Rendered bytes and what the answer must look like."""
+    """A request's bytes, and the status and text that its answer must have."""
 
     __slots__ = ("expect", "label", "raw", "status")
 
@@ -43,7 +43,7 @@ class Request:
 
 
 class Connection:
-    """One client: its socket, the request on the way and, in a chain, its own tokens."""
+    """One client: its socket, the request in flight and, in a chain, its own tokens."""
 
     __slots__ = ("chain", "parts", "request", "sock", "started")
 
@@ -73,7 +73,7 @@ class Chain:
         return self._request
 
     def learn(self, data: bytes, head_end: int) -> bool:
-        """Take the new cookies out of an answer's head; False if one was not renewed."""
+        """Take the new cookies from an answer's head; return False if one was not renewed."""
         found = self._set_cookie.findall(data, 0, head_end)
         fresh = {name.decode(): value.decode() for name, value in found}
         renewed = all(fresh.get(name, old) != old for name, old in self._cookies.items())
@@ -82,7 +82,7 @@ class Chain:
 
 
 class BodyChain:
-    """The same for a token that stands in the bodies, in a field of one name."""
+    """Like Chain, for a token that requests and answers carry in a field of their bodies."""
 
     def __init__(self, template: dict[str, Any], tokens: dict[str, str]) -> None:
         ((name, self._token),) = tokens.items()
@@ -98,14 +98,14 @@ class BodyChain:
         return self._request
 
     def learn(self, data: bytes, head_end: int) -> bool:
-        """Take the new token out of an answer's body; False if it was not renewed."""
+        """Take the new token from an answer's body; return False if it was not renewed."""
         found = self._field.search(data, head_end)
         old, self._token = self._token, found[1].decode() if found else self._token
         return self._token != old
 
 
 class Tally:
-    """What came back: counts, reasons of failures, latencies in seconds by label."""
+    """The results: counts, failures by reason, latencies in seconds by label."""
 
     def __init__(self) -> None:
         self.counted = 0
@@ -115,7 +115,7 @@ class Tally:
         self.latencies: dict[str, list[float]] = {}
 
     def fail(self, reason: str, detail: bytes = b"") -> None:
-        """Count a failure and keep the first one's text."""
+        """Count a failure; keep the text of the first."""
         self.failures[reason] += 1
         if not self.first_failure:
             self.first_failure = f"{reason}: {detail[:400].decode('utf-8', 'replace')}"
@@ -139,7 +139,7 @@ class Generator:
         self.tally = Tally()
 
     def run(self, mark: Callable[[str], None]) -> tuple[float, float]:
-        """Generate the load; return the window's seconds and this process's CPU seconds in it."""
+        """Generate the load; return the window's length and this process's CPU in it (seconds)."""
         for connection in self._connections:
             self._connect(connection)
             self._send(connection)
@@ -183,7 +183,7 @@ class Generator:
         self._epoll.register(sock.fileno(), select.EPOLLIN)
 
     def _send(self, connection: Connection) -> None:
-        """Send the next request; it is far smaller than a socket buffer, so one call does it."""
+        """Send the next request; it is much smaller than a socket buffer, so one call suffices."""
         if not self._sending or self._limit <= 0:
             connection.request = None
             return
@@ -242,7 +242,7 @@ class Generator:
 
 
 def _is_whole_in_chunks(data: bytes, head_end: int) -> bool:
-    """Tell whether the last chunk is there; no answer's text contains what ends one."""
+    """Return whether the last chunk has arrived; no answer contains its marker as text."""
     return data.endswith(LAST_CHUNK) and CHUNKED.search(data, 0, head_end) is not None
 
 
@@ -263,7 +263,7 @@ def main() -> None:
         sys.exit("only 127.0.0.1 may be loaded")
     generator = Generator(job)
     signal.signal(signal.SIGTERM, lambda *_: generator.stop())
-    gc.disable()  # a collection would show up as latency of the server
+    gc.disable()  # a collection would show up as server latency
     seconds, cpu = generator.run(_mark)
     tally = generator.tally
     result = {

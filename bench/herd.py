@@ -1,11 +1,11 @@
-"""Open pages in great number, as a process of its own: `python -m bench.herd < job.json`.
+"""Keeps many event streams open, as a process of its own: `python -m bench.herd < job.json`.
 
-Opens one event stream per token and notes when each event arrives, by the number it carries as its
-first file id. Standard library only.
+Opens one event stream per token and records when each event arrives, by the number it carries as
+its first file id. Standard library only.
 
 Protocol: one line of JSON with `port` and `tokens`; the answer `open N` once that many streams have
-sent their first sign of life. Then each line `report` is answered by one line of JSON with the
-arrivals since the last one: number to times of the machine's monotonic clock, in seconds.
+sent their first keep-alive. Then each line `report` is answered by one line of JSON: the streams
+lost so far, and the arrivals since the last report as numbers with their monotonic times (s).
 """
 
 import gc
@@ -40,7 +40,7 @@ class Herd:
         self.arrivals: dict[str, list[float]] = {}
 
     def open(self) -> int:
-        """Open all, a few at a time; return how many there are."""
+        """Open all streams, a few at a time; return how many were opened."""
         end = monotonic() + OPEN_SECONDS
         while (self._waiting or self._opening) and monotonic() < end:
             while self._waiting and len(self._opening) < AT_ONCE:
@@ -49,7 +49,7 @@ class Herd:
         return len(self._sockets) - len(self._opening)
 
     def read(self, seconds: float) -> bool:
-        """Take what arrives within this time; True when standard input has something."""
+        """Receive for up to `seconds`; return True if standard input is readable."""
         has_command = False
         for fd, _ in self._poll.poll(seconds):
             if fd == sys.stdin.fileno():
@@ -59,7 +59,7 @@ class Herd:
         return has_command
 
     def listen_to_commands(self) -> None:
-        """Let `read` notice standard input."""
+        """Make `read` watch standard input."""
         self._poll.register(sys.stdin.fileno(), select.EPOLLIN)
 
     def _connect(self, token: str) -> None:
@@ -95,7 +95,7 @@ def _say(line: str) -> None:
 
 
 def main() -> None:
-    """Read the job, open the streams, obey."""
+    """Read the job, open the streams, then answer commands."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     job: dict[str, Any] = json.loads(sys.stdin.readline())

@@ -1,8 +1,8 @@
 """An OpenID provider on loopback that signs everybody in: `python -m bench.identity_provider`.
 
-A process of its own, so that its cost is not the service's. It prints its issuer and ends with its
-standard input, or at Ctrl-C. The README has people start it where nothing but `requirements.txt` is
-installed.
+It is a process of its own, so that its CPU is not charged to the service. It prints its issuer, and
+ends when its standard input does, or at Ctrl-C. The README has people start it with nothing but
+`requirements.txt` installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEY = "bench"
 
 
 class IdentityProvider:
-    """The provider's process, seen from the benchmark; a context manager."""
+    """The benchmark's handle on the provider's process; a context manager."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -39,11 +39,11 @@ class IdentityProvider:
 
     @property
     def pid(self) -> int:
-        """The provider's process."""
+        """The process id of the provider."""
         return self._process.pid
 
     def use(self, service: Service) -> None:
-        """Have people sign in to a service by this provider, with an account each."""
+        """Configure a service to accept sign-ins by this provider, and to provision accounts."""
         words = ["external-auth", "add", "oidc", "--key", KEY, "--name", "Bench"]
         words += ["--client-id", CLIENT_ID, "--client-secret", "-"]
         words += ["--issuer-url", self.issuer, "--auto-provision"]
@@ -58,7 +58,7 @@ class IdentityProvider:
 
 
 def main() -> None:
-    """Sign people in until standard input ends."""
+    """Serve sign-ins until standard input ends."""
     with FakeProvider(SystemClock()) as provider:
         print(provider.issuer, flush=True)
         with suppress(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The surroundings a scenario works in: options, running servers, measured runs."""
+"""The environment of a scenario: options, running servers, measured runs."""
 
 import statistics
 import sys
@@ -30,13 +30,13 @@ class Options:
     nginx: bool = False
 
     def count(self, usual: int) -> int:
-        """Return how many of something to take: fewer for a quick look."""
+        """Return how many of something to use: fewer with --quick."""
         return max(1, usual // self.divisor)
 
 
 @dataclass
 class Lab:
-    """Starts servers when first asked for and keeps them until its stack is closed."""
+    """Starts servers on first use and keeps them running until its stack is closed."""
 
     options: Options
     stack: ExitStack
@@ -51,7 +51,7 @@ class Lab:
 
     @cached_property
     def postgres(self) -> Postgres:
-        """The PostgreSQL cluster, shared by the services that need one."""
+        """The PostgreSQL cluster, shared by all services that use one."""
         return Postgres(self.stack)
 
     def service(self, database: str) -> Service:
@@ -70,7 +70,7 @@ class Lab:
         return Service(stack, postgres, name, nginx=nginx, **env)
 
     def least(self, database: str) -> Least:
-        """Return what does on `database` the least that requests can cost."""
+        """Return the application of bench/least.py on `database`: the least a request can cost."""
         if database not in self._least:
             self._databases += 1
             postgres = self.postgres if database == "postgres" else None
@@ -78,7 +78,7 @@ class Lab:
         return self._least[database]
 
     def forget_dead(self) -> None:
-        """Forget servers that have ended, so that what comes next starts them anew."""
+        """Forget servers that have ended, so that they are started again when next used."""
         for servers in (self._services, self._least):
             for database in [name for name, server in servers.items() if not server.is_running]:
                 del servers[database]
@@ -97,7 +97,7 @@ class Lab:
 
     @contextmanager
     def fresh(self, database: str, **env: str) -> Iterator[Service]:
-        """Run a service of one's own inside the block."""
+        """Run a separate service for the duration of the block."""
         with ExitStack() as stack:
             yield self.start(stack, database, **env)
 
@@ -111,7 +111,7 @@ class Lab:
         return run
 
     def job(self, server: Running, clients: int, requests: Sequence[Request]) -> Job:
-        """Return a job of the usual length."""
+        """Return a job of the configured duration."""
         return Job(server.port, clients, self.options.duration, requests)
 
     def measure_bare(self, clients: int) -> Run:
@@ -121,14 +121,14 @@ class Lab:
     def pairs(
         self, first: Callable[[], Run], second: Callable[[], Run]
     ) -> tuple[list[Run], list[Run]]:
-        """Run two things in turn, so that a ratio compares neighbours in time."""
+        """Alternate two measurements, so that a ratio compares runs that are adjacent in time."""
         rounds = [(first(), second()) for _ in range(self.options.repeats)]
         return [a for a, _ in rounds], [b for _, b in rounds]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A thing to measure: its targets by figure name, and how to measure it on a database."""
+    """Something to measure: how to do so on a database, and its targets by figure name."""
 
     name: str
     summary: str
@@ -143,7 +143,7 @@ class Scenario:
         return Figure(name, value, self.targets.get(name), unit)
 
     def ratio(self, name: str, over: Iterable[float], under: Iterable[float]) -> Figure:
-        """Return the median of the ratios of runs that belong together."""
+        """Return the median of the ratios of paired runs."""
         ratios = [a / b if b else float("nan") for a, b in zip(over, under, strict=True)]
         return self.figure(name, statistics.median(ratios))
 
@@ -158,13 +158,13 @@ class Group:
 
 
 def say(text: str) -> None:
-    """Tell what is going on, apart from the result on standard output."""
+    """Report progress on standard error; standard output is for the result."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def show(row: Row) -> None:
-    """Tell the result of one row at once."""
+    """Report the result of one row as soon as it is there."""
     rate = f"{row.of(lambda run: run.rate):9.1f}/s" if row.runs else ""
     tail = f"p99 {row.of(lambda run: run.percentile(0.99)):8.2f} ms" if row.runs else ""
     figures = "; ".join(f"{figure} [{figure.verdict}]" for figure in row.figures)

@@ -1,4 +1,4 @@
-"""Runs the load generator against one server and works out what it saw."""
+"""Runs the load generator against one server and evaluates its results."""
 
 import json
 import signal
@@ -16,7 +16,7 @@ from bench import procs
 
 @dataclass(frozen=True)
 class Request:
-    """One request to send, and what its answer must be."""
+    """One request to send, and what its answer must contain."""
 
     label: str
     raw: str
@@ -25,7 +25,7 @@ class Request:
 
 
 def render(method: str, path: str, body: Any = None, **headers: str) -> str:
-    """Return the bytes of a request as text."""
+    """Return a raw HTTP request as text."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "User-Agent: bench"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     content = "" if body is None else json.dumps(body)
@@ -38,11 +38,11 @@ def render(method: str, path: str, body: Any = None, **headers: str) -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """What the load generator is told; the requests go round over all clients.
+    """The job of the load generator; the requests are dealt to all clients in turn.
 
     With `chains` each client has its own cookies, put into `template` at @@COOKIES@@ and renewed by
     every answer; with `chained_by` "body" it has one field of the answers' bodies instead, put into
-    the request's body at @@TOKEN@@. `limit` ends the run after so many requests.
+    the request's body at @@TOKEN@@. `limit` ends the run after that many requests; None: no limit.
     """
 
     port: int
@@ -59,7 +59,7 @@ class Job:
 
 @dataclass
 class Run:
-    """What one run of the load generator saw; latencies in ms, sorted, by label."""
+    """The results of one run of the load generator; latencies in ms, sorted, by label."""
 
     counted: int
     sent: int
@@ -81,7 +81,7 @@ class Run:
         return 1000 * self.cpu.get(part, 0.0) / max(1, self.counted)
 
     def percentile(self, share: float) -> float:
-        """Return the latency that `share` of all answers stayed below."""
+        """Return the latency (ms) that `share` of all answers stayed below; NaN without answers."""
         merged = sorted(x for values in self.latencies.values() for x in values)
         return merged[min(len(merged) - 1, int(share * len(merged)))] if merged else float("nan")
 
@@ -126,7 +126,7 @@ class Client:
             raise RuntimeError(f"the load generator said {line!r} instead of {word!r}")
 
     def result(self) -> Run:
-        """Wait for the end and return what it saw."""
+        """Wait for the end and return the results."""
         raw = json.loads(self._output.readline())
         self._process.wait()
         latencies = {k: sorted(us / 1000 for us in v) for k, v in raw["latencies"].items()}
@@ -180,5 +180,5 @@ def background(job: Job) -> Iterator[list[Run]]:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median, NaN of nothing."""
+    """Return the median; NaN of an empty sequence."""
     return statistics.median(values) if values else float("nan")

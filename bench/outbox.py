@@ -16,17 +16,17 @@ from bench.api import Unexpected, email
 from bench.servers import Service
 
 BATCH = 100
-# More is taken for the mark of a clock that was set back.
+# A mail due later than this is taken as a sign that the clock was set back.
 POSTPONED = timedelta(minutes=10)
 FIRST_MAIL_SECONDS = 60
 LOWEST_PRIORITY = 19
 
 
 class Later(SystemClock):
-    """A clock that is ahead, so that what is queued by it is not due yet."""
+    """A clock that is ahead, so that mails queued by it are not due yet."""
 
     def now(self) -> datetime:
-        """Return the time in a while."""
+        """Return the time in ten minutes."""
         return super().now() + POSTPONED
 
 
@@ -38,7 +38,7 @@ def fill(service: Service, count: int) -> None:
 
 @contextmanager
 def being_filled(service: Service, count: int) -> Iterator["Future[str]"]:
-    """Do `fill` beside the block, which is entered once there is a mail."""
+    """Run `fill` concurrently with the block, which is entered once there is a mail."""
     with ThreadPoolExecutor(1) as pool:
         filling = pool.submit(service.python, "-m", "bench.outbox", str(count))
         end = monotonic() + FIRST_MAIL_SECONDS
@@ -52,14 +52,14 @@ def being_filled(service: Service, count: int) -> Iterator["Future[str]"]:
 
 
 def length(service: Service) -> int:
-    """Return how many mails there are, sent and not."""
+    """Return how many mails there are, sent or not."""
     with accounts.database(service) as (cursor, _):
         cursor.execute("SELECT count(*) FROM mail_outbox")
         return int(cursor.fetchone()[0])
 
 
 def make_due(service: Service) -> None:
-    """Make every mail due; the workers look every few seconds."""
+    """Make every queued mail due; the workers poll every few seconds."""
     with accounts.database(service) as (cursor, _):
         past = "(SELECT min(created_at) FROM users)"
         cursor.execute(f"UPDATE mail_outbox SET due_at = {past} WHERE status = 'queued'")
@@ -67,14 +67,14 @@ def make_due(service: Service) -> None:
 
 
 def clear(service: Service) -> None:
-    """Forget all mails, sent and not."""
+    """Delete all mails, sent or not."""
     with accounts.database(service) as (cursor, _):
         cursor.execute("DELETE FROM mail_outbox")
     _tidy(service)
 
 
 def _tidy(service: Service) -> None:
-    """Leave nothing for autovacuum and checkpoints to do within a measured run."""
+    """Leave nothing for autovacuum and checkpoints to do during a measured run."""
     if service.postgres:
         with accounts.database(service) as (cursor, _):
             cursor.execute("VACUUM ANALYZE mail_outbox")
@@ -82,9 +82,10 @@ def _tidy(service: Service) -> None:
 
 
 def _give_way() -> None:
-    """Take the lowest priority.
+    """Take the lowest CPU priority.
 
-    Where Linux shares the processor out among sessions first, that is one of the session's own.
+    With Linux's autogrouping the CPU is shared between sessions first, and each has its own nice
+    value.
     """
     os.setsid()
     os.nice(LOWEST_PRIORITY)
@@ -93,9 +94,9 @@ def _give_way() -> None:
 
 
 def main() -> None:
-    """Queue as the service itself does, sealed payloads included, but after everybody else."""
+    """Queue mails as the service does, sealed payloads included, but at the lowest priority."""
     _give_way()
-    # Only here: importing it builds an application from the environment.
+    # Imported late, because importing wsgi builds an application from the environment.
     from app.mail import service as mail
     from app.mail.templates import Template
     from wsgi import app

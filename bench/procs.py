@@ -13,7 +13,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Process:
-    """One line of the process table: its parent and the CPU it and its ended children used."""
+    """One entry of the process table; the CPU time includes children that have been reaped."""
 
     parent: int
     cpu_seconds: float
@@ -21,7 +21,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Sample:
-    """The machine at one moment."""
+    """The machine's CPU use up to one moment."""
 
     at: float
     busy_seconds: float
@@ -41,12 +41,12 @@ class Sample:
 
 
 def sample() -> Sample:
-    """Look at the machine now."""
+    """Take a sample of the machine."""
     return Sample(perf_counter(), _busy_seconds(), _process_table())
 
 
 def _busy_seconds() -> float:
-    """CPU seconds of all processes, and those the hypervisor gave to somebody else (steal)."""
+    """Return the CPU seconds of all processes, plus those that the hypervisor stole."""
     with open("/proc/stat") as stat:
         user, nice, system, _idle, _iowait, irq, softirq, steal = map(
             int, stat.readline().split()[1:9]
@@ -62,14 +62,14 @@ def _process_table() -> dict[int, Process]:
         try:
             fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has just ended
         table[int(name)] = Process(int(fields[1]), sum(map(int, fields[11:15])) / TICKS_PER_SECOND)
     return table
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A process's memory in MB: PSS shares common pages fairly, USS is what it has alone."""
+    """A process's memory in MB: PSS divides shared pages among their users, USS excludes them."""
 
     pss: float
     uss: float
@@ -85,7 +85,7 @@ def memory(pid: int) -> Memory:
 
 
 def foreign_load(before: Sample, after: Sample) -> float:
-    """Return how many cores were used by processes that this program did not start."""
+    """Return how many cores, on average, were busy with processes this program did not start."""
     ours = after.tree_seconds(os.getpid()) - before.tree_seconds(os.getpid())
     elapsed = after.at - before.at
     return max(0.0, (after.busy_seconds - before.busy_seconds - ours) / elapsed)
@@ -94,7 +94,7 @@ def foreign_load(before: Sample, after: Sample) -> float:
 def wait_until_quiet(root: int, limit: float, seconds: float) -> None:
     """Wait until the tree of `root` has finished its work and the rest of the machine is idle.
 
-    Work left over from a previous run would be charged to the next one. Gives up after `seconds`.
+    Work left over from one run would be charged to the next. Give up waiting after `seconds`.
     """
     end = perf_counter() + seconds
     before = sample()
@@ -108,7 +108,7 @@ def wait_until_quiet(root: int, limit: float, seconds: float) -> None:
 
 
 def on_cores(cores: Collection[int] | None) -> Callable[[], None] | None:
-    """Return a `preexec_fn` that ties the program about to run to some cores; None: to none."""
+    """Return a `preexec_fn` that pins the new process to `cores`; None if no cores are given."""
     return partial(os.sched_setaffinity, 0, cores) if cores else None
 
 

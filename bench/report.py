@@ -1,4 +1,4 @@
-"""Rows of the result: figures against their targets, as Markdown and as JSON."""
+"""The rows of the results: figures and their targets, as Markdown and as JSON."""
 
 import json
 import math
@@ -31,13 +31,13 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Target:
-    """What a figure has to be: at least `at_least`, or at most `at_most`."""
+    """The bound for a figure: at least `at_least`, or at most `at_most`."""
 
     at_least: float | None = None
     at_most: float | None = None
 
     def is_met(self, value: float) -> bool:
-        """Judge a figure; NaN meets nothing."""
+        """Return whether a value meets the target; NaN never does."""
         low = self.at_least is None or value >= self.at_least
         high = self.at_most is None or value <= self.at_most
         return low and high and not math.isnan(value)
@@ -57,7 +57,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met."""
+        """Whether the target is met, as text."""
         return NOTHING if self.target is None else "yes" if self.target.is_met(self.value) else "no"
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Figure:
 
 @dataclass
 class Row:
-    """One line of the table: the runs of one point, and the figures drawn from them."""
+    """One line of the table: the runs of one measurement, and the figures derived from them."""
 
     scenario: str
     database: str
@@ -79,12 +79,12 @@ class Row:
 
     @property
     def failed(self) -> int:
-        """How many answers were wrong or missing, warm-up and end included."""
+        """How many answers were wrong or missing, including warm-up and drain."""
         return sum(run.failed for run in self.runs)
 
     @property
     def foreign_cores(self) -> float:
-        """The most CPU that other programs used during a run; without runs, all the while."""
+        """The most cores that other programs used in a run; without runs, during the whole row."""
         return max((run.foreign_cores for run in self.runs), default=self.foreign_beside)
 
     def of(self, value: Callable[[Run], float]) -> float:
@@ -94,7 +94,7 @@ class Row:
 
 @dataclass
 class Report:
-    """Everything one call of the program found."""
+    """All results of one call of the program."""
 
     machine: str
     options: str
@@ -104,11 +104,11 @@ class Report:
     errors: list[str] = field(default_factory=list)
 
     def is_noisy(self, row: Row) -> bool:
-        """Whether other programs took too much of the machine during a run."""
+        """Return whether other programs used too much CPU during a run."""
         return row.foreign_cores > self.noise_limit
 
     def markdown(self) -> str:
-        """Return all rows as a Markdown text."""
+        """Return all rows as Markdown."""
         lines = [f"Machine: {self.machine}.", f"Options: `{self.options}`.", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(self._cells(row)) + " |" for row in self.rows]

@@ -1,4 +1,4 @@
-"""Starts what is measured: the service with its Valkey and database, and the bare Flask route."""
+"""Starts the servers to measure: the service with Valkey and database, the bare Flask route."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A child process in a session of its own, so that Ctrl-C reaches only this program."""
+    """A child process in its own session, so that Ctrl-C reaches only this program."""
 
     def __init__(self, argv: list[str], log: Path, stop: signal.Signals, **popen: Any) -> None:
         self._stop_signal = stop
@@ -56,15 +56,15 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The root of the server's process tree."""
+        """The process id of the root of the server's process tree."""
         return self.process.pid
 
     def not_started(self) -> NotStarted:
-        """Return the error that tells why."""
+        """Return the error for a failed start, with the end of the log."""
         return NotStarted(f"{self.process.args!r}:\n{self.log.read_text()[-3000:]}")
 
     def stop(self) -> None:
-        """End it, first politely."""
+        """Stop it; kill its process group if it does not react within 20 s."""
         if self.process.poll() is not None:
             return
         self.process.send_signal(self._stop_signal)
@@ -77,7 +77,7 @@ class Server:
 
 
 class Postgres:
-    """A PostgreSQL with its default durability."""
+    """A private PostgreSQL with its default durability."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.folder = temporary_folder(stack)
@@ -85,12 +85,12 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """The root of its processes."""
+        """The process id of the postmaster."""
         return self._server.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether that process is there."""
+        """Whether the postmaster is running."""
         return self._server.is_running
 
     def connect(self, database: str) -> Any:
@@ -104,20 +104,20 @@ class Postgres:
         return self._server.cluster.create(database)
 
     def dsn(self, database: str) -> str:
-        """Create a database and return what libpq is told to reach it."""
+        """Create a database and return its libpq connection string."""
         self.create(database)
         return f"host={self.folder} user=postgres dbname={database}"
 
 
 def temporary_folder(stack: ExitStack) -> Path:
-    """Return a private folder, removed at the end; short, for the sockets in it."""
+    """Return a private folder, removed at the end; its path is short enough for unix sockets."""
     folder = Path(tempfile.mkdtemp(prefix="ghbench"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 class Running:
-    """A server that answers on a local port by so many workers, and where its CPU is counted."""
+    """A server with WORKERS workers on a local port; `parts` are the processes to count CPU of."""
 
     def __init__(self, argv: list[str], port: int, log: Path, health: str, **popen: Any) -> None:
         self.port = port
@@ -128,7 +128,7 @@ class Running:
 
     @property
     def is_running(self) -> bool:
-        """Whether the root of its processes is there."""
+        """Whether its root process is running."""
         return self.server.process.poll() is None
 
     def _wait(self, path: str) -> None:
@@ -145,7 +145,7 @@ class Running:
             sleep(0.1)
 
     def put_behind_nginx(self, stack: ExitStack, folder: Path) -> None:
-        """Have the load go through nginx with the configuration of deploy/, but without TLS."""
+        """Send the load through nginx with the configuration of deploy/, but without TLS."""
         proxy = Proxy(folder / "front", [self.port], folder / "avatars", tls=False)
         proxy.start()
         stack.callback(proxy.stop)
@@ -238,7 +238,7 @@ class Service(Gunicorn):
         super().__init__("wsgi:app", folder, settings, "gunicorn.conf.py", "/health")
         stack.callback(self.server.stop)
         self.api.setup(self.ADMIN)
-        # Setting it up at a loopback address made this the site's address.
+        # Set up at a loopback address, the service has taken this as the site's origin.
         self.origin = f"http://localhost:{self.port}"
         self.parts["valkey"] = store.pid
         if postgres:
@@ -247,7 +247,7 @@ class Service(Gunicorn):
             self.put_behind_nginx(stack, folder)
 
     def flask(self, *command: str, stdin: str = "", cores: Collection[int] | None = None) -> None:
-        """Run a command of the service, on some cores only if asked."""
+        """Run a command of the service, pinned to `cores` if given."""
         self.python("-m", "flask", "--app", "wsgi", *command, stdin=stdin, cores=cores)
 
     def python(self, *arguments: str, stdin: str = "", cores: Collection[int] | None = None) -> str:

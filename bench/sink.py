@@ -1,7 +1,7 @@
-"""An SMTP server that takes every mail and only counts: `python -m bench.sink PORT`.
+"""An SMTP server that accepts every mail and only counts them: `python -m bench.sink PORT`.
 
-A process of its own, so that its cost is not the service's. A line on standard input asks for what
-it took since the last question; the answer is a line of JSON. It ends with its standard input.
+It is a process of its own, so that its CPU is not charged to the service. Each line on standard
+input is answered by a line of JSON: the mails since the last one. It ends with its standard input.
 """
 
 import json
@@ -23,7 +23,7 @@ READY_SECONDS = 30
 
 @dataclass
 class Taken:
-    """How many mails arrived, and when the first and the last did, on the machine's one clock."""
+    """How many mails arrived, and when the first and the last did, by the monotonic clock (s)."""
 
     count: int = 0
     first_at: float = 0.0
@@ -31,7 +31,7 @@ class Taken:
 
 
 class Sink:
-    """The sink's process, seen from the benchmark; a context manager. `cores` ties it to some."""
+    """The benchmark's handle on the sink's process, pinned to `cores`; a context manager."""
 
     def __init__(self, cores: Collection[int] | None = None) -> None:
         self._port = free_port()
@@ -57,7 +57,7 @@ class Sink:
         return Taken(**json.loads(line))
 
     def use(self, service: Service) -> None:
-        """Have a service send its mails here; in force within a second."""
+        """Make a service send its mails here; this takes effect within a second."""
         settings = {
             "mail_smtp_host": "127.0.0.1",
             "mail_smtp_port": self._port,
@@ -75,7 +75,7 @@ class Sink:
 
 
 class Counter:
-    """What aiosmtpd calls."""
+    """The handler that aiosmtpd calls."""
 
     def __init__(self) -> None:
         self.taken = Taken()
@@ -88,7 +88,7 @@ class Counter:
 
 
 def main() -> None:
-    """Take mails until standard input ends."""
+    """Accept mails until standard input ends."""
     counter = Counter()
     controller = Controller(
         counter,

@@ -1,4 +1,4 @@
-"""The short form of a report: figures with a target by issue, and the peers beside the service."""
+"""The summary of a report: figures with a target by issue, and the comparison with the peers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 NOT_MEASURED = "not measured"
 NOISE = "\\*"
 WORTHLESS = "worthless"
-# What is compared with the peers: the request, its clients, the ratio and what it is taken to.
+# What is compared with the peers: scenario, clients, figure of the ratio, and title of the row.
 COMPARED = (
     ("me", CLIENTS, "rate", "who-am-I, rate : bare route"),
     ("sessions", CLIENTS, "rate", "session list, rate : bare route"),
@@ -31,7 +31,7 @@ class Value:
 
     @property
     def is_met(self) -> bool:
-        """Whether the target is met, by answers that were all correct."""
+        """Whether the target is met and every answer was correct."""
         return self.figure.verdict == "yes" and not self.row.failed
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Line:
-    """A target, and what was found on each database, in the order of the clients."""
+    """A target, and the values on each database, in the order of client numbers."""
 
     issue: int
     name: str
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """Whether all that there should be is there and met."""
+        """Whether every expected value was measured and meets the target, as text."""
         found = [value for values in self.values.values() for value in values]
         if any(not value.is_met for value in found):
             return "**no**"
@@ -63,7 +63,7 @@ class Line:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether a value was measured beside other work."""
+        """Whether a value was measured while other programs used the CPU."""
         return any(value.is_noisy for values in self.values.values() for value in values)
 
     def cell(self, database: str) -> str:
@@ -74,7 +74,7 @@ class Line:
 
 
 def markdown(groups: Sequence[Group], chosen: Sequence[Scenario], report: Report) -> str:
-    """Return the summary by issue, the table of targets and that of the peers."""
+    """Return the summary by issue, the table of targets and the one of peers."""
     lines = [line for group in groups for line in _lines(group, chosen, report)]
     return "\n".join(
         [
@@ -115,7 +115,7 @@ def _by_issue(groups: Sequence[Group], lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _lines(group: Group, chosen: Sequence[Scenario], report: Report) -> Iterator[Line]:
-    """Return a group's targets; those of which nothing was found come without values."""
+    """Yield a group's targets; those that were not measured have no values."""
     for scenario in group.scenarios:
         databases = [d for d in report.databases if d in scenario.databases]
         if group.issue is None or scenario not in chosen or not databases:
@@ -141,7 +141,7 @@ def _values(
 
 
 def _clients(values: Mapping[str, Sequence[Value]]) -> str:
-    """Return the numbers of clients if the values differ in them."""
+    """Return the client numbers as text if there is more than one, else an empty text."""
     clients = list(dict.fromkeys(value.row.clients for some in values.values() for value in some))
     return f", {' / '.join(map(str, clients))} clients" if len(clients) > 1 else ""
 

@@ -1,8 +1,8 @@
-"""Has every account wait for its second factor: `python -m bench.waiting CODES`.
+"""Opens a login awaiting its second factor for every account: `python -m bench.waiting CODES`.
 
-Run in the service's environment. All accounts of the bench get an authenticator app of one secret
-and the same so many recovery codes; each has one login waiting. Answers a line of JSON: the tokens,
-the app's code of now and the last recovery code.
+Runs in the service's environment. All bench accounts get the same TOTP secret and the same CODES
+recovery codes. Prints one line of JSON: the flow tokens, the current TOTP code and the last
+recovery code.
 """
 
 import json
@@ -28,7 +28,7 @@ from bench.accounts import NAME
 
 
 def main() -> None:
-    """Prepare what the command line asks for."""
+    """Prepare the accounts and their logins, and print the result."""
     code_count = int(sys.argv[1])
     rt: Runtime = create_app(Config.from_env(os.environ)).extensions[EXTENSION]
     with rt.reading() as connection:
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _equip(rt: Runtime, accounts: list[Account], secret: str, codes: list[str]) -> None:
-    """Give each account its factor and codes in the place of those of the last run."""
+    """Give each account its factor and codes, replacing those of the last run."""
     now, box = rt.clock.now(), rt.secret_box
     factors: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []

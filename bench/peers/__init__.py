@@ -1,1 +1,1 @@
-"""The peers: other account services, measured beside ours by the scenarios in `bench.scenarios`."""
+"""The peers: other account services that `bench.scenarios` measures for comparison."""

@@ -6,7 +6,7 @@ from bench.peers import install
 
 
 def main() -> None:
-    """Install all; tell which could not be, and why."""
+    """Install all peers; report which could not be installed, and why."""
     failed = False
     for name in install.NAMES:
         try:

@@ -1,4 +1,4 @@
-"""Installs the peers into `bench/.peers`, which is not tracked, as their lock files say."""
+"""Installs the peers from their lock files into `bench/.peers`, which is untracked."""
 
 import hashlib
 import shutil
@@ -11,18 +11,18 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parent
 INSTALLED = SOURCES.parent / ".peers"
 NAMES = ("allauth", "flask_security", "better_auth")
-# Compiling SQLite for Node takes minutes where no ready-made build is to be had.
+# Compiling SQLite for Node takes minutes where no prebuilt binary is available.
 LONGEST_SECONDS = 900
 
 
 class Missing(Exception):
-    """Why a peer cannot be installed here."""
+    """A peer cannot be installed here; the message says why."""
 
 
 def ensure(name: str) -> Path:
-    """Return the folder a peer is installed in, made now unless it is there and current.
+    """Return the folder of a peer, which is installed first unless it is there and current.
 
-    Raises: Missing; for the same reason without another try if it happened before.
+    Raises: Missing; a failed installation is not retried by the same process.
     """
     folder, reason = _ensure(name)
     if reason:
@@ -75,7 +75,7 @@ def _install_node(name: str, folder: Path) -> None:
 
 
 def _run(what: str, command: Sequence[str], folder: Path | None = None) -> None:
-    """Run one step; its output may name the package index in use, which is nobody's business."""
+    """Run one step; its output is never shown, since it may reveal the package index in use."""
     try:
         done = subprocess.run(
             command,

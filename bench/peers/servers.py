@@ -1,8 +1,8 @@
-"""Runs a peer: two workers, on a database of its own, with the same accounts as our service.
+"""Runs a peer: two workers, on a database of its own, with the same accounts as the service.
 
-The settings are those a careful user would choose: gunicorn with two threaded workers of eight
-threads, or two processes of Node; SQLite writes ahead with synchronous=NORMAL, PostgreSQL keeps its
-default durability; no limits of rate and no mail; Argon2id at the cost we have.
+The settings are those a careful operator would choose: gunicorn with two workers of eight threads,
+or two Node processes; SQLite in WAL mode with synchronous=NORMAL, PostgreSQL with its default
+durability; no rate limits and no mail; Argon2id at the service's cost.
 """
 
 import os
@@ -23,7 +23,7 @@ THREADS = 8
 
 
 class Peer:
-    """How one peer is filled and served; in the commands stand {installed} and {port}."""
+    """How to fill and serve one peer; commands may contain {installed} and {port}."""
 
     folder: ClassVar[str]
     program: ClassVar[str]
@@ -38,7 +38,7 @@ class Peer:
         Raises: install.Missing, NotStarted.
         """
         installed = install.ensure(self.folder)
-        # Node looks for packages beside the program.
+        # Node resolves packages relative to the program.
         shutil.copyfile(install.SOURCES / self.folder / self.program, installed / self.program)
         folder, port = temporary_folder(stack), free_port()
         settings = {
@@ -79,20 +79,20 @@ class PythonPeer(Peer):
 
 
 class Allauth(PythonPeer):
-    """django-allauth headless with its session tokens."""
+    """django-allauth headless with session tokens."""
 
     folder = "allauth"
     health = "/_allauth/app/v1/config"
 
 
 class AllauthJwt(Allauth):
-    """The same with JSON Web Tokens, which alone it can refresh."""
+    """The same with JSON Web Tokens, the only kind it can refresh."""
 
     environment: ClassVar[Mapping[str, str]] = {"PEER_STRATEGY": "jwt"}
 
 
 class FlaskSecurity(PythonPeer):
-    """Flask-Security-Too with tokens."""
+    """Flask-Security-Too with authentication tokens."""
 
     folder = "flask_security"
     health = "/me"

@@ -1,7 +1,7 @@
-"""django-allauth headless in one module: settings, addresses, WSGI application, filling.
+"""django-allauth headless in one module: settings, URLs, WSGI application, test data.
 
-`python app.py fill` makes the tables and the accounts; `gunicorn app` serves. With
-PEER_STRATEGY=jwt it gives out JSON Web Tokens (its only way to refresh), otherwise session tokens.
+`python app.py fill` creates the tables and the accounts; `gunicorn app` serves. With
+PEER_STRATEGY=jwt it issues JSON Web Tokens (the only kind it can refresh), else session tokens.
 """
 
 import os
@@ -19,7 +19,7 @@ from django.urls import include, path
 
 
 class Hasher(Argon2PasswordHasher):
-    """Argon2id at the cost that all services have in this comparison."""
+    """Argon2id at the same cost as all services in this comparison."""
 
     time_cost = 2
     memory_cost = 19456
@@ -48,7 +48,7 @@ def _database() -> dict[str, object]:
 
 
 def _signing_key() -> str:
-    """Return the key of the tokens, made by `fill`."""
+    """Return the key that signs the tokens; `fill`, which runs first, creates it."""
     file = Path(os.environ["PEER_FOLDER"], "key.pem")
     if not file.exists():
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -121,8 +121,8 @@ application = get_wsgi_application()
 
 
 def fill() -> None:
-    """Make the tables and the accounts, which share one stored password."""
-    # The models can only be imported once the settings are in force.
+    """Create the tables and the accounts, which share one stored password."""
+    # The models can only be imported once the settings are configured.
     from allauth.account.models import EmailAddress
     from django.contrib.auth.hashers import make_password
     from django.contrib.auth.models import User

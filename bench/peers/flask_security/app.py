@@ -1,7 +1,7 @@
-"""Flask-Security-Too's JSON interface with authentication and refresh tokens in the body.
+"""Flask-Security-Too's JSON interface, with authentication and refresh tokens in the body.
 
-`python app.py fill` makes the tables and the accounts; `gunicorn app` serves. It has no route
-that tells who is signed in, so there is one of three lines here.
+`python app.py fill` creates the tables and the accounts; `gunicorn app` serves. The library has no
+route that returns the signed-in user, so this module adds a minimal one.
 """
 
 import os
@@ -39,7 +39,7 @@ app.config.update(
     _database(),
     SECRET_KEY="of the bench " * 4,
     SECURITY_PASSWORD_SALT="of the bench " * 4,
-    # Argon2id at the cost that all services have in this comparison.
+    # Argon2id at the same cost as all services in this comparison.
     SECURITY_PASSWORD_HASH_PASSLIB_OPTIONS={
         "argon2__time_cost": 2,
         "argon2__memory_cost": 19456,
@@ -55,19 +55,19 @@ models.FsModels.set_db_info(db)
 
 
 class Role(db.Model, models.FsRoleMixin):
-    """As the library wants it."""
+    """Required by the library."""
 
 
 class User(db.Model, models.FsUserMixin):
-    """As the library wants it."""
+    """Required by the library."""
 
 
 class WebAuthn(db.Model, models.FsWebAuthnMixin):
-    """As the library wants it."""
+    """Required by the library."""
 
 
 class FsRefreshTracker(db.Model, models.FsRefreshTrackerMixin):
-    """As the library wants it."""
+    """Required by the library."""
 
 
 security = Security(app, SQLAlchemyUserDatastore(db, User, Role, WebAuthn, FsRefreshTracker))
@@ -86,12 +86,12 @@ if "PEER_POSTGRES_HOST" not in os.environ:
 @app.get("/me")
 @auth_required("token")
 def me() -> Response:
-    """Tell who is signed in."""
+    """Return the signed-in user."""
     return jsonify(id=current_user.id, email=current_user.email)
 
 
 def fill() -> None:
-    """Make the tables and the accounts, which share one stored password."""
+    """Create the tables and the accounts, which share one stored password."""
     with app.app_context():
         db.create_all()
         stored = hash_password(os.environ["PEER_PASSWORD"])
