@@ -125,7 +125,7 @@ class PostgresIsFull(Fault):
 
 
 class ValkeyFault(Fault):
-    """Only logins with a second factor may fail: Valkey keeps them, the database all else."""
+    """Only logins with a second factor, kept in Valkey, may fail: all else needs the database."""
 
     is_felt = True
 

@@ -124,11 +124,11 @@ class PrivateValkey:
         return self._process.pid
 
     def hang(self) -> None:
-        """Have it take connections and answer none."""
+        """Suspend it: it still accepts connections, but never answers."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Have it answer again."""
+        """Resume it."""
         self._process.send_signal(signal.SIGCONT)
 
 
@@ -244,11 +244,11 @@ class PrivatePostgres:
             time.sleep(0.02)
 
     def hang(self) -> None:
-        """Have it take connections and answer none."""
+        """Suspend it: it still accepts connections, but never answers."""
         self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Have it answer again."""
+        """Resume it."""
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: signal.Signals) -> None:
