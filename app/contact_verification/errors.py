@@ -5,7 +5,7 @@ from app.core.errors import BadRequest, Gone
 
 
 class ContactVerificationInvalid(BadRequest):
-    """The token is unknown, used, superseded, for another purpose, or its account has changed."""
+    """The token is unknown, used, replaced, for something else, or its account has changed."""
 
     code = ErrorCode.AUTH_CONTACT_VERIFICATION_INVALID
     message = "The link is not valid. Ask for a new one."
@@ -19,12 +19,12 @@ class ContactVerificationExpired(Gone):
 
 
 class EmailUnchanged(BadRequest):
-    """The new address is the one the account already has."""
+    """The new address is the account's own."""
 
     message = "This is already the account's e-mail address."
 
 
 class NoPendingChange(BadRequest):
-    """No e-mail change is pending: none was requested, or it has been completed or dropped."""
+    """No change of the address was requested, or it has ended."""
 
     message = "No change of the e-mail address is pending."

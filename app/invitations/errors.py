@@ -12,7 +12,7 @@ class InvitationInvalid(BadRequest):
 
 
 class InvitationAccepted(BadRequest):
-    """The invitation's account has already been created."""
+    """The invitation's account has been created."""
 
     code = ErrorCode.AUTH_INVITATION_ACCEPTED
     message = "The invitation has already been accepted."

@@ -1,1 +1,1 @@
-"""The signed-in account's own profile and preferences."""
+"""The account as its owner sees it."""

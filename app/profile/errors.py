@@ -4,13 +4,13 @@ from app.core.errors import BadRequest
 
 
 class FieldGroupUnknown(BadRequest):
-    """`fields` names an unknown group."""
+    """`fields` names a group that does not exist."""
 
     message = "fields must name groups of: profile, preferences, quota, session."
 
 
 class DisplayNameInvalid(BadRequest):
-    """The name is too long or contains control characters."""
+    """The name is too long, or has control characters."""
 
     message = "A display name has at most 64 characters and no control characters."
 
@@ -22,7 +22,7 @@ class PreferenceInvalid(BadRequest):
 
 
 class CustomPreferencesInvalid(BadRequest):
-    """A custom key is empty, reserved or given twice, or its value cannot be stored."""
+    """A custom key is empty, reserved or named twice, or its value cannot be stored."""
 
     message = "The custom preferences are not valid."
 

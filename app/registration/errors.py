@@ -5,7 +5,7 @@ from app.core.errors import Forbidden
 
 
 class RegistrationDisabled(Forbidden):
-    """Public registration is switched off; only invitations create accounts."""
+    """Nobody may register without an invitation."""
 
     code = ErrorCode.AUTH_REGISTRATION_DISABLED
     message = "Registration is closed."
