@@ -150,11 +150,10 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Group:
-    """Scenarios of one area, and the number of the issue that names their targets."""
+    """The scenarios of one area."""
 
     title: str
     scenarios: tuple[Scenario, ...]
-    issue: int | None = None
 
 
 def say(text: str) -> None:

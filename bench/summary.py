@@ -1,4 +1,4 @@
-"""The summary of a report: figures with a target by issue, and the comparison with the peers."""
+"""The summary of a report: figures with a target by area, and the comparison with the peers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Value:
 class Line:
     """A target, and the values on each database, in the order of client numbers."""
 
-    issue: int
+    area: str
     name: str
     target: Target
     values: dict[str, list[Value]]
@@ -74,22 +74,22 @@ class Line:
 
 
 def markdown(groups: Sequence[Group], chosen: Sequence[Scenario], report: Report) -> str:
-    """Return the summary by issue, the table of targets and the one of peers."""
+    """Return the summary by area, the table of targets and the one of peers."""
     lines = [line for group in groups for line in _lines(group, chosen, report)]
     return "\n".join(
         [
-            "## Summary by issue",
+            "## Summary",
             "",
-            *_by_issue(groups, lines),
+            *_by_area(groups, lines),
             "",
             "## Figures with a target",
             "",
             f"Bold: missed. {NOISE} beside other work: measure again.",
             "",
-            "| issue | figure | target | SQLite | PostgreSQL | met |",
+            "| area | figure | target | SQLite | PostgreSQL | met |",
             "|---|---|---|---|---|---|",
             *(
-                f"| {line.issue} | {line.name} | {line.target} |"
+                f"| {line.area} | {line.name} | {line.target} |"
                 f" {line.cell('sqlite')} | {line.cell('postgres')} | {line.verdict} |"
                 for line in lines
             ),
@@ -102,23 +102,23 @@ def markdown(groups: Sequence[Group], chosen: Sequence[Scenario], report: Report
     )
 
 
-def _by_issue(groups: Sequence[Group], lines: Sequence[Line]) -> Iterator[str]:
-    yield "| issue | about | figures | met | missed | not measured | noisy |"
-    yield "|---|---|---|---|---|---|---|"
+def _by_area(groups: Sequence[Group], lines: Sequence[Line]) -> Iterator[str]:
+    yield "| area | figures | met | missed | not measured | noisy |"
+    yield "|---|---|---|---|---|---|"
     for group in groups:
-        own = [line for line in lines if line.issue == group.issue]
+        own = [line for line in lines if line.area == group.title]
         if own:
             verdicts = [line.verdict for line in own]
             counts = [len(own), *(verdicts.count(v) for v in ("yes", "**no**", NOT_MEASURED))]
             counts.append(sum(line.is_noisy for line in own))
-            yield f"| {group.issue} | {group.title} | {' | '.join(map(str, counts))} |"
+            yield f"| {group.title} | {' | '.join(map(str, counts))} |"
 
 
 def _lines(group: Group, chosen: Sequence[Scenario], report: Report) -> Iterator[Line]:
     """Yield a group's targets; those that were not measured have no values."""
     for scenario in group.scenarios:
         databases = [d for d in report.databases if d in scenario.databases]
-        if group.issue is None or scenario not in chosen or not databases:
+        if not scenario.targets or scenario not in chosen or not databases:
             continue
         rows = [row for row in report.rows if row.part_of == scenario.name]
         found = {(row.scenario, f.name): f.unit for row in rows for f in row.figures if f.target}
@@ -127,7 +127,7 @@ def _lines(group: Group, chosen: Sequence[Scenario], report: Report) -> Iterator
         for (label, name), unit in found.items():
             values = {d: list(_values(rows, label, name, d, report)) for d in databases}
             text = f"{label}: {name}{unit and ', ' + unit}{_clients(values)}"
-            yield Line(group.issue, text, scenario.targets[name], values)
+            yield Line(group.title, text, scenario.targets[name], values)
 
 
 def _values(
