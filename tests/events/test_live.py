@@ -1,4 +1,4 @@
-"""The stream as several real processes serve it (issue 7, Must hold)."""
+"""The stream as several real processes serve it."""
 
 import os
 import signal

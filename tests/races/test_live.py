@@ -1,4 +1,4 @@
-"""Promises that only several real workers can break (issue 1, Must hold)."""
+"""Promises that only several real workers can break."""
 
 import http.client
 import os

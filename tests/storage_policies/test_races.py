@@ -1,4 +1,4 @@
-"""Migrations at the same moment, and one that is killed (issue 7, Must hold)."""
+"""Migrations at the same moment, and one that is killed."""
 
 import itertools
 import json
