@@ -26,18 +26,18 @@ from app.core import folders, logs
 from app.core.config import Config
 from app.core.environment import ConfigError
 from app.serving import metrics_folder, open_files, worker as serving_worker
-from app.serving.launch import PREPARES
+from app.serving.launch import PREPARE_VARIABLE
 from app.serving.logs import RootLogger
 
 try:
     _config = Config.from_env(os.environ)
-    if PREPARES not in os.environ:
+    if PREPARE_VARIABLE not in os.environ:
         folders.require_instance(_config.instance)
 except ConfigError as error:
     sys.stderr.write(f"{error}\n")
     sys.exit(2)
 logs.configure(_config.log_format, _config.log_level)
-if PREPARES not in os.environ:  # otherwise bin/serve has already reported them
+if PREPARE_VARIABLE not in os.environ:  # otherwise bin/serve has already reported them
     for _complaint in _config.unknown_variables:
         logging.getLogger("gatehouse").warning(_complaint)
 metrics_folder.prepare(_config.instance / "metrics")
@@ -49,10 +49,10 @@ wsgi_app = "wsgi:app"
 bind = _config.bind
 backlog = 4096
 workers = _config.workers
-worker_class = serving_worker.EvenWorker
+worker_class = serving_worker.BalancedWorker
 # Leaves room for other requests beside the maximum number of event streams per worker.
 worker_connections = max(10_000, _config.sse_per_worker + 2000)
-open_files.make_room(worker_connections)
+open_files.raise_limit(worker_connections)
 preload_app = True
 
 # Longer than the idle timeout of a proxy's pool (nginx: 60 s), so that the proxy closes first.
@@ -87,7 +87,7 @@ def on_starting(server: Any) -> None:
     A stop may safely kill it halfway: a migration is a single transaction.
     """
     application = server.app.wsgi()
-    if os.environ.pop(PREPARES, None) is None:
+    if os.environ.pop(PREPARE_VARIABLE, None) is None:
         _require_keys(application)
         return
     from app.administration.cli import run
@@ -127,8 +127,8 @@ def post_worker_init(worker: Any) -> None:
     runtime = worker.app.wsgi().extensions["gatehouse"]
     _postgres_watchdog.watch(runtime.clock, runtime.database.driver_parameters)
     runtime.start_background()
-    worker.wind_down = runtime.wind_down
-    worker.long_answers = frozenset({PATH})
+    worker.begin_shutdown = runtime.begin_shutdown
+    worker.long_response_paths = frozenset({PATH})
 
 
 def worker_exit(_server: Any, worker: Any) -> None:

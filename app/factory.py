@@ -22,7 +22,7 @@ from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
-from app.core.database.revisions import Tables
+from app.core.database.revisions import SchemaCheck
 from app.core.deferred_writes import DeferredWrites
 from app.core.failed_secrets import FailedSecrets
 from app.core.fetch_cache import FetchCache
@@ -85,7 +85,7 @@ BLUEPRINTS = (
 )
 DISK_THREADS = 4
 # Uploads queue instead of being rejected (spec 04 §3.1).
-MAX_WAITING = 100_000
+MAX_QUEUED = 100_000
 
 
 class SyncFlask(Flask):
@@ -138,7 +138,7 @@ def create_app(
     administration.install(app)
     hub = Hub(rt)
     events.install(app, hub)
-    rt.on_wind_down.append(hub.wind_down)
+    rt.on_shutdown.append(hub.begin_shutdown)
     Migrate(app, extension, directory=str(MIGRATIONS))
     rt.ways_in.extend([ways.by_password, passkeys_management.way_in, external_links.way_in])
     rt.dropped_by_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
@@ -166,22 +166,22 @@ def _runtime(
 ) -> Runtime:
     mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
     database = Database(app, config, clock)
-    impatient = redis or redis_client.connect_impatiently(config.redis_url)
+    fail_fast_redis = redis or redis_client.connect_fail_fast(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
-    impatient_breaker = Breaker(impatient, clock)
+    fail_fast_breaker = Breaker(fail_fast_redis, clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
-    disk = NativePool(DISK_THREADS, most_waiting=MAX_WAITING, niceness=0)
+    disk = NativePool(DISK_THREADS, max_queued=MAX_QUEUED, niceness=0)
 
     def load_settings() -> Mapping[str, str]:
-        with database.reading_apart() as connection:
+        with database.reading_outside_pool() as connection:
             return settings_queries.list_texts(connection)
 
     return Runtime(
         config=config,
         clock=clock,
         database=database,
-        tables=Tables(),
+        schema_check=SchemaCheck(),
         redis=redis,
         settings=LiveSettings(load_settings, clock),
         keyring=keyring,
@@ -189,16 +189,16 @@ def _runtime(
         access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
         breaker=Breaker(redis, clock),
-        impatient_redis=impatient,
-        impatient_breaker=impatient_breaker,
-        deferred_writes=DeferredWrites(impatient_breaker, clock),
-        rate_limits=RateLimits(impatient_breaker, clock),
-        failed_secrets=FailedSecrets(impatient_breaker, clock, config.failure_limit, secret_box),
+        fail_fast_redis=fail_fast_redis,
+        fail_fast_breaker=fail_fast_breaker,
+        deferred_writes=DeferredWrites(fail_fast_breaker, clock),
+        rate_limits=RateLimits(fail_fast_breaker, clock),
+        failed_secrets=FailedSecrets(fail_fast_breaker, clock, config.failure_limit, secret_box),
         mailer=mailer,
         unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
         disk=disk,
         cached_files=CachedFiles(disk),
-        renders=NativePool(render_process.RENDERS_AT_ONCE, most_waiting=MAX_WAITING, niceness=0),
+        renders=NativePool(render_process.RENDERS_AT_ONCE, max_queued=MAX_QUEUED, niceness=0),
         outgoing=outgoing,
         fetch_cache=FetchCache(clock),
     )

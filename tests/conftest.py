@@ -127,7 +127,7 @@ def patience_with_redis() -> Iterator[None]:
     which never passes on a clock that stands still.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redis_client, "IMPATIENCE_SECONDS", 10.0)
+        patch.setattr(redis_client, "FAIL_FAST_TIMEOUT_SECONDS", 10.0)
         yield
 
 

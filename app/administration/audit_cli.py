@@ -10,8 +10,8 @@ from app.audit.models import Action
 from app.audit.queries import Filter
 from app.users.models import Account
 from app.users.responses import profile
-from app.web.cli import Commands, Shown, table
-from app.web.cli_types import Moment, Whole, Word
+from app.web.cli import Commands, Output, table
+from app.web.cli_types import BoundedInteger, Timestamp, Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -28,23 +28,23 @@ TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
     metavar="ACTION",
     help="Only this action, such as user_login; an unknown one lists them all.",
 )
-@click.option("--since", type=Moment(), help="Only entries at this time or later (UTC).")
-@click.option("--until", type=Moment(), help="Only entries before this time (UTC).")
+@click.option("--since", type=Timestamp(), help="Only entries at this time or later (UTC).")
+@click.option("--until", type=Timestamp(), help="Only entries before this time (UTC).")
 @click.option(
     "--limit",
-    type=Whole(1, 10_000),
+    type=BoundedInteger(1, 10_000),
     default=50,
     show_default=True,
     help="How many of the newest entries to show, at most 10000.",
 )
 def list_entries(
     user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
-) -> Shown:
+) -> Output:
     """List the newest entries; user 0 is the system, the command line or nobody known."""
     wanted = Filter(action=action, since=since, until=until)
     page = service.audit_page(runtime(), user, wanted, limit)
     data = [_entry(row, account) for row, account in page]
-    return Shown(data, table(TITLES, [_row(entry) for entry in data]))
+    return Output(data, table(TITLES, [_row(entry) for entry in data]))
 
 
 def _row(entry: dict[str, Any]) -> list[object]:

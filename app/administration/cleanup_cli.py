@@ -6,16 +6,16 @@ import click
 from flask.cli import with_appcontext
 
 from app.administration import service
-from app.web.cli import Command, Shown
+from app.web.cli import Command, Output
 from app.web.runtime import runtime
 
 
 @click.command("cleanup", cls=Command)
 @with_appcontext
-def cleanup() -> Shown:
+def cleanup() -> Output:
     """Delete what has expired: sessions, links, old mails, archived teams and audit entries.
 
     Files left behind by avatar uploads that were killed are deleted, too.
     """
     cleaned = service.cleanup(runtime())
-    return Shown(asdict(cleaned), f"deleted {cleaned}")
+    return Output(asdict(cleaned), f"deleted {cleaned}")

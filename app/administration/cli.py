@@ -21,18 +21,18 @@ from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
-from app.web.cli import Command, Shown, TopCommands
+from app.web.cli import Command, Output, TopCommands
 from app.web.runtime import runtime
 
 log = logging.getLogger(__name__)
 
 
-@click.command("prepare", cls=Command, makes_instance=True)
+@click.command("prepare", cls=Command, allows_missing_instance=True)
 @click.option(
     "--new-keys", is_flag=True, help="Create new keys, because those in use are lost for good."
 )
 @with_appcontext
-def prepare(new_keys: bool) -> Shown:
+def prepare(new_keys: bool) -> Output:
     """Create the instance if it is new, and bring the database up to date.
 
     Local storage is set up as well, where that is configured. --new-keys is for a key file that is
@@ -46,7 +46,7 @@ def prepare(new_keys: bool) -> Shown:
         log.warning("the database was migrated by a newer version and is left as it is")
     elif rt.config.storage_bootstrap == "local":
         storage.bootstrap(rt)
-    return Shown({"prepared": is_ours})
+    return Output({"prepared": is_ours})
 
 
 COMMANDS = (

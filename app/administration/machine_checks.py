@@ -13,7 +13,7 @@ from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
 
-LONGEST_HASH_SECONDS = 1.0
+MAX_HASH_SECONDS = 1.0
 # One SQLite page: a disk without room for that is as good as full.
 TRIED_BYTES = 4096
 # A machine that is busy for a moment must not be reported as slow.
@@ -87,7 +87,7 @@ def password_hash(rt: Runtime) -> Finding:
     """Check that a hash is expensive enough for an attacker, yet affordable at login."""
     seconds = _least_hash_seconds(rt)
     cost, recommended = rt.config.argon2, Argon2Cost()
-    if seconds > LONGEST_HASH_SECONDS:
+    if seconds > MAX_HASH_SECONDS:
         return warn(f"A hash takes {seconds:.1f} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.")
     if cost.memory_kib * cost.passes < recommended.memory_kib * recommended.passes:
         usual = f"{recommended.memory_kib}/{recommended.passes}/{recommended.lanes}"
@@ -102,7 +102,7 @@ def _least_hash_seconds(rt: Runtime) -> float:
         began = rt.clock.monotonic()
         rt.passwords.hash("a password to measure with")
         least = min(least, rt.clock.monotonic() - began)
-        if least <= LONGEST_HASH_SECONDS:
+        if least <= MAX_HASH_SECONDS:
             break
     return least
 

@@ -15,7 +15,7 @@ from app.core.database.key_use import KeyUse
 from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.external_auth import upkeep as external_auth_upkeep
 from app.mail import upkeep as mail_upkeep
 from app.mfa import upkeep as mfa_upkeep
@@ -62,15 +62,15 @@ class Cleaned:
     def __str__(self) -> str:
         """Return the counts in words, for the log and the terminal."""
         told = (
-            counted(self.sessions, "expired session", "expired sessions"),
-            counted(self.mail_tokens, "expired mail link", "expired mail links"),
-            counted(
+            pluralized(self.sessions, "expired session", "expired sessions"),
+            pluralized(self.mail_tokens, "expired mail link", "expired mail links"),
+            pluralized(
                 self.pending_identities, "expired external identity", "expired external identities"
             ),
-            counted(self.mails, "finished mail", "finished mails"),
-            counted(self.avatar_leftovers, "leftover of avatars", "leftovers of avatars"),
-            counted(self.teams, "archived team", "archived teams"),
-            counted(self.audit_entries, "outdated audit entry", "outdated audit entries"),
+            pluralized(self.mails, "finished mail", "finished mails"),
+            pluralized(self.avatar_leftovers, "leftover of avatars", "leftovers of avatars"),
+            pluralized(self.teams, "archived team", "archived teams"),
+            pluralized(self.audit_entries, "outdated audit entry", "outdated audit entries"),
         )
         return ", ".join(told)
 

@@ -7,7 +7,7 @@ from app.administration.findings import Finding, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.external_auth import upkeep as external_auth
 from app.mail import service as mails
 from app.mail.errors import MailDeliveryFailed
@@ -37,12 +37,12 @@ def stored_secrets(rt: Runtime) -> Finding:
     """Check that every key the stored secrets need is here, by decrypting a sample of each."""
     use = service.key_use(rt)
     place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
-    told = [_lost_key(rt, use, key_id, place) for key_id in sorted(use.shut)]
-    if any(use.secrets[key_id] for key_id in use.shut):
+    told = [_lost_key(rt, use, key_id, place) for key_id in sorted(use.unusable_key_ids)]
+    if any(use.secrets[key_id] for key_id in use.unusable_key_ids):
         return fail(" ".join(told))
     if told:
         return warn(" ".join(told))
-    secrets = counted(use.secrets.total(), "secret", "secrets")
+    secrets = pluralized(use.secrets.total(), "secret", "secrets")
     return ok(f"{secrets}; every key that they need is here.")
 
 

@@ -3,11 +3,11 @@
 import click
 
 from app.administration import teams
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.teams import responses
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
-from app.web.cli import Commands, Shown, printable, table
+from app.web.cli import Commands, Output, printable, table
 from app.web.cli_types import Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
@@ -19,14 +19,14 @@ role_choice = Word(TeamRole)
 @group.command("create")
 @click.argument("name")
 @click.option("--owner", required=True, help="The account that owns it.")
-def create(name: str, owner: str) -> Shown:
+def create(name: str, owner: str) -> Output:
     """Create the team NAME."""
     return _shown(teams.create(runtime(), name, owner), "was created")
 
 
 @group.command("list")
 @click.option("--archived", is_flag=True, help="Include archived teams.")
-def list_teams(archived: bool) -> Shown:
+def list_teams(archived: bool) -> Output:
     """List the teams by id."""
     rt = runtime()
     found, names = teams.list_teams(rt, archived=archived), teams.owner_names(rt)
@@ -35,23 +35,23 @@ def list_teams(archived: bool) -> Shown:
         for t in found
     ]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
-    return Shown([responses.team(info) for info in found], text)
+    return Output([responses.team(info) for info in found], text)
 
 
 @group.command("members")
 @click.argument("team")
-def members(team: str) -> Shown:
+def members(team: str) -> Output:
     """List the members of TEAM, its owners first."""
     data = [responses.member(found) for found in teams.list_members(runtime(), team)]
     rows = [[m["user_id"], m["username"], m["email"], m["role"], m["created_at"]] for m in data]
-    return Shown(data, table(["ID", "USERNAME", "E-MAIL", "ROLE", "SINCE"], rows))
+    return Output(data, table(["ID", "USERNAME", "E-MAIL", "ROLE", "SINCE"], rows))
 
 
 @group.command("set-role")
 @click.argument("team")
 @click.argument("user")
 @click.argument("role", type=role_choice)
-def set_role(team: str, user: str, role: str) -> Shown:
+def set_role(team: str, user: str, role: str) -> Output:
     """Change what USER may do in TEAM; the last owner stays one."""
     changed = teams.set_role(runtime(), team, user, TeamRole(role))
     return _shown(changed, f"has {user} as {role}")
@@ -67,25 +67,25 @@ def set_role(team: str, user: str, role: str) -> Shown:
     show_default=True,
     help="The member's role in the team.",
 )
-def add_member(team: str, user: str, role: str) -> Shown:
+def add_member(team: str, user: str, role: str) -> Output:
     """Add USER to TEAM."""
     changed = teams.add_member(runtime(), team, user, TeamRole(role))
-    return _shown(changed, f"has {counted(changed.member_count, 'member', 'members')}")
+    return _shown(changed, f"has {pluralized(changed.member_count, 'member', 'members')}")
 
 
 @group.command("remove-member")
 @click.argument("team")
 @click.argument("user")
-def remove_member(team: str, user: str) -> Shown:
+def remove_member(team: str, user: str) -> Output:
     """Take USER out of TEAM; the last owner stays."""
     changed = teams.remove_member(runtime(), team, user)
-    return _shown(changed, f"has {counted(changed.member_count, 'member', 'members')}")
+    return _shown(changed, f"has {pluralized(changed.member_count, 'member', 'members')}")
 
 
 @group.command("assign-group")
 @click.argument("team")
 @click.argument("policy_group", metavar="GROUP")
-def assign_group(team: str, policy_group: str) -> Shown:
+def assign_group(team: str, policy_group: str) -> Output:
     """Assign TEAM to the policy group GROUP, an id or a name."""
     changed = teams.assign_group(runtime(), team, policy_group)
     return _shown(changed, f"is assigned to policy group {changed.policy_group_id}")
@@ -93,10 +93,10 @@ def assign_group(team: str, policy_group: str) -> Shown:
 
 @group.command("archive")
 @click.argument("team")
-def archive(team: str) -> Shown:
+def archive(team: str) -> Output:
     """Take TEAM out of use; it is deleted some days later."""
     return _shown(teams.archive(runtime(), team), "is archived")
 
 
-def _shown(info: TeamInfo, what: str) -> Shown:
-    return Shown(responses.team(info), printable(f"{info.name} (id {info.id}) {what}"))
+def _shown(info: TeamInfo, what: str) -> Output:
+    return Output(responses.team(info), printable(f"{info.name} (id {info.id}) {what}"))

@@ -6,20 +6,20 @@ import click
 
 from app.administration import accounts
 from app.core import sizes
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Standing, Status
 from app.users.responses import user_info
 from app.web.cli import (
     Commands,
-    Shown,
+    Output,
     details,
     printable,
     table,
 )
 from app.web.cli_input import chosen_password, password_options
-from app.web.cli_types import Size, Whole, Word
+from app.web.cli_types import BoundedInteger, Size, Word
 from app.web.runtime import runtime
 
 MAX_BYTES = 2**53
@@ -33,7 +33,7 @@ role_choice = Word(Role)
 @group.command("list")
 @click.option(
     "--limit",
-    type=Whole(1, MAX_LISTED, told="of 1 or more"),
+    type=BoundedInteger(1, MAX_LISTED, described_as="of 1 or more"),
     help="How many to show; all by default.",
 )
 @click.option(
@@ -47,7 +47,7 @@ role_choice = Word(Role)
 @click.option("--role", type=role_choice, help="Only accounts with this role.")
 def list_users(
     limit: int | None, search: str | None, status: str | None, role: str | None
-) -> Shown:
+) -> Output:
     """List the accounts by id."""
     rt = runtime()
     wanted = users_queries.Wanted(
@@ -57,22 +57,22 @@ def list_users(
         found = users_queries.list_accounts(connection, limit, wanted)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
-    return Shown([user_info(rt, account, is_own=False) for account in found], text)
+    return Output([user_info(rt, account, is_own=False) for account in found], text)
 
 
 @group.command("show")
 @click.argument("user")
-def show(user: str) -> Shown:
+def show(user: str) -> Output:
     """Show one account, and what it has to sign in with."""
     rt = runtime()
     with rt.reading() as connection:
         account = users.named(connection, user)
     info = user_info(rt, account, is_own=False)
     shown = {name: value for name, value in info.items() if name != "profile"}
-    quota = sizes.spelled(account.storage_quota) if account.storage_quota else "no limit"
-    shown |= {"storage_used": sizes.spelled(account.storage_used), "storage_quota": quota}
+    quota = sizes.format_size(account.storage_quota) if account.storage_quota else "no limit"
+    shown |= {"storage_used": sizes.format_size(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
-    return Shown(info, details(shown | asdict(accounts.ways_in(rt, account))))
+    return Output(info, details(shown | asdict(accounts.ways_in(rt, account))))
 
 
 @group.command("create")
@@ -96,7 +96,7 @@ def create(
     generate: bool,
     role: str,
     must_change_password: bool,
-) -> Shown:
+) -> Output:
     """Create an activated account with a verified address."""
     made = accounts.create(
         runtime(),
@@ -112,7 +112,7 @@ def create(
 @group.command("set-role")
 @click.argument("user")
 @click.argument("role", type=role_choice)
-def set_role(user: str, role: str) -> Shown:
+def set_role(user: str, role: str) -> Output:
     """Make USER an administrator or an ordinary user; its sessions go on."""
     return _account(accounts.set_role(runtime(), user, Role(role)), f"has the role {role}")
 
@@ -120,7 +120,7 @@ def set_role(user: str, role: str) -> Shown:
 @group.command("set-password")
 @click.argument("user")
 @password_options
-def set_password(user: str, password: str | None, generate: bool) -> Shown:
+def set_password(user: str, password: str | None, generate: bool) -> Output:
     """Set the password of USER and end all its sessions."""
     chosen = chosen_password(password, generate=generate)
     return _provisioned(accounts.set_password(runtime(), user, chosen), "has a new password")
@@ -128,7 +128,7 @@ def set_password(user: str, password: str | None, generate: bool) -> Shown:
 
 @group.command("enable")
 @click.argument("user")
-def enable(user: str) -> Shown:
+def enable(user: str) -> Output:
     """Let USER sign in again."""
     account = accounts.set_status(runtime(), user, Status.ACTIVE)
     waits = account.standing is Standing.PENDING
@@ -137,7 +137,7 @@ def enable(user: str) -> Shown:
 
 @group.command("disable")
 @click.argument("user")
-def disable(user: str) -> Shown:
+def disable(user: str) -> Output:
     """Keep USER from signing in, and end all its sessions."""
     return _account(accounts.set_status(runtime(), user, Status.DISABLED), "is disabled")
 
@@ -145,7 +145,7 @@ def disable(user: str) -> Shown:
 @group.command("require-password-change")
 @click.argument("user")
 @click.option("--off", is_flag=True, help="No longer require it.")
-def require_password_change(user: str, off: bool) -> Shown:
+def require_password_change(user: str, off: bool) -> Output:
     """Require USER to set a new password before anything else."""
     account = accounts.require_password_change(runtime(), user, required=not off)
     return _account(account, "need not change the password" if off else "must change the password")
@@ -153,27 +153,29 @@ def require_password_change(user: str, off: bool) -> Shown:
 
 @group.command("verify-email")
 @click.argument("user")
-def verify_email(user: str) -> Shown:
+def verify_email(user: str) -> Output:
     """Mark USER's address as verified; this activates an account that waits for it."""
     return _account(accounts.verify_email(runtime(), user), "has a verified address")
 
 
 @group.command("set-quota")
 @click.argument("user")
-@click.argument("quota", metavar="BYTES", type=Size(0, MAX_BYTES, told=MAX_TOLD))
-def set_quota(user: str, quota: int) -> Shown:
+@click.argument("quota", metavar="BYTES", type=Size(0, MAX_BYTES, described_as=MAX_TOLD))
+def set_quota(user: str, quota: int) -> Output:
     """Limit the storage of USER to BYTES; 0 means no limit.
 
     BYTES may have a unit: 5GB is 5000 MB, 5GiB is 5120 MiB.
     """
     account = accounts.set_quota(runtime(), user, quota)
-    return _account(account, f"has a quota of {sizes.spelled(quota)}" if quota else "has no quota")
+    return _account(
+        account, f"has a quota of {sizes.format_size(quota)}" if quota else "has no quota"
+    )
 
 
 @group.command("assign-group")
 @click.argument("user")
 @click.argument("policy_group", metavar="GROUP")
-def assign_group(user: str, policy_group: str) -> Shown:
+def assign_group(user: str, policy_group: str) -> Output:
     """Assign USER to the policy group GROUP, an id or a name."""
     account = accounts.assign_group(runtime(), user, policy_group)
     return _account(account, f"is assigned to policy group {account.policy_group_id}")
@@ -181,7 +183,7 @@ def assign_group(user: str, policy_group: str) -> Shown:
 
 @group.command("reset-mfa")
 @click.argument("user")
-def reset_mfa(user: str) -> Shown:
+def reset_mfa(user: str) -> Output:
     """Remove USER's authenticator app and recovery codes, and end all its sessions."""
     account, removed = accounts.reset_mfa(runtime(), user)
     had_none = "had no second factor; its sessions were ended"
@@ -190,29 +192,31 @@ def reset_mfa(user: str) -> Shown:
 
 @group.command("revoke-sessions")
 @click.argument("user")
-def revoke_sessions(user: str) -> Shown:
+def revoke_sessions(user: str) -> Output:
     """Sign USER out everywhere."""
     removed = accounts.revoke_sessions(runtime(), user)
-    return Shown({"removed": removed}, f"{counted(removed, 'session was', 'sessions were')} ended")
+    return Output(
+        {"removed": removed}, f"{pluralized(removed, 'session was', 'sessions were')} ended"
+    )
 
 
 @group.command("delete")
 @click.argument("user")
-def delete(user: str) -> Shown:
+def delete(user: str) -> Output:
     """Delete USER with everything it owns; administrators are not deleted."""
     return _account(accounts.delete(runtime(), user), "was deleted")
 
 
-def _account(account: Account, what: str) -> Shown:
-    return Shown(user_info(runtime(), account, is_own=False), _sentence(account, what))
+def _account(account: Account, what: str) -> Output:
+    return Output(user_info(runtime(), account, is_own=False), _sentence(account, what))
 
 
-def _provisioned(made: accounts.Provisioned, what: str) -> Shown:
+def _provisioned(made: accounts.Provisioned, what: str) -> Output:
     text = _sentence(made.account, what)
     if made.generated_password:
         text += f"; password: {made.generated_password}"
     info = user_info(runtime(), made.account, is_own=False)
-    return Shown({"user": info, "generated_password": made.generated_password}, text)
+    return Output({"user": info, "generated_password": made.generated_password}, text)
 
 
 def _sentence(account: Account, what: str) -> str:

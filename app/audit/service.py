@@ -11,13 +11,13 @@ from app.audit import keys, queries
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.database import bulk
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
-LONGEST_NAME = 255
+MAX_ENTITY_NAME_LENGTH = 255
 
 
 def record(rt: Runtime, session: Session, event: Event) -> None:
@@ -39,7 +39,7 @@ def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
         "action": event.action,
         "entity_type": event.entity_type,
         "entity_id": event.entity_id,
-        "entity_name": name[:LONGEST_NAME] if name else None,
+        "entity_name": name[:MAX_ENTITY_NAME_LENGTH] if name else None,
         "details": json.dumps(details, ensure_ascii=False) if details is not None else None,
         "ip_address": client.address,
         "user_agent": client.user_agent,
@@ -52,7 +52,7 @@ def record_alone(rt: Runtime, event: Event) -> None:
     try:
         with rt.transaction() as session:
             record(rt, session, event)
-    except DATABASE_AWAY as error:
+    except DATABASE_ERRORS as error:
         log.warning("%s could not be recorded: %s", event.action, reason_of(error))
 
 

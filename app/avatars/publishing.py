@@ -24,7 +24,7 @@ from app.avatars.errors import (
 from app.avatars.staging import Place
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
+from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody, MultipartFileReader
 from app.core.runtime import Runtime
 from app.sessions import service as sessions
 from app.settings import keys
@@ -35,7 +35,7 @@ from app.users.models import Account, AvatarSource
 log = logging.getLogger(__name__)
 
 WRITE_BYTES = 256 * 1024
-LONGEST_TURN_SECONDS = 0.003
+MAX_TURN_SECONDS = 0.003
 LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
 
 
@@ -54,11 +54,11 @@ def publish_upload(
 
     Raises: as `service.upload`, except TooManyUploads.
     """
-    most_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
+    max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
     require_another_version(principal.account)
     seen = principal.account.avatar_version or 0
     with _place(rt, principal.user_id) as place:
-        _receive(rt, body, place, most_bytes)
+        _receive(rt, body, place, max_bytes)
         rendered_bytes = _render(rt, place)
         return _publish(rt, principal, place, seen, rendered_bytes, client)
 
@@ -98,7 +98,7 @@ def _place(rt: Runtime, user_id: int) -> Iterator[Place]:
             on_disk(rt, place.clear)
 
 
-def _receive(rt: Runtime, body: MultipartBody, place: Place, most_bytes: int) -> None:
+def _receive(rt: Runtime, body: MultipartBody, place: Place, max_bytes: int) -> None:
     pending = bytearray()
 
     def flush() -> None:
@@ -111,7 +111,7 @@ def _receive(rt: Runtime, body: MultipartBody, place: Place, most_bytes: int) ->
             flush()
 
     try:
-        received = FileTaker(body, most_bytes, write).take(pause=_considerately(rt))
+        received = MultipartFileReader(body, max_bytes, write).read(pause=_considerately(rt))
     except BodyUnreadable:
         raise UploadReadFailed from None
     except BodyTooLarge:
@@ -132,7 +132,7 @@ def _considerately(rt: Runtime) -> Callable[[], None]:
 
     def pause() -> None:
         nonlocal ran_until
-        if rt.clock.monotonic() - ran_until > LONGEST_TURN_SECONDS:
+        if rt.clock.monotonic() - ran_until > MAX_TURN_SECONDS:
             rt.clock.sleep(0)
             ran_until = rt.clock.monotonic()
 

@@ -38,7 +38,7 @@ from app.avatars.errors import (
 from app.core import folders
 from app.core.errors import AppError
 
-LONGEST_SIDE = 1024
+MAX_SIDE_PIXELS = 1024
 QUALITY = 90
 METHOD = 2  # the encoder's effort, from 0 (fastest) to 6 (smallest file)
 # An image with at most this many colours is taken for a drawing and encoded losslessly.
@@ -74,7 +74,7 @@ TRANSPOSED = {
 }
 
 # Pillow's own guards, in addition to ours, for plugins that allocate a canvas while opening a file.
-Image.MAX_IMAGE_PIXELS = LONGEST_SIDE * LONGEST_SIDE
+Image.MAX_IMAGE_PIXELS = MAX_SIDE_PIXELS * MAX_SIDE_PIXELS
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 Image.preinit()  # else each forked process would do it
@@ -140,7 +140,7 @@ def _require_size(opened: Image.Image) -> None:
     """
     if 0 in opened.size:
         raise EmptyImage
-    if max(opened.size) > LONGEST_SIDE:
+    if max(opened.size) > MAX_SIDE_PIXELS:
         raise ImageTooLarge
 
 

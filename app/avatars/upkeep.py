@@ -9,7 +9,7 @@ from pathlib import Path
 from app.avatars import files, publishing, queries, staging
 from app.avatars.disk import on_disk
 from app.avatars.errors import StorageFailed
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 BATCH_USERS = 500
 STOP_SECONDS = 2.0
 # After any of these, the next cleanup makes files and rows consistent; nothing is lost till then.
-FAILURES = (StorageFailed, *DATABASE_AWAY, Overloaded)
+FAILURES = (StorageFailed, *DATABASE_ERRORS, Overloaded)
 
 
 def start(rt: Runtime) -> Callable[[], None]:

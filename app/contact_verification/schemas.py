@@ -2,7 +2,7 @@
 
 from marshmallow import fields
 
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
 
 
 class ConfirmQuery(RequestSchema):
@@ -14,4 +14,4 @@ class ConfirmQuery(RequestSchema):
 class RequestEmailChangeSchema(RequestSchema):
     """POST /auth/email/change."""
 
-    new_email = text(LONGEST_INPUT)
+    new_email = text(MAX_INPUT_LENGTH)

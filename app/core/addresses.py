@@ -68,13 +68,13 @@ def parse(text: str) -> Address:
 
     Raises: ValueError.
     """
-    address = unmapped(text)
+    address = parse_and_unmap(text)
     if isinstance(address, ipaddress.IPv6Address) and address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
-def unmapped(text: str) -> Address:
+def parse_and_unmap(text: str) -> Address:
     """Return the parsed address; an IPv4-mapped one, as on a dual-stack socket, as IPv4.
 
     Raises: ValueError.
@@ -86,7 +86,7 @@ def unmapped(text: str) -> Address:
 
 
 @lru_cache(maxsize=1024)
-def site_of(address: str) -> str | None:
+def subscriber_prefix(address: str) -> str | None:
     """Return the subscriber network (/48) of an IPv6 address; None for anything else."""
     if ":" not in address:
         return None
@@ -100,7 +100,7 @@ def is_public(address: Address) -> bool:
     return address in _GLOBAL_6 and not any(address in network for network in _INTERNAL_6)
 
 
-def is_never_asked(address: Address) -> bool:
+def is_always_forbidden(address: Address) -> bool:
     """Return whether it may never be called: this machine, link-local, multicast or metadata."""
     is_here = address.is_loopback or address.is_unspecified
     return is_here or address.is_link_local or address.is_multicast or address in _METADATA

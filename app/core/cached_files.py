@@ -57,14 +57,14 @@ class CachedFiles:
 
     def __init__(self, disk: NativePool) -> None:
         self._disk = disk
-        self._can_tell: bool | None = None  # None: not known yet
+        self._nowait_supported: bool | None = None  # None: not known yet
 
     def read(self, path: Path) -> bytes:
         """Return the content of a file.
 
         Raises: OSError; Overloaded.
         """
-        content = _content(path) if self._can_tell else None
+        content = _content(path) if self._nowait_supported else None
         return self._disk.run(self._read, path) if content is None else content
 
     def require(self, path: Path) -> None:
@@ -72,7 +72,7 @@ class CachedFiles:
 
         Raises: FileNotFoundError, any other OSError; Overloaded.
         """
-        if not (self._can_tell and _is_there(path)):
+        if not (self._nowait_supported and _is_there(path)):
             self._disk.run(self._look, path)
 
     def _read(self, path: Path) -> bytes:
@@ -85,11 +85,11 @@ class CachedFiles:
         self._learn(path)
 
     def _learn(self, path: Path) -> None:
-        if self._can_tell is None:
-            self._can_tell = _is_told(path)
+        if self._nowait_supported is None:
+            self._nowait_supported = _supports_nowait(path)
 
 
-def _is_told(path: Path) -> bool | None:
+def _supports_nowait(path: Path) -> bool | None:
     """Return whether the kernel can report a file as cached; None if this file is not cached."""
     try:
         descriptor = _opened(path, _READ)

@@ -4,11 +4,11 @@ import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.core.addresses import unmapped
+from app.core.addresses import parse_and_unmap
 
-LONGEST_ADDRESS = 45
-LONGEST_USER_AGENT = 512
-REMEMBERED_ADDRESSES = 1024
+MAX_IP_LENGTH = 45
+MAX_USER_AGENT_LENGTH = 512
+MAX_CACHED_ADDRESSES = 1024
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Client:
     def of(cls, address: str | None, user_agent: str | None) -> "Client":
         """Return a client whose texts fit their columns and hold no character a column refuses."""
         return cls(
-            address=(address or "")[:LONGEST_ADDRESS] or None,
-            user_agent=_printable(user_agent or "")[:LONGEST_USER_AGENT] or None,
+            address=(address or "")[:MAX_IP_LENGTH] or None,
+            user_agent=_printable(user_agent or "")[:MAX_USER_AGENT_LENGTH] or None,
         )
 
 
-@lru_cache(maxsize=REMEMBERED_ADDRESSES)
+@lru_cache(maxsize=MAX_CACHED_ADDRESSES)
 def _network(address: str) -> str:
     """Return `Client.network` of an address; cached, since each limit of a request asks for it."""
     try:
-        parsed = unmapped(address)
+        parsed = parse_and_unmap(address)
     except ValueError:
         return "unknown"
     if isinstance(parsed, ipaddress.IPv4Address):

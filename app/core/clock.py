@@ -6,7 +6,7 @@ from typing import Protocol
 
 import gevent.monkey
 
-from app.core.turns import take_turns
+from app.core.event_loop import yield_to_event_loop
 
 
 class Clock(Protocol):
@@ -36,5 +36,5 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Sleep; under a gevent worker `time.sleep` is gevent's own."""
         if seconds == 0 and gevent.monkey.is_module_patched("time"):
-            take_turns()  # greenlets found to have input run before the next line returns
+            yield_to_event_loop()  # greenlets found to have input run before the next line returns
         time.sleep(seconds)

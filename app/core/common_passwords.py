@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
-from app.core.passwords import SHORTEST_PASSWORD, normalized
+from app.core.passwords import MIN_PASSWORD_LENGTH, normalized
 
 
 def is_guessable(password: str, names: Iterable[str] = ()) -> bool:
@@ -22,7 +22,7 @@ def _common_passwords() -> frozenset[str]:
     from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
     ranked = FREQUENCY_LISTS["passwords"]
-    return frozenset(password for password in ranked if len(password) >= SHORTEST_PASSWORD)
+    return frozenset(password for password in ranked if len(password) >= MIN_PASSWORD_LENGTH)
 
 
 def _folded(text: str) -> str:

@@ -17,8 +17,8 @@ from app.core.environment import EnvironmentReader
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # sun_path holds 107 bytes; Valkey appends nothing to it, but leave room in case it ever does.
-LONGEST_SOCKET_PATH = 100
-SHORTEST_SECRET = 32
+MAX_SOCKET_PATH_BYTES = 100
+MIN_SECRET_LENGTH = 32
 
 # Not configurable: they belong to this version of the code.
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
@@ -99,12 +99,12 @@ class Config:
         database_url = reader.read(
             "DATABASE_URL", f"sqlite:///{instance / 'gatehouse.db'}", _database_url
         )
-        embedded_database = not reader.given("DATABASE_URL")
+        embedded_database = not reader.is_set("DATABASE_URL")
         config = cls(
             instance=instance,
             database_url=database_url,
             redis_url=reader.read("REDIS_URL", default_redis_url(instance), _redis_url),
-            embedded_redis=not reader.given("REDIS_URL"),
+            embedded_redis=not reader.is_set("REDIS_URL"),
             bind=reader.read("BIND", cls.bind, _bind),
             workers=reader.integer("WORKERS", cls.workers, 1, 256),
             storage_bootstrap=reader.choice(
@@ -149,7 +149,7 @@ def default_redis_url(instance: Path) -> str:
     private folder under the system's temporary folder instead.
     """
     socket = instance / "valkey.sock"
-    if len(os.fsencode(socket)) > LONGEST_SOCKET_PATH:
+    if len(os.fsencode(socket)) > MAX_SOCKET_PATH_BYTES:
         name = hashlib.sha256(os.fsencode(instance)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"gatehouse-{os.getuid()}-{name}"
         socket = folder / "valkey.sock"
@@ -258,7 +258,7 @@ def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:
             secret = base64url.decoded(encoded.rstrip("="))
         except ValueError:
             secret = b""
-        if not separator or not key_id.isalnum() or len(secret) < SHORTEST_SECRET:
+        if not separator or not key_id.isalnum() or len(secret) < MIN_SECRET_LENGTH:
             raise ValueError("must be ID:SECRET,... with base64url secrets of 32 bytes or more")
         keys.append((key_id, secret))
     if len({key_id for key_id, _ in keys}) != len(keys):

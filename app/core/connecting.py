@@ -11,25 +11,25 @@ from typing import Any, TypeVar
 
 import certifi
 
-from app.core.questions import ask_in_thread
+from app.core.blocking_calls import run_in_daemon_thread
 
 T = TypeVar("T")
 
-QUESTIONS_AT_ONCE = 4
+MAX_CONCURRENT_LOOKUPS = 4
 DNS_THREAD = "DNS question"
 
 # As getaddrinfo returns it: family, type, protocol, canonical name, address.
 AddressInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
-class DnsQuestions:
+class DnsLookups:
     """Limits how many DNS lookups run at once.
 
     The system's resolver cannot be interrupted: a hanging lookup holds its slot until it gives up.
     """
 
     def __init__(self) -> None:
-        self._places = threading.BoundedSemaphore(QUESTIONS_AT_ONCE)
+        self._places = threading.BoundedSemaphore(MAX_CONCURRENT_LOOKUPS)
 
     def within(self, seconds: float, ask: Callable[[], T]) -> T:
         """Return what `ask` returns within `seconds`, which include the wait for a slot.
@@ -47,28 +47,28 @@ class DnsQuestions:
                 self._places.release()
 
         try:
-            answer = ask_in_thread(ask_and_leave, thread=DNS_THREAD)
+            answer = run_in_daemon_thread(ask_and_leave, thread=DNS_THREAD)
         except BaseException:  # no thread could be started
             self._places.release()
             raise
         return answer.result(timeout=max(ends_at - time.monotonic(), 0))
 
 
-_dns = DnsQuestions()
+_dns = DnsLookups()
 
 
-def connect(host: str, port: int, *, each: float, altogether: float) -> socket.socket:
+def connect(host: str, port: int, *, address_seconds: float, total_seconds: float) -> socket.socket:
     """Return a connection to the first address of a host that accepts one.
 
-    Each address gets at most `each` seconds, and never more than its share of the time left: one
+    Each address gets at most `address_seconds`, and never more than its share of the time left: one
     that drops every packet must not use up the time of those behind it. Everything, the DNS lookup
-    included, ends after `altogether` seconds. The connection's own timeout is `each` seconds.
+    included, ends after `total_seconds`. The connection's own timeout is `address_seconds`.
     Raises: OSError, that of the last address.
     """
-    ends_at = time.monotonic() + altogether
-    found = _dns.within(altogether, lambda: look_up(host, port))
-    connection = connect_to_first(found, each=each, ends_at=ends_at)
-    connection.settimeout(each)
+    ends_at = time.monotonic() + total_seconds
+    found = _dns.within(total_seconds, lambda: look_up(host, port))
+    connection = connect_to_first(found, address_seconds=address_seconds, ends_at=ends_at)
+    connection.settimeout(address_seconds)
     return connection
 
 
@@ -80,14 +80,16 @@ def look_up(host: str, port: int) -> list[AddressInfo]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-def connect_to_first(found: list[AddressInfo], *, each: float, ends_at: float) -> socket.socket:
+def connect_to_first(
+    found: list[AddressInfo], *, address_seconds: float, ends_at: float
+) -> socket.socket:
     """Return a connection to the first of these addresses that accepts one.
 
-    `ends_at` is a time of the monotonic clock; for `each` and the rest see `connect`.
+    `ends_at` is a time of the monotonic clock; for `address_seconds` and the rest see `connect`.
     """
     failure = OSError("its name has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(found):
-        seconds = min(each, (ends_at - time.monotonic()) / (len(found) - tried))
+        seconds = min(address_seconds, (ends_at - time.monotonic()) / (len(found) - tried))
         if seconds <= 0:
             raise TimeoutError
         connection = socket.socket(family, kind, protocol)
@@ -108,7 +110,7 @@ class Handle:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = socket.socket(fileno=os.dup(connected.fileno()))
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Shut the connection down, which wakes any thread blocked on it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -129,16 +131,16 @@ class Exchange:
         """Use this connection from now on; it is cut at once if the exchange is already over."""
         self.close()
         self._handle = Handle(connected)
-        # Checked after the handle is set; `cut` does the reverse, so no cut is missed.
+        # Checked after the handle is set; `abort` does the reverse, so no abort is missed.
         if self.is_over:
-            self.cut()
+            self.abort()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """End the exchange, even if its connection is still to come."""
         self.is_over = True
         handle = self._handle  # read once: the exchange's own thread may clear it meanwhile
         if handle is not None:
-            handle.cut()
+            handle.abort()
 
     def close(self) -> None:
         """Release the connection, which stays open."""
@@ -157,7 +159,7 @@ def verifying_tls() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=None if has_list else certifi.where())
 
 
-def own_name(seconds: float) -> str | None:
+def ehlo_name(seconds: float) -> str | None:
     """Return how this machine introduces itself to servers (RFC 5321 §4.1.1.1, §4.1.3).
 
     That is its fully qualified name, or else its address in brackets; None when the DNS gives
@@ -165,14 +167,14 @@ def own_name(seconds: float) -> str | None:
     """
     ends_at = time.monotonic() + seconds
     try:
-        name = _told_within(seconds, socket.getfqdn)
+        name = _result_within(seconds, socket.getfqdn)
         if "." in name:
             return name
         left = ends_at - time.monotonic()
-        return f"[{_told_within(left, lambda: socket.gethostbyname(socket.gethostname()))}]"
+        return f"[{_result_within(left, lambda: socket.gethostbyname(socket.gethostname()))}]"
     except OSError:
         return None
 
 
-def _told_within(seconds: float, ask: Callable[[], str]) -> str:
-    return ask_in_thread(ask, thread=DNS_THREAD).result(timeout=seconds)
+def _result_within(seconds: float, ask: Callable[[], str]) -> str:
+    return run_in_daemon_thread(ask, thread=DNS_THREAD).result(timeout=seconds)

@@ -2,7 +2,7 @@
 
 import email_validator
 
-LONGEST_ADDRESS = 254
+MAX_EMAIL_LENGTH = 254
 
 # Reserved names such as `.test` and `.local` are in daily use inside private networks.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
@@ -24,6 +24,6 @@ def normalized(typed: str) -> str:
     except email_validator.EmailNotValidError as error:
         raise ValueError(str(error)) from None
     domain = (address or "").rpartition("@")[2]
-    if address is None or len(address) > LONGEST_ADDRESS or "." not in domain:
+    if address is None or len(address) > MAX_EMAIL_LENGTH or "." not in domain:
         raise ValueError("The address is too long, or its domain has no dot.")
     return address.lower()

@@ -13,7 +13,7 @@ Word = TypeVar("Word", bound=str)
 
 PREFIX = "GATEHOUSE_"
 # Not part of the configuration: a secret given to a command, and a flag from bin/serve to gunicorn.
-READ_ELSEWHERE = frozenset({"CLIENT_SECRET", "PREPARES"})
+NON_CONFIG_VARIABLES = frozenset({"CLIENT_SECRET", "PREPARES"})
 # Injected by Kubernetes and Docker for services called gatehouse, gatehouse-valkey and the like.
 _INJECTED = re.compile(
     r"([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)"
@@ -30,10 +30,10 @@ class EnvironmentReader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._known = set(READ_ELSEWHERE)
+        self._known = set(NON_CONFIG_VARIABLES)
         self._problems: list[str] = []
 
-    def given(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         """Return whether the variable is set, and note its name as known."""
         self._known.add(name)
         return bool(self._environ.get(PREFIX + name, "").strip())
@@ -68,7 +68,7 @@ class EnvironmentReader:
 
     def read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
         """Return the parsed variable, or `default`; `parse` raises ValueError for a bad value."""
-        if not self.given(name):
+        if not self.is_set(name):
             return default
         try:
             return parse(self._environ[PREFIX + name].strip())

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from redis.exceptions import RedisError
 
-from app.core.addresses import site_of
+from app.core.addresses import subscriber_prefix
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import FailureLimit
 from app.core.errors import AppError, Misconfigured, ServerFault, Unavailable
 from app.core.lua import Script, epoch_seconds
-from app.core.rate_limits import NETWORKS_TOGETHER, refuse_for
+from app.core.rate_limits import SUBSCRIBER_LIMIT_FACTOR, raise_if_limited
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
@@ -31,9 +31,9 @@ MAX_LOCAL_NETWORKS = 10_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # Shared by scripts that count an attempt in sorted sets scored by time, under all keys or none.
-# Returns 0, or the milliseconds to wait. The limit of the second key is NETWORKS_TOGETHER times
-# that of the first. An attempt is never counted twice. No wait exceeds the window, after which the
-# key has expired, whatever a machine whose clock is ahead wrote into it.
+# Returns 0, or the milliseconds to wait. The limit of the second key is SUBSCRIBER_LIMIT_FACTOR
+# times that of the first. An attempt is never counted twice. No wait exceeds the window, after
+# which the key has expired, whatever a machine whose clock is ahead wrote into it.
 RESERVE = f"""
 local function reserve_one(key, now, window, most, attempt)
   if redis.call('ZSCORE', key, attempt) then return 0 end
@@ -55,7 +55,7 @@ local function reserve(keys, now, window, most, attempt)
       for taken = 1, index - 1 do redis.call('ZREM', keys[taken], attempt) end
       return wait
     end
-    most = most * {NETWORKS_TOGETHER}
+    most = most * {SUBSCRIBER_LIMIT_FACTOR}
   end
   return 0
 end
@@ -68,17 +68,17 @@ return reserve(KEYS, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), AR
 class Slots(NamedTuple):
     """The keys that count one network's attempts at an account, and their limit.
 
-    A key is `before`, the account's `counted_as`, and one of `after`: one for the network, one for
-    its subscriber. In parts, because a script may have to read `counted_as` from Redis first.
+    A key is `key_prefix`, the account's digest, and one of `key_suffixes`: one for the network, one
+    for its subscriber. In parts, because a script may have to read the digest from Redis first.
     """
 
-    before: str
-    after: tuple[str, ...]
+    key_prefix: str
+    key_suffixes: tuple[str, ...]
     limit: FailureLimit
 
-    def keys(self, counted_as: str) -> list[str]:
-        """Return the keys of an account, given what `FailedSecrets.counted_as` returned for it."""
-        return [f"{self.before}{counted_as}{after}" for after in self.after]
+    def keys(self, account_digest: str) -> list[str]:
+        """Return the keys of an account, given its `FailedSecrets.account_digest`."""
+        return [f"{self.key_prefix}{account_digest}{suffix}" for suffix in self.key_suffixes]
 
 
 class FailedSecrets:
@@ -111,11 +111,11 @@ class FailedSecrets:
             wait_ms = self._breaker.call(lambda redis: _RESERVE.run(redis, keys, *arguments))
         except RedisError:
             wait_ms = self._local.reserve(network, attempt)
-        refuse_guess_for(wait_ms, user_id, network)
+        raise_if_guesses_limited(wait_ms, user_id, network)
         return attempt
 
     @contextmanager
-    def judging(self, account: str, network: str, user_id: int | None) -> Iterator[str]:
+    def counted_attempt(self, account: str, network: str, user_id: int | None) -> Iterator[str]:
         """Count an attempt as `reserve` does, for a block that verifies its secret.
 
         An exception that is a verdict (`is_verdict`) leaves the attempt counted. Any other means
@@ -129,7 +129,7 @@ class FailedSecrets:
                 self.give_back(account, network, attempt)
             raise
 
-    def counted_as(self, account: str) -> str:
+    def account_digest(self, account: str) -> str:
         """Return the keyed digest that stands for an account in Redis keys."""
         return self._secret_box.keyed_digest(account, "failed-secrets")
 
@@ -137,7 +137,7 @@ class FailedSecrets:
         """Return what a script needs to count an attempt atomically with other work."""
         names = (
             self._secret_box.keyed_digest(each, "failed-secrets-network")
-            for each in _counted_together(network)
+            for each in _network_and_subscriber(network)
         )
         return Slots("gatehouse:failures:", tuple(f":{name}" for name in names), self._limit)
 
@@ -161,7 +161,7 @@ class FailedSecrets:
 
     def _keys(self, account: str, network: str) -> list[str]:
         # Keyed digests, so that Redis shows neither which accounts are being tried nor from where.
-        return self.slots(network).keys(self.counted_as(account))
+        return self.slots(network).keys(self.account_digest(account))
 
 
 class _LocalFailures:
@@ -178,12 +178,12 @@ class _LocalFailures:
         """Count an attempt and return 0, or return how many milliseconds to wait."""
         now, most = self._clock.monotonic(), self._limit.attempts
         with self._lock:
-            counts = [self._recent(each, now) for each in _counted_together(network)]
+            counts = [self._recent(each, now) for each in _network_and_subscriber(network)]
             for times in counts:
                 if len(times) >= most:
                     oldest = next(iter(times.values()))
                     return math.ceil((oldest + self._limit.window_seconds - now) * 1000)
-                most *= NETWORKS_TOGETHER
+                most *= SUBSCRIBER_LIMIT_FACTOR
             for times in counts:
                 times[attempt] = now
         return 0
@@ -191,7 +191,7 @@ class _LocalFailures:
     def give_back(self, network: str, attempt: str) -> None:
         """Uncount one attempt, if it was counted here; it says nothing about the others."""
         with self._lock:
-            for each in _counted_together(network):
+            for each in _network_and_subscriber(network):
                 self._times.get(each, {}).pop(attempt, None)
 
     def _recent(self, network: str, now: float) -> dict[str, float]:
@@ -205,9 +205,9 @@ class _LocalFailures:
         return times
 
 
-def _counted_together(network: str) -> list[str]:
-    """Return a network, then its IPv6 subscriber's, which has NETWORKS_TOGETHER times the limit."""
-    site = site_of(network)
+def _network_and_subscriber(network: str) -> list[str]:
+    """Return a network, then its IPv6 subscriber, with SUBSCRIBER_LIMIT_FACTOR times the limit."""
+    site = subscriber_prefix(network)
     return [network, site] if site else [network]
 
 
@@ -216,7 +216,7 @@ def is_verdict(error: BaseException) -> bool:
     return isinstance(error, AppError) and not isinstance(error, NO_VERDICTS)
 
 
-def refuse_guess_for(wait_ms: int, user_id: int | None, network: str) -> None:
+def raise_if_guesses_limited(wait_ms: int, user_id: int | None, network: str) -> None:
     """Refuse an attempt at an account's secret, and log that, unless `wait_ms` is 0.
 
     `user_id` is None for an unknown account, whose identifier is not logged: it may be a
@@ -232,4 +232,4 @@ def refuse_guess_for(wait_ms: int, user_id: int | None, network: str) -> None:
             math.ceil(wait_ms / 1000),
             extra=about,
         )
-    refuse_for(wait_ms)
+    raise_if_limited(wait_ms)

@@ -10,11 +10,11 @@ from app.core.clock import Clock
 
 T = TypeVar("T")
 
-LIFE = timedelta(minutes=5)  # decision A25
+DEFAULT_TTL = timedelta(minutes=5)  # decision A25
 
 
 @dataclass(frozen=True, eq=False)
-class Found(Generic[T]):
+class CacheEntry(Generic[T]):
     """The result of one fetch, and until when (monotonic) it is fresh; compared by identity."""
 
     value: T = field(repr=False)
@@ -26,7 +26,7 @@ class _Fetch(Generic[T]):
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.found: Found[T] | None = None
+        self.found: CacheEntry[T] | None = None
         self.error: Exception | None = None
 
 
@@ -38,11 +38,11 @@ class FetchCache:
     cached, and the next caller tries again.
     """
 
-    def __init__(self, clock: Clock, life: timedelta = LIFE) -> None:
+    def __init__(self, clock: Clock, ttl: timedelta = DEFAULT_TTL) -> None:
         self._clock = clock
-        self._life = life
+        self._ttl = ttl
         self._lock = threading.Lock()
-        self._known: dict[Hashable, Found[Any]] = {}
+        self._known: dict[Hashable, CacheEntry[Any]] = {}
         self._fetches: dict[Hashable, _Fetch[Any]] = {}
 
     def get(
@@ -50,42 +50,42 @@ class FetchCache:
         key: Hashable,
         fetch: Callable[[], T],
         *,
-        life: timedelta | None = None,
-        patience: float | None = None,
-    ) -> Found[T]:
+        ttl: timedelta | None = None,
+        timeout_seconds: float | None = None,
+    ) -> CacheEntry[T]:
         """Return the value of a key, fetching it unless a fresh one is known.
 
-        `life` is how long a fetched value stays fresh; None means the cache's default. `patience`
-        is how many seconds to wait for another caller's fetch; None means until it ends.
+        `ttl` is how long a fetched value stays fresh; None means the cache's default.
+        `timeout_seconds` limits the wait for another caller's fetch; None means until it ends.
         Raises: whatever `fetch` does; TimeoutError.
         """
         found = self._known.get(key)
         if found is not None and self._is_fresh(found):
             return found
-        return self._fetched(key, fetch, None, self._life if life is None else life, patience)
+        return self._fetched(key, fetch, None, self._ttl if ttl is None else ttl, timeout_seconds)
 
-    def newer(
+    def get_newer(
         self,
         key: Hashable,
-        than: Found[T],
+        than: CacheEntry[T],
         fetch: Callable[[], T],
         *,
-        patience: float | None = None,
-    ) -> Found[T]:
+        timeout_seconds: float | None = None,
+    ) -> CacheEntry[T]:
         """Return a value fetched after `than`, for a caller that found something missing in that.
 
-        For `patience` and errors see `get`.
+        For `timeout_seconds` and errors see `get`.
         """
-        return self._fetched(key, fetch, than, self._life, patience)
+        return self._fetched(key, fetch, than, self._ttl, timeout_seconds)
 
     def _fetched(
         self,
         key: Hashable,
         fetch: Callable[[], T],
-        than: Found[T] | None,
-        life: timedelta,
-        patience: float | None,
-    ) -> Found[T]:
+        than: CacheEntry[T] | None,
+        ttl: timedelta,
+        timeout_seconds: float | None,
+    ) -> CacheEntry[T]:
         with self._lock:
             found = self._known.get(key)
             if found is not None and found is not than and self._is_fresh(found):
@@ -94,20 +94,20 @@ class FetchCache:
             if under_way is None:
                 mine = self._fetches[key] = _Fetch()
         if under_way is None:
-            return self._fetch(key, fetch, life, mine)
-        if not under_way.done.wait(patience):
+            return self._fetch(key, fetch, ttl, mine)
+        if not under_way.done.wait(timeout_seconds):
             raise TimeoutError
         if under_way.error is not None:
             raise under_way.error
         # Neither: the caller that fetched was stopped, say by its own timeout, so fetch again.
-        return under_way.found or self._fetched(key, fetch, than, life, patience)
+        return under_way.found or self._fetched(key, fetch, than, ttl, timeout_seconds)
 
     def _fetch(
-        self, key: Hashable, fetch: Callable[[], T], life: timedelta, mine: _Fetch[T]
-    ) -> Found[T]:
+        self, key: Hashable, fetch: Callable[[], T], ttl: timedelta, mine: _Fetch[T]
+    ) -> CacheEntry[T]:
         began = self._clock.monotonic()
         try:
-            mine.found = Found(fetch(), began + life.total_seconds())
+            mine.found = CacheEntry(fetch(), began + ttl.total_seconds())
         except Exception as error:
             mine.error = error
             raise
@@ -119,10 +119,10 @@ class FetchCache:
             mine.done.set()
         return mine.found
 
-    def _keep(self, key: Hashable, found: Found[Any]) -> None:
+    def _keep(self, key: Hashable, found: CacheEntry[Any]) -> None:
         """Store a result, and drop all that are no longer fresh."""
         self._known = {k: f for k, f in self._known.items() if self._is_fresh(f)}
         self._known[key] = found
 
-    def _is_fresh(self, found: Found[Any]) -> bool:
+    def _is_fresh(self, found: CacheEntry[Any]) -> bool:
         return self._clock.monotonic() < found.fresh_until

@@ -24,8 +24,9 @@ from app.core.lua import Script, epoch_seconds, pairs
 from app.core.tokens import digest, random_hex
 
 # How long after its expiry a flow can still be found, to say what became of it.
-REMEMBERED = timedelta(minutes=10)
+EXPIRED_RETENTION = timedelta(minutes=10)
 
+# As stored; `counted_as` is the account's digest.
 _FIELDS = ("data", "state", "attempts", "expires_at", "counted_as")
 
 
@@ -42,7 +43,7 @@ class FlowState(StrEnum):
 class Flow:
     """A flow as just read. `name` is its token's digest, `data` what it was opened with.
 
-    `counted_as` is the account whose slots its attempts take, as `FailedSecrets.counted_as` has it.
+    `account_digest` says whose slots its attempts take, as `FailedSecrets.account_digest` has it.
     """
 
     name: str
@@ -50,10 +51,10 @@ class Flow:
     state: FlowState
     attempts: int
     expires_at: datetime
-    counted_as: str
+    account_digest: str
 
 
-class Try(NamedTuple):
+class AttemptResult(NamedTuple):
     """A flow, and what one attempt at it was granted.
 
     `number` counts the flow's attempts from 1; it is 0 if none was left or the flow is not open.
@@ -80,25 +81,25 @@ return 1
 # Returns a flow and, if it is open with an attempt left, takes that together with one of the
 # account's slots, so that a request reads and spends atomically.
 # ARGV: now, maximum attempts of a flow, attempt id, window in seconds, slots in the window, then
-# the key prefix (`Slots.before`) and each key suffix (`Slots.after`).
+# the key prefix (`Slots.key_prefix`) and each key suffix (`Slots.key_suffixes`).
 _TRY = Script(f"""{RESERVE}
 local mine, now = 'attempt:' .. ARGV[3], tonumber(ARGV[1])
 local found = redis.call(
   'HMGET', KEYS[1], 'data', 'state', 'attempts', 'expires_at', 'counted_as', mine)
-local data, state, spent, expires_at, counted_as, known = unpack(found, 1, 6)
+local data, state, spent, expires_at, account_digest, known = unpack(found, 1, 6)
 local number, wait_ms = 0, 0
 if known then
   number = tonumber(known)
 elseif state == 'open' and tonumber(expires_at) > now and tonumber(spent) < tonumber(ARGV[2]) then
   local slots = {{}}
-  for index = 7, #ARGV do slots[index - 6] = ARGV[6] .. counted_as .. ARGV[index] end
+  for index = 7, #ARGV do slots[index - 6] = ARGV[6] .. account_digest .. ARGV[index] end
   wait_ms = reserve(slots, now, tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[3])
   if wait_ms == 0 then
     number = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
     redis.call('HSET', KEYS[1], mine, number)
   end
 end
-return {{data, state, spent, expires_at, counted_as, number, wait_ms}}
+return {{data, state, spent, expires_at, account_digest, number, wait_ms}}
 """)
 
 # Undoes what _TRY took.
@@ -157,32 +158,32 @@ class FlowStore:
         self,
         user_id: int,
         data: Mapping[str, Any],
-        life: timedelta,
+        lifetime: timedelta,
         prefix: str,
         *,
-        counted_as: str = "",
+        account_digest: str = "",
     ) -> str:
         """Store a new flow and return its token: `prefix` and 128 random bits (spec 02 §0).
 
-        `counted_as` is required for a flow whose attempts are taken with `attempt`.
+        `account_digest` is required for a flow whose attempts are taken with `attempt`.
         """
         token = prefix + random_hex()
         name, now = digest(token), self._clock.now()
-        expires_at = now + life
+        expires_at = now + lifetime
         fields: dict[str, str | float] = {
             "data": json.dumps(data, ensure_ascii=False),
             "state": FlowState.OPEN.value,
             "attempts": 0,
             "expires_at": epoch_seconds(expires_at),
-            "counted_as": counted_as,
+            "counted_as": account_digest,
         }
         self._run(
             _OPEN,
             [self._key(name), self._index(user_id)],
             name,
             epoch_seconds(expires_at),
-            int((life + REMEMBERED).total_seconds()) + 1,
-            epoch_seconds(now - REMEMBERED),
+            int((lifetime + EXPIRED_RETENTION).total_seconds()) + 1,
+            epoch_seconds(now - EXPIRED_RETENTION),
             *pairs(fields),
         )
         return token
@@ -195,8 +196,10 @@ class FlowStore:
         )
         return self._flow(name, *(found.get(field) for field in _FIELDS))
 
-    def attempt(self, token: str, attempt: str, most: int, slots: Slots) -> Try | None:
-        """Find the flow of a token and take one of its `most` attempts, before a guess is checked.
+    def attempt(
+        self, token: str, attempt: str, max_attempts: int, slots: Slots
+    ) -> AttemptResult | None:
+        """Find the flow of a token and take one of its attempts, before a guess is checked.
 
         It also takes one of the account's `slots`: both or neither. None if there is no such flow.
         """
@@ -206,20 +209,20 @@ class FlowStore:
                 redis,
                 [self._key(name)],
                 epoch_seconds(self._clock.now()),
-                most,
+                max_attempts,
                 attempt,
                 limit.window_seconds,
                 limit.attempts,
-                slots.before,
-                *slots.after,
+                slots.key_prefix,
+                *slots.key_suffixes,
             )
         )
         flow = self._flow(name, *found)
-        return Try(flow, number, wait_ms) if flow else None
+        return AttemptResult(flow, number, wait_ms) if flow else None
 
     def give_back(self, flow: Flow, attempt: str, slots: Slots) -> None:
         """Undo what `attempt` took, when no guess was checked or nothing came of the check."""
-        self._run(_GIVE_BACK, [self._key(flow.name), *slots.keys(flow.counted_as)], attempt)
+        self._run(_GIVE_BACK, [self._key(flow.name), *slots.keys(flow.account_digest)], attempt)
 
     def consume(self, flow: Flow, attempt: str, *forget: str) -> bool:
         """Consume the flow; of concurrent attempts, one gets True.
@@ -255,7 +258,7 @@ class FlowStore:
         state: str | None,
         attempts: str | None,
         expires_at: str | None,
-        counted_as: str | None,
+        account_digest: str | None,
     ) -> Flow | None:
         if data is None or state is None or attempts is None or expires_at is None:
             return None
@@ -263,7 +266,7 @@ class FlowStore:
         found_as = FlowState(state)
         if found_as is FlowState.OPEN and ends_at <= self._clock.now():
             found_as = FlowState.EXPIRED
-        return Flow(name, json.loads(data), found_as, int(attempts), ends_at, counted_as or "")
+        return Flow(name, json.loads(data), found_as, int(attempts), ends_at, account_digest or "")
 
     def _key(self, name: str) -> str:
         return f"gatehouse:flow:{self._kind}:{name}"

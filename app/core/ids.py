@@ -1,6 +1,6 @@
 """Row ids as they are written in URL paths and typed on the command line."""
 
-LONGEST_ID = 18  # digits; always fits in 64 bits
+MAX_ID_DIGITS = 18  # digits; always fits in 64 bits
 
 
 def parsed_id(text: str) -> int | None:
@@ -14,6 +14,6 @@ def typed_id(text: str) -> int | None:
 
 
 def _number(text: str) -> int | None:
-    if text.isascii() and text.isdigit() and len(text) <= LONGEST_ID:
+    if text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS:
         return int(text)
     return None

@@ -121,10 +121,10 @@ class LiveSettings:
         except SQLAlchemyError as error:
             if last is None:
                 raise
-            self._outage.note(reason_of(error))
+            self._outage.record_failure(reason_of(error))
             # Aged from now: the attempt itself may have taken longer than the age limit.
             return _Snapshot(last.texts, self._clock.monotonic(), change, last.parsed)
-        self._outage.end()
+        self._outage.record_success()
         if last is not None and texts == last.texts:
             return _Snapshot(texts, loaded_at, change, last.parsed)
         return _Snapshot(texts, loaded_at, change)

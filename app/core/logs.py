@@ -70,7 +70,7 @@ class TextFormatter(logging.Formatter):
         return f"{line} {ids}" if ids else line
 
 
-class OneJsonObject(JsonFormatter):
+class JsonLineFormatter(JsonFormatter):
     """One JSON object per line: level, logger, message, fields, time."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def _on_one_line(message: str) -> str:
 class DirectHandler(logging.Handler):
     """Writes each record to standard error in one system call, without a buffer or a lock."""
 
-    def __init__(self, formatter: TextFormatter | OneJsonObject) -> None:
+    def __init__(self, formatter: TextFormatter | JsonLineFormatter) -> None:
         super().__init__()
         self.addFilter(RequestFields())
         self.setFormatter(formatter)
@@ -175,7 +175,7 @@ class AccessLog:
 
 def configure(log_format: Literal["text", "json"], level: str) -> None:
     """Send everything at `level` and above to standard error in the chosen format."""
-    handler = DirectHandler(OneJsonObject() if log_format == "json" else TextFormatter())
+    handler = DirectHandler(JsonLineFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

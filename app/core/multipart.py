@@ -28,18 +28,16 @@ class MultipartBody:
     read: Callable[[], bytes]
 
 
-class FileTaker:
+class MultipartFileReader:
     """Passes the first part that has a file name to `write`, and discards all others.
 
-    `most_bytes` limits the file, and also the sum of the other parts. Memory never holds more than
+    `max_bytes` limits the file, and also the sum of the other parts. Memory never holds more than
     one chunk and one line of a part's header.
     """
 
-    def __init__(
-        self, body: MultipartBody, most_bytes: int, write: Callable[[bytes], None]
-    ) -> None:
+    def __init__(self, body: MultipartBody, max_bytes: int, write: Callable[[bytes], None]) -> None:
         self._body = body
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._write = write
         self._file: MultipartSegment | None = None
         self._file_bytes = 0
@@ -47,7 +45,7 @@ class FileTaker:
         self._all_bytes = 0
         self._part: MultipartSegment | None = None
 
-    def take(self, pause: Callable[[], None]) -> int | None:
+    def read(self, pause: Callable[[], None]) -> int | None:
         """Read the whole body; return the file's size in bytes, None if there is no file.
 
         `pause` is called before each read. Raises: BodyUnreadable, BodyTooLarge.
@@ -68,7 +66,7 @@ class FileTaker:
         chunk = self._body.read()
         self._all_bytes += len(chunk)
         # What comes before, between and after the parts is discarded, but not without limit.
-        if self._all_bytes > 2 * self._most_bytes + MAX_FRAMING_BYTES:
+        if self._all_bytes > 2 * self._max_bytes + MAX_FRAMING_BYTES:
             raise BodyTooLarge
         return chunk
 
@@ -81,10 +79,10 @@ class FileTaker:
             self._part = None
         elif self._part is self._file:
             self._file_bytes += len(event)
-            if self._file_bytes > self._most_bytes:
+            if self._file_bytes > self._max_bytes:
                 raise BodyTooLarge
             self._write(bytes(event))
         else:
             self._other_bytes += len(event)
-            if self._other_bytes > self._most_bytes:
+            if self._other_bytes > self._max_bytes:
                 raise BodyTooLarge

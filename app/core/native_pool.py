@@ -34,10 +34,10 @@ class NativePool:
     requests. A niceness of 0 is for calls that only wait for the disk.
     """
 
-    def __init__(self, size: int, most_waiting: int = 256, niceness: int = NICENESS) -> None:
+    def __init__(self, size: int, max_queued: int = 256, niceness: int = NICENESS) -> None:
         self._size = size
         self._niceness = niceness
-        self._places = threading.BoundedSemaphore(size + most_waiting)
+        self._places = threading.BoundedSemaphore(size + max_queued)
         self._polite: set[int] = set()
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -69,7 +69,7 @@ class NativePool:
         thread = threading.get_native_id()
         if self._niceness and thread not in self._polite:
             self._polite.add(thread)
-            scheduling.step_back(thread, self._niceness)
+            scheduling.lower_priority(thread, self._niceness)
         try:
             return function(*arguments), None
         except BaseException as error:

@@ -14,21 +14,21 @@ from typing import Any
 from app.core.runtime import Runtime
 
 # More than the skew of any of our clocks: the clock decides expiry, not the TTL.
-SWEPT_AFTER = timedelta(minutes=1)
+TTL_MARGIN = timedelta(minutes=1)
 
 
 def put(
     rt: Runtime,
     key: str,
     data: Mapping[str, Any],
-    life: timedelta,
+    lifetime: timedelta,
     *,
     seal: Callable[[str], str] = str,
 ) -> None:
-    """Store `data` until it is taken, at most for `life`; Redis sees only what `seal` returns."""
-    expires_at = (rt.clock.now() + life).timestamp()
+    """Store `data` for `lifetime` or until it is taken; Redis sees only what `seal` returns."""
+    expires_at = (rt.clock.now() + lifetime).timestamp()
     kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
-    rt.breaker.call(lambda redis: redis.setex(key, life + SWEPT_AFTER, kept))
+    rt.breaker.call(lambda redis: redis.setex(key, lifetime + TTL_MARGIN, kept))
 
 
 def take(rt: Runtime, key: str, *, unseal: Callable[[str], str] = str) -> dict[str, Any] | None:

@@ -19,11 +19,11 @@ class Outage:
         self._reasons: set[str] = set()
 
     @property
-    def lasts(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Return whether the outage has begun and not ended."""
         return bool(self._reasons)
 
-    def note(self, reason: str) -> None:
+    def record_failure(self, reason: str) -> None:
         """Record a failure, and log it if its reason is new."""
         with self._lock:
             if reason in self._reasons or len(self._reasons) >= MAX_REASONS:
@@ -31,7 +31,7 @@ class Outage:
             self._reasons.add(reason)
         self._log.warning("%s: %s", self._begins, reason)
 
-    def end(self) -> None:
+    def record_success(self) -> None:
         """Record a success, and log the end of an outage."""
         if not self._reasons:
             return

@@ -36,7 +36,7 @@ from app.core.connecting import AddressInfo, Exchange
 log = logging.getLogger(__name__)
 
 USER_AGENT = f"Gatehouse/{app.__version__}"
-LARGEST_BYTES = 1024 * 1024
+MAX_RESPONSE_BYTES = 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 # Per address of a host, so that one that does not answer leaves time for the next.
 CONNECT_SECONDS = 4.0
@@ -59,12 +59,12 @@ class TookTooLong(Refused, requests.Timeout):
 class Limits:
     """How long one request may take in total, and how large its response may be, decompressed.
 
-    All requests of one conversation together may take `altogether_seconds`.
+    All requests of one conversation together may take `total_seconds`.
     """
 
     seconds: float = 15.0
-    altogether_seconds: float = 30.0
-    largest_bytes: int = LARGEST_BYTES
+    total_seconds: float = 30.0
+    max_response_bytes: int = MAX_RESPONSE_BYTES
 
 
 class Outgoing:
@@ -90,7 +90,7 @@ class Outgoing:
         # Shared by all conversations, since loading the trust store is slow.
         self._tls = cache(lambda: tls or connecting.verifying_tls())
         self._resolve = resolve
-        self._dns = connecting.DnsQuestions()
+        self._dns = connecting.DnsLookups()
         self._ends_at = math.inf
 
     @property
@@ -101,7 +101,7 @@ class Outgoing:
     def conversation(self) -> "Outgoing":
         """Return a copy for a sequence of requests that share one deadline."""
         own = copy.copy(self)
-        own._ends_at = time.monotonic() + self.limits.altogether_seconds
+        own._ends_at = time.monotonic() + self.limits.total_seconds
         return own
 
     def seconds_left(self) -> float:
@@ -243,7 +243,7 @@ class Attempt(Exchange):
         try:
             for piece in answer.stream(CHUNK_BYTES, decode_content=True):
                 body += piece
-                if len(body) > self._outgoing.limits.largest_bytes:
+                if len(body) > self._outgoing.limits.max_response_bytes:
                     raise Refused(f"{self.host}: the answer is too large")
         finally:
             answer.close()
@@ -257,7 +257,7 @@ class Attempt(Exchange):
         Raises: OSError, Refused.
         """
         connection = connecting.connect_to_first(
-            self._allowed_addresses(), each=CONNECT_SECONDS, ends_at=self._ends_at
+            self._allowed_addresses(), address_seconds=CONNECT_SECONDS, ends_at=self._ends_at
         )
         connection.settimeout(self._seconds_left())
         self.follow(connection)
@@ -279,7 +279,7 @@ class Attempt(Exchange):
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Cut the connection at the deadline: a socket's own timeout restarts with every byte."""
-        timer = threading.Timer(self._seconds_left(), self.cut)
+        timer = threading.Timer(self._seconds_left(), self.abort)
         timer.daemon = True
         timer.start()
         try:
@@ -319,7 +319,7 @@ class Attempt(Exchange):
             return address.is_loopback
         if addresses.is_public(address):
             return True
-        if addresses.is_never_asked(address):
+        if addresses.is_always_forbidden(address):
             return False
         return any(address in network for network in self._outgoing.internal)
 

@@ -11,18 +11,18 @@ from app.core.native_pool import NativePool
 
 log = logging.getLogger(__name__)
 
-SHORTEST_PASSWORD = 8
-LONGEST_PASSWORD = 128
+MIN_PASSWORD_LENGTH = 8
+MAX_PASSWORD_LENGTH = 128
 # What a request may carry: an overlong password is refused as such, not as a malformed body.
-LONGEST_TYPED_PASSWORD = 4096
+MAX_TYPED_PASSWORD_LENGTH = 4096
 
 
 def is_acceptable(password: str) -> bool:
     """Return whether `password` may be set: 8 to 128 characters, no other rule (decision A14)."""
-    return SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD
+    return MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH
 
 
-def are_alike(password: str, other: str) -> bool:
+def are_equivalent(password: str, other: str) -> bool:
     """Return whether `Passwords` treats two typed passwords as the same."""
     return normalized(password) == normalized(other)
 
@@ -58,9 +58,9 @@ class Passwords:
 
         None (no account, or one without a password) takes the same time and never matches.
         """
-        if len(password) > LONGEST_PASSWORD:
+        if len(password) > MAX_PASSWORD_LENGTH:
             stored_hash = None  # no such password was ever accepted
-        return self._pool.run(self._check, normalized(password[:LONGEST_PASSWORD]), stored_hash)
+        return self._pool.run(self._check, normalized(password[:MAX_PASSWORD_LENGTH]), stored_hash)
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
         if stored_hash is None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from redis.exceptions import RedisError
 
-from app.core.addresses import site_of
+from app.core.addresses import subscriber_prefix
 from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket
@@ -18,7 +18,7 @@ from app.core.errors import RateLimited
 from app.core.lua import Script, epoch_seconds
 
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
-NETWORKS_TOGETHER = 10
+SUBSCRIBER_LIMIT_FACTOR = 10
 
 # What exceeds a bucket's maximum by more than this was written by a fast clock, see `flask doctor`.
 MAX_SKEW_SECONDS = 5
@@ -53,25 +53,25 @@ class RateLimits:
         self._breaker = breaker
         self._clock = clock
 
-    def take(self, name: str, bucket: Bucket, whose: str) -> None:
+    def take(self, name: str, bucket: Bucket, subject: str) -> None:
         """Take one token; without Redis everything passes.
 
         Raises: RateLimited.
         """
-        self._take(name, [(whose, bucket)])
+        self._take(name, [(subject, bucket)])
 
-    def take_from(self, name: str, bucket: Bucket, network: str) -> None:
+    def take_for_network(self, name: str, bucket: Bucket, network: str) -> None:
         """Take one token of a network and, for IPv6, one of its subscriber's shared bucket.
 
         Raises: RateLimited.
         """
         buckets = [(network, bucket)]
-        if site := site_of(network):
-            buckets.append((site, bucket.times(NETWORKS_TOGETHER)))
+        if site := subscriber_prefix(network):
+            buckets.append((site, bucket.times(SUBSCRIBER_LIMIT_FACTOR)))
         self._take(name, buckets)
 
     def _take(self, name: str, buckets: Sequence[tuple[str, Bucket]]) -> None:
-        keys = [f"gatehouse:rate:{name}:{whose}" for whose, _ in buckets]
+        keys = [f"gatehouse:rate:{name}:{subject}" for subject, _ in buckets]
         arguments: list[str | float] = [epoch_seconds(self._clock.now())]
         for _, bucket in buckets:
             arguments += (1 / bucket.per_second, bucket.burst)
@@ -79,10 +79,10 @@ class RateLimits:
             wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))
         except RedisError:
             return
-        refuse_for(wait_ms)
+        raise_if_limited(wait_ms)
 
 
-def refuse_for(wait_ms: int, message: str | None = None) -> None:
+def raise_if_limited(wait_ms: int, message: str | None = None) -> None:
     """Refuse a request that has to wait; 0 lets it pass. `message` replaces the usual one.
 
     Raises: RateLimited.

@@ -18,8 +18,8 @@ SESSIONS_CHANNEL = "gatehouse:sessions"
 # Shared with the file side of the product (decision A22).
 EVENTS_CHANNEL = "gatehouse:storage_events"
 
-PATIENCE_SECONDS = 2.0
-IMPATIENCE_SECONDS = 0.25
+TIMEOUT_SECONDS = 2.0
+FAIL_FAST_TIMEOUT_SECONDS = 0.25
 # As many as the requests of a worker under load use at once; they are opened on demand. A request
 # that gets none in time must treat Redis as down, and then nothing is counted: with a limit of 64,
 # 450 clients that never paused switched the rate limits off.
@@ -29,10 +29,10 @@ IDLE_SECONDS = 60.0
 # redis-py would keep a buffer of 64 KiB for each connection; only the listening one needs that.
 READ_BYTES = 4096
 LISTENING_READ_BYTES = 65_536
-ASK_SECONDS = 2
+HEALTH_CHECK_INTERVAL_SECONDS = 2
 # Written to check that Redis accepts writes; nobody reads it, and concurrent writers do no harm.
-WRITTEN_TO_SEE = "gatehouse:written_to_see"
-WRITTEN_MS = 1000
+WRITE_PROBE_KEY = "gatehouse:written_to_see"
+WRITE_PROBE_TTL_MS = 1000
 # Shown by CLIENT LIST; created once, or each new connection would look up its version on disk.
 DRIVER = DriverInfo()
 
@@ -144,18 +144,18 @@ def require_writable(redis: Redis) -> None:
 
     Raises: RedisError.
     """
-    redis.set(WRITTEN_TO_SEE, "", px=WRITTEN_MS)
+    redis.set(WRITE_PROBE_KEY, "", px=WRITE_PROBE_TTL_MS)
 
 
-def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -> Redis:
+def connect(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS, retries: int = 1) -> Redis:
     """Return a client with short timeouts: requests must not pile up while Redis is down."""
     pool = Connections.from_url(
         url,
         max_connections=CONNECTIONS,
         queue_class=PrefilledQueue,
-        timeout=patience,
-        socket_timeout=patience,
-        socket_connect_timeout=patience,
+        timeout=timeout_seconds,
+        socket_timeout=timeout_seconds,
+        socket_connect_timeout=timeout_seconds,
         retry=Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
         decode_responses=True,
         driver_info=DRIVER,
@@ -164,9 +164,9 @@ def connect(url: str, *, patience: float = PATIENCE_SECONDS, retries: int = 1) -
     return TimedRedis.from_pool(pool)  # closing the client then closes the pool as well
 
 
-def connect_impatiently(url: str) -> Redis:
+def connect_fail_fast(url: str) -> Redis:
     """Return a client for what a request can do without: counting, and news of token rotations."""
-    return connect(url, patience=IMPATIENCE_SECONDS, retries=0)
+    return connect(url, timeout_seconds=FAIL_FAST_TIMEOUT_SECONDS, retries=0)
 
 
 def for_listening(redis: Redis) -> Redis:
@@ -177,7 +177,7 @@ def for_listening(redis: Redis) -> Redis:
     pool = redis.connection_pool
     options = {
         **pool.connection_kwargs,
-        "health_check_interval": ASK_SECONDS,
+        "health_check_interval": HEALTH_CHECK_INTERVAL_SECONDS,
         "encoding_errors": "replace",
         "socket_read_size": LISTENING_READ_BYTES,
     }

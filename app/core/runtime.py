@@ -14,7 +14,7 @@ from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
-from app.core.database.revisions import Tables
+from app.core.database.revisions import SchemaCheck
 from app.core.deferred_writes import DeferredWrites
 from app.core.failed_secrets import FailedSecrets
 from app.core.fetch_cache import FetchCache
@@ -43,14 +43,14 @@ class Runtime:
     put a mail into the outbox. The factory fills the lists with hooks of areas for lower layers:
     `extra_login_methods` say whether anybody, `ways_in` whether an account still has a way to sign
     in; `dropped_by_reset` remove what must not survive a reset through an unverified email address;
-    `on_start`, each of which returns its stop function, and `on_wind_down` are called by the
+    `on_start`, each of which returns its stop function, and `on_shutdown` are called by the
     serving process.
     """
 
     config: Config
     clock: Clock
     database: Database
-    tables: Tables
+    schema_check: SchemaCheck
     redis: Redis
     settings: LiveSettings
     keyring: Keyring
@@ -58,8 +58,8 @@ class Runtime:
     access_tokens: SignedTokens
     passwords: Passwords
     breaker: Breaker
-    impatient_redis: Redis
-    impatient_breaker: Breaker
+    fail_fast_redis: Redis
+    fail_fast_breaker: Breaker
     deferred_writes: DeferredWrites
     rate_limits: RateLimits
     failed_secrets: FailedSecrets
@@ -75,7 +75,7 @@ class Runtime:
     ways_in: list[WayIn] = field(default_factory=list)
     dropped_by_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
-    on_wind_down: list[Callable[[], None]] = field(default_factory=list)
+    on_shutdown: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)
 
     def transaction(self) -> AbstractContextManager[Session]:
@@ -94,13 +94,13 @@ class Runtime:
     def start_background(self) -> None:
         """Start the background work of a serving process; called once, after the fork."""
         self.database.forget_inherited_connections()
-        self._closers.append(self.database.checkpoint_beside(self.disk))
+        self._closers.append(self.database.start_checkpoints(self.disk))
         self.settings.forget()
         self._closers.extend(start() for start in self.on_start)
 
-    def wind_down(self) -> None:
+    def begin_shutdown(self) -> None:
         """End what would last as long as the process; called when its shutdown begins."""
-        for end in self.on_wind_down:
+        for end in self.on_shutdown:
             end()
 
     def close(self) -> None:
@@ -108,5 +108,5 @@ class Runtime:
         while self._closers:
             self._closers.pop()()
         self.redis.close()
-        self.impatient_redis.close()
+        self.fail_fast_redis.close()
         self.database.close()

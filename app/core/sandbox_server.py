@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 TAKEN = b"!"  # from a forked process to its server: it has received a call
 BEGUN = b"\n"  # the first byte of every answer; nothing follows if the call did not survive
-LONGEST_QUESTION = 64 * 1024
+MAX_CALL_BYTES = 64 * 1024
 # Below the priority of short requests and of password hashing (`native_pool.py`).
 NICENESS = 15
 
@@ -38,7 +38,7 @@ def serve(function: Callable[..., Any], memory_bytes: int, cpu_seconds: int) -> 
         if os.fork() == 0:
             os.close(reading)
             _limit(memory_bytes, cpu_seconds)
-            question, descriptors, _, _ = socket.recv_fds(calls, LONGEST_QUESTION, 1)
+            question, descriptors, _, _ = socket.recv_fds(calls, MAX_CALL_BYTES, 1)
             if not question:
                 os._exit(0)
             try:

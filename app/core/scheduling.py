@@ -11,8 +11,8 @@ import platform
 import struct
 import sys
 
-TURN_NS = 500_000
-NICEST = 19
+TIME_SLICE_NS = 500_000
+MAX_NICENESS = 19
 KEEP_POLICY = 0x08
 # sched_setattr(2), for which most versions of the C library have no function.
 _NUMBERS = {"x86_64": 314, "aarch64": 274}
@@ -23,17 +23,19 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")  # struct sched_attr, its first version
 _call = ctypes.CDLL(None).syscall
 
 
-def step_back(thread: int, steps: int) -> None:
+def lower_priority(thread: int, steps: int) -> None:
     """Make a thread nicer by `steps`, with short time slices where possible (Linux 6.12 and later).
 
     `thread` is its kernel thread id. What is not permitted, as in some containers, is skipped.
     """
     try:
-        niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, NICEST)
+        niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + steps, MAX_NICENESS)
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
     except OSError:
         return
     if _SCHED_SETATTR is not None:
         # Older kernels ignore the length of a slice.
-        wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, KEEP_POLICY, niceness, 0, TURN_NS, 0, 0)
+        wanted = _ATTRIBUTES.pack(
+            _ATTRIBUTES.size, 0, KEEP_POLICY, niceness, 0, TIME_SLICE_NS, 0, 0
+        )
         _call(ctypes.c_long(_SCHED_SETATTR), ctypes.c_long(thread), wanted, ctypes.c_long(0))

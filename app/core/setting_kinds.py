@@ -18,7 +18,7 @@ TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
 FALSE_WORDS = frozenset({"false", "0", "no", "off"})
 
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
-MOST = 2**53
+MAX_EXACT_INTEGER = 2**53
 
 ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
 
@@ -76,7 +76,13 @@ def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
 
 
 def number(
-    name: str, meaning: str, default: int, *, unit: str = "", least: int = 1, most: int = MOST
+    name: str,
+    meaning: str,
+    default: int,
+    *,
+    unit: str = "",
+    least: int = 1,
+    most: int = MAX_EXACT_INTEGER,
 ) -> Key[int]:
     """Return a whole number of `unit` within bounds; a stored value outside them is ignored."""
 
@@ -88,7 +94,7 @@ def number(
             raise ValueError(f"must be from {least} to {most}")
         return value
 
-    bounds = f"{least} or more" if most == MOST else f"{least} to {most}"
+    bounds = f"{least} or more" if most == MAX_EXACT_INTEGER else f"{least} to {most}"
 
     def render(value: object) -> str:
         text = _as_text(value)
@@ -107,7 +113,7 @@ def text(
     meaning: str,
     default: str = "",
     *,
-    longest: int = 2048,
+    max_length: int = 2048,
     multiline: bool = False,
     is_sensitive: bool = False,
     check: Callable[[str], str] = str,
@@ -118,8 +124,8 @@ def text(
         if not isinstance(value, str):
             raise ValueError("must be a text")  # noqa: TRY004 - a bad value, not a bug
         value = value if multiline or is_sensitive else value.strip()
-        if len(value) > longest:
-            raise ValueError(f"must be at most {longest} characters long")
+        if len(value) > max_length:
+            raise ValueError(f"must be at most {max_length} characters long")
         if has_controls(value, allowed="\r\n\t" if multiline else ""):
             raise ValueError("must not contain control characters")
         if is_sensitive and not value.isprintable():  # pasted in unnoticed
@@ -127,7 +133,7 @@ def text(
         return check(value)
 
     kind: ValueType = "multiline" if multiline else "string"
-    takes = f"{'lines of text' if multiline else 'text'}, at most {longest} characters"
+    takes = f"{'lines of text' if multiline else 'text'}, at most {max_length} characters"
     return Key(
         name,
         default,

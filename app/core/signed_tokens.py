@@ -21,8 +21,8 @@ from app.core.keyring import Keyring
 from app.core.tokens import digest
 
 ALGORITHM = "HS256"
-LONGEST_LIFE = timedelta(days=1)
-LONGEST_TOKEN = 2048
+MAX_TOKEN_LIFETIME = timedelta(days=1)
+MAX_TOKEN_LENGTH = 2048
 REMEMBERED_TOKENS = 8192
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -71,12 +71,12 @@ class SignedTokens:
         Raises: TokenForged.
         """
         # No padding or whitespace: every spelling of a token would take its own place in the cache.
-        if len(token) > LONGEST_TOKEN or not _TOKEN.fullmatch(token):
+        if len(token) > MAX_TOKEN_LENGTH or not _TOKEN.fullmatch(token):
             raise TokenForged
         name = digest(token)
         genuine = self._genuine.get(name) or self._verify(token, name)
         key = self._keyring.find(genuine.key_id)
-        if key is None or self._keyring.is_retired_for(key, LONGEST_LIFE):
+        if key is None or self._keyring.is_retired_for(key, MAX_TOKEN_LIFETIME):
             raise TokenForged
         return genuine.claims
 

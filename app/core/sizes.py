@@ -37,7 +37,7 @@ def parse(text: str) -> int:
     return int(size)
 
 
-def spelled(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a size in bytes, and in the largest unit that divides it without a remainder."""
     fitting = [unit for unit, factor in UNITS.items() if size and size % factor == 0]
     in_bytes = "1 byte" if size == 1 else f"{size} bytes"

@@ -4,8 +4,8 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-_MAX_SUGGESTED, _LEAST_TYPED = 3, 3
-_LONGEST = 80
+_MAX_SUGGESTED, _MIN_TYPED_LENGTH = 3, 3
+_MAX_SHORTENED_LENGTH = 80
 
 
 def is_storable(text: str) -> bool:
@@ -37,7 +37,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def counted(number: int, one: str, many: str) -> str:
+def pluralized(number: int, one: str, many: str) -> str:
     """Return a number with the right word for it: `one` for 1, else `many`."""
     return f"{number} {one if number == 1 else many}"
 
@@ -61,7 +61,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
 def shortened(typed: str) -> str:
     """Return what somebody typed as one line, cut to a length that a message can repeat."""
     text = one_line(typed) or '""'
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MAX_SHORTENED_LENGTH else f"{text[:_MAX_SHORTENED_LENGTH]}..."
 
 
 def suggestion(typed: str, known: Iterable[str]) -> str:
@@ -71,6 +71,6 @@ def suggestion(typed: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     near = difflib.get_close_matches(typed, names, _MAX_SUGGESTED)
-    if not near and len(typed) >= _LEAST_TYPED:
+    if not near and len(typed) >= _MIN_TYPED_LENGTH:
         near = [name for name in names if typed.lower() in name.lower()][:_MAX_SUGGESTED]
     return " or ".join(near)

@@ -23,14 +23,14 @@ from app.events.messages import (
 )
 from app.teams import service as teams
 from app.users import service as users
-from app.web.cli import Commands, Shown, printable
-from app.web.cli_types import Whole, Word
+from app.web.cli import Commands, Output, printable
+from app.web.cli_types import BoundedInteger, Word
 from app.web.runtime import runtime
 
 MOST = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
-ids = Whole(1, MOST, told="of 1 or more")
+ids = BoundedInteger(1, MOST, described_as="of 1 or more")
 # Fields that a line of text shows anyway, or implies; not repeated as details.
 UNTOLD = frozenset({"at", "kind", "workspace"})
 
@@ -53,7 +53,9 @@ UNTOLD = frozenset({"at", "kind", "workspace"})
 )
 @click.option("--root", is_flag=True, help="The root of the workspace is affected.")
 @click.option(
-    "--delta", type=Whole(-MOST - 1, MOST, told="of 64 bits"), help="Bytes gained or freed."
+    "--delta",
+    type=BoundedInteger(-MOST - 1, MOST, described_as="of 64 bits"),
+    help="Bytes gained or freed.",
 )
 def publish(
     user: str | None,
@@ -65,7 +67,7 @@ def publish(
     parent_ids: tuple[int, ...],
     root: bool,
     delta: int | None,
-) -> Shown:
+) -> Output:
     """Publish one event; give --user, --team or --any."""
     if [user is not None, team is not None, everybody].count(True) != 1:
         raise click.UsageError("Give one of --user, --team and --any.")
@@ -84,14 +86,16 @@ def publish(
         storage_delta=delta,
     )
     message = service.publish(rt, audience, event)
-    return Shown(json.loads(message.text()), f"published {_line(message)}")
+    return Output(json.loads(message.text()), f"published {_line(message)}")
 
 
 @group.command("tail")
 @click.option(
-    "--count", type=Whole(1, MOST, told="of 1 or more"), help="Stop after this many events."
+    "--count",
+    type=BoundedInteger(1, MOST, described_as="of 1 or more"),
+    help="Stop after this many events.",
 )
-def tail(count: int | None) -> Iterator[Shown]:
+def tail(count: int | None) -> Iterator[Output]:
     """Print what is published, until Ctrl-C; with --json one message a line."""
     rt = runtime()
     rt.redis.ping()
@@ -128,12 +132,12 @@ def _workspace(audience: Audience) -> dict[str, Any]:
     return {"kind": "team", "team_id": audience.team_id}
 
 
-def _shown(text: str) -> Shown:
+def _shown(text: str) -> Output:
     try:
         message = parse(text)
     except MessageMalformed as error:
-        return Shown({"malformed": text}, printable(f"malformed ({error}): {text}"))
-    return Shown(json.loads(message.text()), _line(message))
+        return Output({"malformed": text}, printable(f"malformed ({error}): {text}"))
+    return Output(json.loads(message.text()), _line(message))
 
 
 def _line(message: Message) -> str:

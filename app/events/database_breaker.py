@@ -7,19 +7,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from app.core.blocking_calls import run_in_daemon_thread
 from app.core.clock import Clock
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.errors import DatabaseUnavailable
 from app.core.outages import Outage
-from app.core.questions import ask_in_thread
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 # Timeout of a query: one that hangs may hang for minutes.
-PATIENCE_SECONDS = 5.0
+QUERY_TIMEOUT_SECONDS = 5.0
 # Interval between attempts while the database does not answer; allows a recovery within 5 s.
 RETRY_SECONDS = 1.0
 # Limit of hanging queries, each occupying a connection; at it, no further query is started.
@@ -43,17 +43,17 @@ class DatabaseBreaker:
     def ask(self, look: Callable[[], T]) -> T:
         """Run the query `look` with a timeout and return its result.
 
-        Raises: DATABASE_AWAY, at once if a query failed less than RETRY_SECONDS ago.
+        Raises: DATABASE_ERRORS, at once if a query failed less than RETRY_SECONDS ago.
         """
         if self._clock.monotonic() < self._due_at:
             raise DatabaseUnavailable
         try:
             found = self._answer(look)
-        except DATABASE_AWAY as error:
+        except DATABASE_ERRORS as error:
             self._due_at = self._clock.monotonic() + RETRY_SECONDS
-            self._outage.note(reason_of(error))
+            self._outage.record_failure(reason_of(error))
             raise
-        self._outage.end()
+        self._outage.record_success()
         return found
 
     def _answer(self, look: Callable[[], T]) -> T:
@@ -61,11 +61,11 @@ class DatabaseBreaker:
             self._late = [question for question in self._late if not question.done()]
             if len(self._late) >= MAX_HANGING:
                 raise DatabaseUnavailable from TimeoutError("earlier questions have no answer yet")
-        question = ask_in_thread(look, thread="question of streams")
+        question = run_in_daemon_thread(look, thread="question of streams")
         try:
-            return question.result(PATIENCE_SECONDS)
+            return question.result(QUERY_TIMEOUT_SECONDS)
         except TimeoutError:
             with self._lock:
                 self._late.append(question)
-            reason = TimeoutError(f"no answer for {PATIENCE_SECONDS:g} s")
+            reason = TimeoutError(f"no answer for {QUERY_TIMEOUT_SECONDS:g} s")
             raise DatabaseUnavailable from reason

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.ids import parsed_id
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
@@ -23,7 +23,7 @@ from app.core.runtime import Runtime
 from app.events.database_breaker import DatabaseBreaker
 from app.events.messages import (
     EVERYBODY,
-    LONGEST_MESSAGE,
+    MAX_MESSAGE_LENGTH,
     Message,
     MessageMalformed,
     parse,
@@ -89,7 +89,7 @@ class Hub:
         ticker.start()
 
         def stop() -> None:
-            self.wind_down()
+            self.begin_shutdown()
             self._stopped.set()
             listener.close()
             ticker.join(timeout=STOP_SECONDS)
@@ -97,7 +97,7 @@ class Hub:
 
         return stop
 
-    def wind_down(self) -> None:
+    def begin_shutdown(self) -> None:
         """End every stream and accept no more."""
         self.streams.close()
         for stream in self.streams.everybody():
@@ -139,7 +139,7 @@ class Hub:
 
     def _readable(self, texts: Iterable[str]) -> Iterator[Message]:
         for text in texts:
-            if len(text) > LONGEST_MESSAGE:
+            if len(text) > MAX_MESSAGE_LENGTH:
                 log.warning("an event of %s characters was skipped: it is too long", len(text))
                 MESSAGES.labels("oversized").inc()
                 continue
@@ -219,7 +219,7 @@ class Hub:
         """
         try:
             yield
-        except DATABASE_AWAY:
+        except DATABASE_ERRORS:
             self._owes_sync = True
         except BaseException:
             self._owes_sync = True
@@ -244,7 +244,7 @@ class Hub:
                     if stream.session_id not in open_ids:
                         self._end(stream)
                 self._rt.clock.sleep(0)
-        except DATABASE_AWAY:
+        except DATABASE_ERRORS:
             return  # checked again at the next heartbeat
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
@@ -286,7 +286,7 @@ class Hub:
         overdue, self._overdue, self._ending = self._overdue, self._ending, []
         for stream in overdue:
             if stream.connection is not None and self.streams.holds(stream):
-                stream.connection.cut()
+                stream.connection.disconnect()
 
 
 def _parts(things: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from app.web.schema import INT64, timestamp
 
 # In characters. A larger change is better published as `sync.required`: pages then reload.
-LONGEST_MESSAGE = 64 * 1024
+MAX_MESSAGE_LENGTH = 64 * 1024
 KEEP_ALIVE = b": keep-alive\n\n"
 _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from app.events.messages import Kind
-from app.web.schema import Either, WholeNumber, like
+from app.web.schema import Either, WholeNumber, example_metadata
 
 
 class PersonalWorkspace(Schema):
@@ -59,7 +59,7 @@ class StorageEvent(Schema):
         required=True,
         allow_none=True,
         metadata={
-            **like(1048576),
+            **example_metadata(1048576),
             "description": "bytes gained, or freed if negative; null if the quota is not involved",
         },
     )

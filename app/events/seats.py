@@ -111,7 +111,7 @@ class Seats:
         Must be called more often than every BELIEVED_SECONDS.
         """
         try:
-            is_whole = self._rt.impatient_breaker.call(self._prolong)
+            is_whole = self._rt.fail_fast_breaker.call(self._prolong)
             if not is_whole or not self._is_told:
                 self._tell_all()
         except RedisError as error:
@@ -121,7 +121,7 @@ class Seats:
     def leave(self) -> None:
         """Give back all seats at once, as this worker is stopping."""
         try:
-            with self._rt.impatient_redis.pipeline() as pipeline:
+            with self._rt.fail_fast_redis.pipeline() as pipeline:
                 pipeline.zrem(WORKERS, self._name)
                 pipeline.delete(self._key)
                 pipeline.execute()
@@ -152,13 +152,13 @@ class Seats:
             BELIEVED_SECONDS,
         )
         return bool(
-            self._rt.impatient_breaker.call(
+            self._rt.fail_fast_breaker.call(
                 lambda redis: _TAKE.run(redis, [WORKERS, self._key], *arguments)
             )
         )
 
     def _give_back(self, user_id: int) -> None:
-        self._rt.impatient_breaker.call(lambda redis: _GIVE_BACK.run(redis, [self._key], user_id))
+        self._rt.fail_fast_breaker.call(lambda redis: _GIVE_BACK.run(redis, [self._key], user_id))
 
     def _forget(self, user_id: int) -> None:
         with self._lock:
@@ -181,7 +181,7 @@ class Seats:
         with self._lock:
             changes, is_exact = self._changes, not self._under_way
             told: dict[Any, Any] = {WHOLE: 1, **self._own}
-        with self._rt.impatient_redis.pipeline() as pipeline:
+        with self._rt.fail_fast_redis.pipeline() as pipeline:
             pipeline.delete(self._key)
             pipeline.hset(self._key, mapping=told)
             pipeline.expire(self._key, BELIEVED_SECONDS)

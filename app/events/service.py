@@ -3,7 +3,7 @@
 from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.events.errors import EventTooLarge
-from app.events.messages import LONGEST_MESSAGE, Audience, Message, StorageEvent
+from app.events.messages import MAX_MESSAGE_LENGTH, Audience, Message, StorageEvent
 
 
 def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
@@ -14,7 +14,7 @@ def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
     """
     message = Message(audience, event)
     text = message.text()
-    if len(text) > LONGEST_MESSAGE:
+    if len(text) > MAX_MESSAGE_LENGTH:
         raise EventTooLarge
     rt.redis.publish(EVENTS_CHANNEL, text)
     return message

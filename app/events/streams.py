@@ -96,7 +96,7 @@ class Stream:
         """End the stream and abort what is being sent: the client has disconnected."""
         self.end()
         if self.connection is not None:
-            self.connection.cut()
+            self.connection.disconnect()
 
     def _is_sent(self, frames: bytes) -> bool:
         """Send frames right away if the request sleeps, so that it is not sending itself.

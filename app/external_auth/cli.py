@@ -15,7 +15,7 @@ from app.external_auth.errors import ProviderInvalid
 from app.external_auth.kinds import ALIASES
 from app.external_auth.models import Provider
 from app.external_auth.provider_rules import CLAIMS
-from app.web.cli import Commands, Shown, details, printable, table
+from app.web.cli import Commands, Output, details, printable, table
 from app.web.cli_input import read_secret
 from app.web.cli_types import Word
 from app.web.runtime import runtime
@@ -99,19 +99,19 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
 
 
 @group.command("kinds")
-def kinds() -> Shown:
+def kinds() -> Output:
     """List the kinds of provider and what each takes."""
     data = [responses.kind(kind) for kind in KINDS]
     rows = [[k["kind"], k["display_name"], k["protocol"], k["description"]] for k in data]
-    return Shown(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
+    return Output(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
 
 
 @group.command("list")
-def list_providers() -> Shown:
+def list_providers() -> Output:
     """List the providers by display name."""
     data = [responses.provider(found) for found in providers.list_all(runtime())]
     rows = [[p["key"], p["provider_kind"], p["display_name"], p["enabled"]] for p in data]
-    return Shown(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
+    return Output(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
 
 
 @group.command(
@@ -121,7 +121,7 @@ def list_providers() -> Shown:
 @click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
 @click.option("--key", required=True, help="Its name in URLs: letters, digits, hyphens.")
 @_fields(is_new=True)
-def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
+def add(kind: str, key: str, secret: str | None, **typed: Any) -> Output:
     """Set up a provider of KIND."""
     given = _given(typed)
     with _in_options():
@@ -132,7 +132,7 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Shown:
 @group.command("update")
 @click.argument("key")
 @_fields(is_new=False)
-def update(key: str, secret: str | None, **typed: Any) -> Shown:
+def update(key: str, secret: str | None, **typed: Any) -> Output:
     """Change the given options of a provider; an empty text clears an optional one."""
     given = _given(typed)
     with _in_options():
@@ -143,31 +143,31 @@ def update(key: str, secret: str | None, **typed: Any) -> Shown:
 
 @group.command("enable")
 @click.argument("key")
-def enable(key: str) -> Shown:
+def enable(key: str) -> Output:
     """Let people sign in with a provider."""
     return _shown(providers.set_enabled(runtime(), key, enabled=True), "is enabled")
 
 
 @group.command("disable")
 @click.argument("key")
-def disable(key: str) -> Shown:
+def disable(key: str) -> Output:
     """Keep people from signing in with a provider; links and sessions stay."""
     return _shown(providers.set_enabled(runtime(), key, enabled=False), "is disabled")
 
 
 @group.command("test")
 @click.argument("key")
-def test(key: str) -> Shown:
+def test(key: str) -> Output:
     """Check a provider as far as that is possible without a sign-in."""
     data = responses.test_result(providers.test(runtime(), key))
     facts = {name: value for name, value in data.items() if name != "checks"}
     checks = {check["name"]: check["message"] for check in data["checks"]}
-    return Shown(data, details(facts | checks))
+    return Output(data, details(facts | checks))
 
 
 @group.command("remove")
 @click.argument("key")
-def remove(key: str) -> Shown:
+def remove(key: str) -> Output:
     """Delete a provider with its links; the accounts stay."""
     return _shown(providers.remove(runtime(), key), "was removed")
 
@@ -207,8 +207,8 @@ def _secret(typed: str | None) -> str | None:
     return read_secret("Client secret") if typed == "-" else typed
 
 
-def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Shown:
+def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:
     told = [f"{provider.provider_kind}/{provider.key} {what}"]
     if remarks:
         told += (f"Note: {remark}" for remark in upkeep.remarks(runtime(), provider))
-    return Shown(responses.provider(provider), "\n".join(map(printable, told)))
+    return Output(responses.provider(provider), "\n".join(map(printable, told)))

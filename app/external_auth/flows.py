@@ -24,7 +24,7 @@ from app.core.tokens import digest, random_token
 CODE_REMEMBERED = timedelta(hours=1)
 
 # Shorter codes may collide between providers by chance; none so short is meant to be secret.
-SHORTEST_REMEMBERED = 16
+MIN_REMEMBERED_LENGTH = 16
 
 # RFC 6749, appendix A.11.
 _CODE = re.compile(r"[\x20-\x7e]+")
@@ -76,7 +76,7 @@ def take_code(rt: Runtime, code: str, provider_id: int) -> bool:
     """
     if not _CODE.fullmatch(code):
         return False
-    if len(code) < SHORTEST_REMEMBERED:
+    if len(code) < MIN_REMEMBERED_LENGTH:
         return True
     # A provider whose database ignores case and trailing space would accept every spelling.
     key = f"gatehouse:external-code:{digest(code.strip().lower())}"

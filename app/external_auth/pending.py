@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.database.database import DATABASE_AWAY, Reader
+from app.core.database.database import DATABASE_ERRORS, Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 from app.external_auth import provider_queries, queries
@@ -17,7 +17,7 @@ from app.external_auth.models import Pending, Provider
 
 PREFIX = "oev_"
 LIFE = timedelta(seconds=1800)
-LONGEST_TOKEN_BYTES = 128
+MAX_TOKEN_BYTES = 128
 
 
 def open_pending(
@@ -60,7 +60,7 @@ def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) ->
     try:
         yield
     except BaseException:
-        with suppress(*DATABASE_AWAY), rt.transaction() as session:
+        with suppress(*DATABASE_ERRORS), rt.transaction() as session:
             queries.reopen(session, pending, consumed_at)
         raise
 
@@ -84,7 +84,7 @@ def flow_token(typed: str) -> str:
     Raises: FlowTokenInvalid if the text cannot be one.
     """
     token = typed.strip()
-    if not token or len(token.encode()) > LONGEST_TOKEN_BYTES or any(map(str.isspace, token)):
+    if not token or len(token.encode()) > MAX_TOKEN_BYTES or any(map(str.isspace, token)):
         raise FlowTokenInvalid
     return token
 

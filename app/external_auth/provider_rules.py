@@ -22,11 +22,11 @@ from app.external_auth.drivers.microsoft import (
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.kinds import TRAITS, Protocol
 
-LONGEST_NAME, LONGEST_CLIENT_ID, LONGEST_ISSUER, LONGEST_URL = 128, 512, 512, 2048
-LONGEST_SECRET = 4096
-LONGEST_SCOPE = LONGEST_CLAIM = 128
-LONGEST_SCOPES = 2048
-LONGEST_DOMAIN = 253
+MAX_NAME_BYTES, MAX_CLIENT_ID_BYTES, MAX_ISSUER_BYTES, MAX_URL_BYTES = 128, 512, 512, 2048
+MAX_SECRET_BYTES = 4096
+MAX_SCOPE_BYTES = MAX_CLAIM_BYTES = 128
+MAX_SCOPES_BYTES = 2048
+MAX_DOMAIN_LENGTH = 253
 OPENID = "openid"
 ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 CLAIMS = (
@@ -91,8 +91,8 @@ def changed_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, A
     list; a blank text clears an optional field. Raises: ProviderInvalid.
     """
     rules: dict[str, Callable[[Any], Any]] = {
-        "display_name": lambda text: _required("display_name", text, LONGEST_NAME),
-        "client_id": lambda text: _required("client_id", text, LONGEST_CLIENT_ID),
+        "display_name": lambda text: _required("display_name", text, MAX_NAME_BYTES),
+        "client_id": lambda text: _required("client_id", text, MAX_CLIENT_ID_BYTES),
         "icon_url": _icon_url,
         "issuer_url": lambda text: _issuer_url(kind, text),
         "scopes": lambda text: _scopes(kind, text),
@@ -113,36 +113,36 @@ def client_secret(typed: str | None) -> str | None:
     Raises: ProviderInvalid.
     """
     secret = (typed or "").strip()
-    if len(secret.encode()) > LONGEST_SECRET:
-        raise ProviderInvalid(f"client_secret must have at most {LONGEST_SECRET} bytes")
+    if len(secret.encode()) > MAX_SECRET_BYTES:
+        raise ProviderInvalid(f"client_secret must have at most {MAX_SECRET_BYTES} bytes")
     return secret or None
 
 
-def _required(name: str, typed: str | None, longest: int) -> str:
-    text = _optional(name, typed, longest)
+def _required(name: str, typed: str | None, max_bytes: int) -> str:
+    text = _optional(name, typed, max_bytes)
     if text is None:
         raise ProviderInvalid(f"{name} must not be empty")
     return text
 
 
-def _optional(name: str, typed: str | None, longest: int) -> str | None:
+def _optional(name: str, typed: str | None, max_bytes: int) -> str | None:
     text = (typed or "").strip()
-    if len(text.encode()) > longest:
-        raise ProviderInvalid(f"{name} must have at most {longest} bytes")
+    if len(text.encode()) > max_bytes:
+        raise ProviderInvalid(f"{name} must have at most {max_bytes} bytes")
     if has_controls(text):
         raise ProviderInvalid(f"{name} must not contain control characters")
     return text or None
 
 
 def _claim_rule(name: str) -> Callable[[str | None], str | None]:
-    return lambda text: _optional(name, text, LONGEST_CLAIM)
+    return lambda text: _optional(name, text, MAX_CLAIM_BYTES)
 
 
 def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str | None]:
     traits = TRAITS[kind]
 
     def rule(typed: str | None) -> str | None:
-        url = _url(name, typed, LONGEST_URL)
+        url = _url(name, typed, MAX_URL_BYTES)
         if url is None and traits.takes_endpoints:
             raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
         if url is not None and not traits.takes_endpoints:
@@ -154,7 +154,7 @@ def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str 
 
 def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
     traits = TRAITS[kind]
-    url = _url("issuer_url", typed, LONGEST_ISSUER)
+    url = _url("issuer_url", typed, MAX_ISSUER_BYTES)
     if url is None:
         if traits.needs_issuer:
             raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
@@ -166,9 +166,9 @@ def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
     return url.rstrip("/")
 
 
-def _url(name: str, typed: str | None, longest: int) -> str | None:
+def _url(name: str, typed: str | None, max_bytes: int) -> str | None:
     """Return an https URL, or an http one of a loopback host; None for a blank text."""
-    text = _optional(name, typed, longest)
+    text = _optional(name, typed, max_bytes)
     if text is None:
         return None
     problem = ProviderInvalid(f"{name} must be an https address without fragment")
@@ -187,9 +187,9 @@ def _url(name: str, typed: str | None, longest: int) -> str | None:
 
 
 def _icon_url(typed: str | None) -> str | None:
-    text = _optional("icon_url", typed, LONGEST_URL)
+    text = _optional("icon_url", typed, MAX_URL_BYTES)
     if text is None or not text.startswith("/"):
-        return _url("icon_url", text, LONGEST_URL)
+        return _url("icon_url", text, MAX_URL_BYTES)
     if text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
         raise ProviderInvalid("icon_url must be a path of this site or an https address")
     return text
@@ -201,8 +201,8 @@ def _scopes(kind: ProviderKind, typed: str) -> str:
     if TRAITS[kind].protocol is Protocol.OIDC and OPENID not in scopes:
         scopes.insert(0, OPENID)
     for scope in scopes:
-        _optional("scopes", scope, LONGEST_SCOPE)
-    return _optional("scopes", " ".join(scopes), LONGEST_SCOPES) or ""
+        _optional("scopes", scope, MAX_SCOPE_BYTES)
+    return _optional("scopes", " ".join(scopes), MAX_SCOPES_BYTES) or ""
 
 
 def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
@@ -223,6 +223,6 @@ def _allowed_domains(typed: Iterable[str] | None) -> str | None:
     bare = (domain.strip().removeprefix("@").lower() for domain in typed or ())
     domains = list(dict.fromkeys(domain for domain in bare if domain))
     for domain in domains:
-        if len(domain) > LONGEST_DOMAIN or "." not in domain or not _DOMAIN.fullmatch(domain):
+        if len(domain) > MAX_DOMAIN_LENGTH or "." not in domain or not _DOMAIN.fullmatch(domain):
             raise ProviderInvalid("allowed_domains must name domains such as example.com")
     return json.dumps(domains) if domains else None

@@ -162,7 +162,7 @@ def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
             raise ProviderNotFound
         return provider
 
-    return rt.fetch_cache.get((kind, key), stored, life=MAX_AGE).value
+    return rt.fetch_cache.get((kind, key), stored, ttl=MAX_AGE).value
 
 
 def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:

@@ -8,7 +8,7 @@ import unicodedata
 
 from app.external_auth.errors import ReturnPathInvalid
 
-LONGEST_BYTES = 2048
+MAX_PATH_BYTES = 2048
 HOME = "/"
 
 
@@ -19,7 +19,7 @@ def checked(typed: str | None) -> str:
     """
     path = (typed or "").strip() or HOME
     is_local = path.startswith("/") and not path.startswith("//") and "\\" not in path
-    if not is_local or len(path.encode()) > LONGEST_BYTES or any(map(_is_control, path)):
+    if not is_local or len(path.encode()) > MAX_PATH_BYTES or any(map(_is_control, path)):
         raise ReturnPathInvalid
     return path
 

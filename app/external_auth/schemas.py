@@ -2,9 +2,9 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.drivers.interface import ProviderKind
-from app.web.schema import LONGEST_INPUT, RequestSchema, Text, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, text
 
 FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -34,16 +34,16 @@ class ConfirmMailboxQuery(RequestSchema):
 class RequestExternalEmailSchema(RequestSchema):
     """POST /auth/external-auth/email-verification/start."""
 
-    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
-    email = text(LONGEST_INPUT)
+    flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
+    email = text(MAX_INPUT_LENGTH)
 
 
 class LinkExternalIdentitySchema(RequestSchema):
     """POST /auth/external-auth/password-link."""
 
-    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
-    identifier = text(LONGEST_INPUT)
-    password = text(LONGEST_TYPED_PASSWORD)
+    flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
+    identifier = text(MAX_INPUT_LENGTH)
+    password = text(MAX_TYPED_PASSWORD_LENGTH)
 
 
 class PublicProviderItem(Schema):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from app.core.tokens import random_alphanumerics
 
 TRIES = 5
-SHORTEST, LONGEST = 4, 16
-LONGEST_STEM = 9
+MIN_LENGTH, MAX_LENGTH = 4, 16
+MAX_STEM_LENGTH = 9
 SUFFIX_CHARACTERS = 6
 FALLBACK = "oidc"
 
@@ -20,8 +20,8 @@ def candidates(subject: str, preferred: str | None, address: str) -> Iterator[st
     """Yield usernames to try: the one derived from the profile, then some with random suffixes."""
     name = _name(subject, preferred, address)
     yield name
-    stem = name[:LONGEST_STEM].strip("-")
-    stem = stem if len(stem) >= SHORTEST else FALLBACK
+    stem = name[:MAX_STEM_LENGTH].strip("-")
+    stem = stem if len(stem) >= MIN_LENGTH else FALLBACK
     for _ in range(TRIES - 1):
         yield f"{stem}-{random_alphanumerics(SUFFIX_CHARACTERS)}"
 
@@ -29,8 +29,8 @@ def candidates(subject: str, preferred: str | None, address: str) -> Iterator[st
 def _name(subject: str, preferred: str | None, address: str) -> str:
     sources = (_cleaned(preferred or ""), _cleaned(address.partition("@")[0]))
     fallback = FALLBACK + hashlib.sha256(subject.encode()).hexdigest()[:8]
-    name = next((source for source in sources if len(source) >= SHORTEST), fallback)
-    return name[:LONGEST].strip("-").ljust(SHORTEST, "0")
+    name = next((source for source in sources if len(source) >= MIN_LENGTH), fallback)
+    return name[:MAX_LENGTH].strip("-").ljust(MIN_LENGTH, "0")
 
 
 def _cleaned(source: str) -> str:

@@ -5,8 +5,8 @@ import click
 from app.invitations import service
 from app.invitations.responses import admin_invitation
 from app.settings import keys
-from app.web.cli import Commands, Shown, details, table
-from app.web.cli_types import Whole
+from app.web.cli import Commands, Output, details, table
+from app.web.cli_types import BoundedInteger
 from app.web.runtime import runtime
 
 group = Commands("invitations", help="Invitations by mail to create an account.")
@@ -18,10 +18,10 @@ group = Commands("invitations", help="Invitations by mail to create an account."
     "--ttl",
     "ttl_seconds",
     metavar="SECS",
-    type=Whole(1, keys.YEAR, told=f"of seconds from 1 to {keys.YEAR}"),
+    type=BoundedInteger(1, keys.YEAR, described_as=f"of seconds from 1 to {keys.YEAR}"),
     help="How many seconds it is valid, at most a year; auth_user_invitation_ttl_secs by default.",
 )
-def create(email: str, ttl_seconds: int | None) -> Shown:
+def create(email: str, ttl_seconds: int | None) -> Output:
     """Invite EMAIL by mail and print the link; earlier invitations of EMAIL are revoked."""
     made = service.create(runtime(), email=email, ttl_seconds=ttl_seconds)
     data = admin_invitation(made.invitation, mail_queued=True)
@@ -33,21 +33,21 @@ def create(email: str, ttl_seconds: int | None) -> Shown:
         "invitation_url": made.url,
         "token": made.token,
     }
-    return Shown(data, details(shown))
+    return Output(data, details(shown))
 
 
 @group.command("list")
-def list_invitations() -> Shown:
+def list_invitations() -> Output:
     """List the invitations, the newest first."""
     data = [admin_invitation(found) for found in service.list_invitations(runtime())]
     rows = [[i["id"], i["email"], i["status"], i["created_at"], i["expires_at"]] for i in data]
-    return Shown(data, table(["ID", "E-MAIL", "STATUS", "CREATED", "EXPIRES"], rows))
+    return Output(data, table(["ID", "E-MAIL", "STATUS", "CREATED", "EXPIRES"], rows))
 
 
 @group.command("revoke")
 @click.argument("invitation_id", metavar="ID")
-def revoke(invitation_id: str) -> Shown:
+def revoke(invitation_id: str) -> Output:
     """Take an invitation back; its link fails from now on."""
     revoked = service.revoke(runtime(), invitation_id)
     text = f"the invitation of {revoked.email} was revoked"
-    return Shown(admin_invitation(revoked), text)
+    return Output(admin_invitation(revoked), text)

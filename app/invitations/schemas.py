@@ -2,16 +2,16 @@
 
 from marshmallow import Schema, fields
 
-from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.users.schemas import PASSWORD_RULE, USERNAME_RULE
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
 
 
 class AcceptInvitationSchema(RequestSchema):
     """POST /auth/invitations/{token}/accept."""
 
-    username = text(LONGEST_INPUT, description=USERNAME_RULE)
-    password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
+    username = text(MAX_INPUT_LENGTH, description=USERNAME_RULE)
+    password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
 
 
 class InvitationData(Schema):

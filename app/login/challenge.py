@@ -10,7 +10,7 @@ from functools import partial
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.failed_secrets import is_verdict, refuse_guess_for
+from app.core.failed_secrets import is_verdict, raise_if_guesses_limited
 from app.core.runtime import Runtime
 from app.login import completion, ways
 from app.login.mfa_login import (
@@ -56,7 +56,7 @@ def verify(
     try:
         step, factor = _second_step(rt, attempt.login, method, client)
         verify_code = _verifier(rt, step, factor, code)
-        refuse_guess_for(attempt.wait_ms, attempt.login.user_id, client.network)
+        raise_if_guesses_limited(attempt.wait_ms, attempt.login.user_id, client.network)
     except BaseException:
         if attempt.number:
             give_back(rt, attempt, client)

@@ -37,7 +37,7 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
     login, flow = step.login, step.login.flow
     networks = {step.client.network, login.client.network}
     slots = map(rt.failed_secrets.slots, networks)
-    counters = {key for each in slots for key in each.keys(flow.counted_as)}
+    counters = {key for each in slots for key in each.keys(flow.account_digest)}
     if not flows.logins(rt).consume(flow, attempt.name, *counters):
         raise MfaFlowInvalid
     try:

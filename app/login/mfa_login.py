@@ -85,7 +85,7 @@ def open_login(
         data,
         timedelta(seconds=seconds),
         PREFIX,
-        counted_as=rt.failed_secrets.counted_as(identifiers.attempts_key(account.id)),
+        account_digest=rt.failed_secrets.account_digest(identifiers.attempts_key(account.id)),
     )
     return token, seconds
 

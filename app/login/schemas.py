@@ -2,10 +2,10 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.login.service import LoginStatus
 from app.mfa.models import MfaMethod
-from app.web.schema import LONGEST_INPUT, RequestSchema, like, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, example_metadata, text
 
 FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -13,22 +13,22 @@ FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
 class LoginSchema(RequestSchema):
     """POST /auth/login."""
 
-    identifier = text(LONGEST_INPUT)
-    password = text(LONGEST_TYPED_PASSWORD)
+    identifier = text(MAX_INPUT_LENGTH)
+    password = text(MAX_TYPED_PASSWORD_LENGTH)
 
 
 class VerifyMfaChallengeSchema(RequestSchema):
     """POST /auth/mfa/challenge/verify."""
 
-    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
+    flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
     method = fields.Enum(MfaMethod, by_value=True, required=True)
-    code = text(LONGEST_INPUT)
+    code = text(MAX_INPUT_LENGTH)
 
 
 class SendMfaEmailCodeSchema(RequestSchema):
     """POST /auth/mfa/challenge/email-code/send."""
 
-    flow_token = text(LONGEST_INPUT, example=FLOW_TOKEN)
+    flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
 
 
 class SignedInData(Schema):
@@ -50,13 +50,13 @@ class MfaRequiredData(Schema):
     """No session and no cookies yet: the login waits `expires_in` seconds for a second factor."""
 
     status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED.value]))
-    flow_token = fields.String(required=True, metadata=like(FLOW_TOKEN))
-    expires_in = fields.Integer(required=True, metadata=like(300))
+    flow_token = fields.String(required=True, metadata=example_metadata(FLOW_TOKEN))
+    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
     methods = fields.List(fields.Enum(MfaMethod, by_value=True), required=True)
 
 
 class EmailCodeSentData(Schema):
     """How long the code is valid, and when another one can be sent, in seconds."""
 
-    expires_in = fields.Integer(required=True, metadata=like(300))
+    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
     resend_after = fields.Integer(required=True)

@@ -10,7 +10,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import TokenPair
 from app.core.client import Client
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
 from app.login import ways
@@ -132,7 +132,7 @@ def check_password(
     else:
         attempts_key = identifiers.attempts_key(account.id)
     user_id = None if account is None else account.id
-    with rt.failed_secrets.judging(attempts_key, client.network, user_id) as attempt:
+    with rt.failed_secrets.counted_attempt(attempts_key, client.network, user_id) as attempt:
         verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed
@@ -187,7 +187,7 @@ def _renew_hash(rt: Runtime, account: Account, right: RightPassword) -> None:
     try:
         with rt.transaction() as session:
             users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
-    except DATABASE_AWAY as error:
+    except DATABASE_ERRORS as error:
         log.warning("a password's hash was not renewed: %s", reason_of(error))
 
 

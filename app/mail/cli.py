@@ -12,8 +12,8 @@ from app.mail import previews, service
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
 from app.mail.templates import Template
-from app.web.cli import REFUSED, Commands, Shown, details, printable, table
-from app.web.cli_types import Whole, Word
+from app.web.cli import REFUSED_EXIT_CODE, Commands, Output, details, printable, table
+from app.web.cli_types import BoundedInteger, Word
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -27,26 +27,26 @@ AS_FILE = "sent (file)"
 
 @group.command("test")
 @click.argument("address")
-def send_test(address: str) -> Shown:
+def send_test(address: str) -> Output:
     """Send a test mail at once, and say what the SMTP server answers."""
     try:
         recipient = email_address.normalized(address)
     except ValueError as error:
         raise BadRequest(f"This is not a valid e-mail address: {error}") from None
     service.send_test(runtime(), recipient)
-    return Shown({"sent_to": recipient}, f"the SMTP server took a mail to {recipient}")
+    return Output({"sent_to": recipient}, f"the SMTP server took a mail to {recipient}")
 
 
 @group.command("outbox")
 @click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
 @click.option(
     "--limit",
-    type=Whole(1, 10_000),
+    type=BoundedInteger(1, 10_000),
     default=100,
     show_default=True,
     help="How many of the newest mails to show, at most 10000.",
 )
-def outbox(status: str | None, limit: int) -> Shown:
+def outbox(status: str | None, limit: int) -> Output:
     """List mails, the newest first, with their status.
 
     "sent (file)" means written to a file, because no SMTP server was set.
@@ -55,11 +55,11 @@ def outbox(status: str | None, limit: int) -> Shown:
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
     kept = service.kept_ids(runtime())
     shown = [{**one, "status": AS_FILE} if one["id"] in kept else one for one in data]
-    return Shown(data, table(titles, [[entry[name] for name in COLUMNS] for entry in shown]))
+    return Output(data, table(titles, [[entry[name] for name in COLUMNS] for entry in shown]))
 
 
 @group.command("flush")
-def flush() -> Shown:
+def flush() -> Output:
     """Try every waiting mail now, until the SMTP server itself fails."""
     flushed = service.flush(runtime())
     text = f"{flushed.sent} sent, {flushed.failed} given up, {flushed.waiting} still waiting"
@@ -67,7 +67,7 @@ def flush() -> Shown:
         text += f"; no SMTP server is set, so they are files in {runtime().config.mail_dir}"
     if flushed.error is not None:
         click.echo(f"Error: {printable(flushed.error)}", err=True)
-    return Shown(asdict(flushed), text, exit_code=REFUSED if flushed.error else 0)
+    return Output(asdict(flushed), text, exit_code=REFUSED_EXIT_CODE if flushed.error else 0)
 
 
 @group.command("preview", epilog=f"TEMPLATE is one of {', '.join(Template)}.")
@@ -76,7 +76,7 @@ def flush() -> Shown:
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file."
 )
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
-def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
+def preview(template: str, output: Path | None, *, as_text: bool) -> Output:
     """Show the mail made of TEMPLATE with sample values, as it would be sent now."""
     shown = previews.preview(runtime(), Template(template))
     rendered = shown.rendered
@@ -91,9 +91,9 @@ def preview(template: str, output: Path | None, *, as_text: bool) -> Shown:
     if shown.unknown:
         click.echo(f"Unknown placeholders: {', '.join(shown.unknown)}", err=True)
     if output is None:
-        return Shown(data, part)
+        return Output(data, part)
     output.write_text(part, encoding="utf-8")
-    return Shown(data, details({"subject": rendered.subject, "file": output}))
+    return Output(data, details({"subject": rendered.subject, "file": output}))
 
 
 def _entry(mail: ListedMail) -> dict[str, Any]:

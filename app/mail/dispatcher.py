@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.audit import service as audit
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.outages import Outage
 from app.core.runtime import Runtime
@@ -40,7 +40,7 @@ EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
 # Additional wait if a server already has a mail's content; gunicorn kills a worker after 10 s.
 STOP_AFTER_CONTENT_SECONDS = 6.0
-LONGEST_STEP_SECONDS = 5.0
+MAX_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
 YIELD_FACTOR = 4.0
 MAX_YIELD_SECONDS = 0.1
@@ -72,7 +72,7 @@ def start(rt: Runtime) -> Callable[[], None]:
         stopped.set()
         rt.mail_due.set()
         thread.join(timeout=STOP_SECONDS)
-        if rt.mailer.is_content_out:
+        if rt.mailer.has_unconfirmed_delivery:
             thread.join(timeout=STOP_AFTER_CONTENT_SECONDS)
 
     return stop
@@ -104,7 +104,7 @@ def _drain(
         drained.counts[outcome.status] += 1
         if outcome.is_servers_fault:
             drained.server_error = outcome.error
-            if failed_at is not None or not outcome.is_perhaps_the_mails:
+            if failed_at is not None or not outcome.may_be_the_mails_fault:
                 break
             failed_at = recipient
         elif outcome.status is MailStatus.SENT:
@@ -165,7 +165,7 @@ class Sender:
         except SecretUnreadable:
             log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, outcomes.NO_KEY)
             return mail, outcomes.without_key(waited)
-        except DATABASE_AWAY:
+        except DATABASE_ERRORS:
             raise
         except Exception as error:
             # One mail that cannot be rendered must not stop all others.
@@ -179,7 +179,7 @@ class Sender:
         for _ in range(MARK_TRIES - 1):
             try:
                 _settle(self._rt, row, lease, mail, outcome)
-            except DATABASE_AWAY:
+            except DATABASE_ERRORS:
                 self._rt.clock.sleep(MARK_PAUSE_SECONDS)
             else:
                 return
@@ -227,13 +227,13 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
                 return
             try:
                 _drain(rt, sender, None, stopped.is_set)
-            except DATABASE_AWAY as error:
-                outage.note(reason_of(error))
+            except DATABASE_ERRORS as error:
+                outage.record_failure(reason_of(error))
             except Exception:
                 # Nothing restarts this thread.
                 log.exception("mails wait: sending them failed")
             else:
-                outage.end()
+                outage.record_success()
             _wait(rt, sender)
 
 
@@ -244,7 +244,7 @@ def _wait(rt: Runtime, sender: Sender) -> None:
     """
     waited = 0.0
     while (left := _interval(rt) - waited) > 0:
-        step = min(left, LONGEST_STEP_SECONDS)
+        step = min(left, MAX_STEP_SECONDS)
         if rt.mail_due.wait(step):
             return
         # Mails in a busy period share a connection; an idle one is given up to other clients.
@@ -255,7 +255,7 @@ def _wait(rt: Runtime, sender: Sender) -> None:
 def _interval(rt: Runtime) -> float:
     try:
         return rt.settings.get(keys.MAIL_DISPATCH_INTERVAL_SECONDS)
-    except DATABASE_AWAY:
+    except DATABASE_ERRORS:
         return keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
 
 
@@ -264,7 +264,7 @@ def _is_any_due(rt: Runtime, due: datetime) -> bool:
     now = rt.clock.now()
     bounds = {
         "longest_lease": now + LEASE + TOLERANCE,
-        "longest_pause": now + outcomes.LONGEST_PAUSE + TOLERANCE,
+        "longest_pause": now + outcomes.MAX_PAUSE + TOLERANCE,
     }
     found = queries.look(rt.database, due, **bounds)
     if not found.is_any_astray:

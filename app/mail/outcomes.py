@@ -14,28 +14,28 @@ from app.mail.models import MailStatus
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
 MAX_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
 # During an outage of server or key, a mail backs off for as long as it has waited, within bounds.
-SHORTEST_PAUSE_SECONDS = 5.0
-LONGEST_PAUSE_FOR_SERVER_SECONDS = 60.0
+MIN_PAUSE_SECONDS = 5.0
+MAX_PAUSE_FOR_SERVER_SECONDS = 60.0
 # Longer, because each poll retries every mail without a key, but only one or two while the server
 # is down.
-LONGEST_PAUSE_FOR_KEY_SECONDS = 300.0
-LONGEST_OUTAGE = timedelta(days=3)  # a weekend
+MAX_PAUSE_FOR_KEY_SECONDS = 300.0
+MAX_OUTAGE = timedelta(days=3)  # a weekend
 NO_KEY = "no key opens it, see `flask doctor`"
-LONGEST_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
+MAX_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How an attempt ended; `error` is None for a mail that was sent.
 
-    `counts` is False if the attempt uses up no try. `is_perhaps_the_mails`: the failure may be
+    `counts` is False if the attempt uses up no try. `may_be_the_mails_fault`: the failure may be
     specific to this mail; only trying another one can tell.
     """
 
     status: MailStatus
     error: str | None = None
     is_servers_fault: bool = False
-    is_perhaps_the_mails: bool = False
+    may_be_the_mails_fault: bool = False
     counts: bool = True
 
 
@@ -44,7 +44,7 @@ def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcom
 
     If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
     """
-    blame = error.is_servers_fault, error.is_servers_fault and error.is_perhaps_the_mails
+    blame = error.is_servers_fault, error.is_servers_fault and error.may_be_the_mails_fault
     if error.is_servers_fault and not error.may_have_arrived:
         return Outcome(_status_in_outage(waited), error.reason, *blame, counts=False)
     status = MailStatus.FAILED if error.is_final else status_after(attempts)
@@ -57,7 +57,7 @@ def without_key(waited: timedelta) -> Outcome:
 
 
 def _status_in_outage(waited: timedelta) -> MailStatus:
-    return MailStatus.FAILED if waited >= LONGEST_OUTAGE else MailStatus.QUEUED
+    return MailStatus.FAILED if waited >= MAX_OUTAGE else MailStatus.QUEUED
 
 
 def status_after(attempts: int) -> MailStatus:
@@ -69,7 +69,7 @@ def pause(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:
     """Return the back-off before a mail is retried."""
     if outcome.counts:
         return timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
-    longest = LONGEST_PAUSE_FOR_KEY_SECONDS
+    longest = MAX_PAUSE_FOR_KEY_SECONDS
     if outcome.is_servers_fault:
-        longest = LONGEST_PAUSE_FOR_SERVER_SECONDS
-    return timedelta(seconds=min(max(waited.total_seconds(), SHORTEST_PAUSE_SECONDS), longest))
+        longest = MAX_PAUSE_FOR_SERVER_SECONDS
+    return timedelta(seconds=min(max(waited.total_seconds(), MIN_PAUSE_SECONDS), longest))

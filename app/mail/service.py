@@ -182,7 +182,7 @@ def reach_server(rt: Runtime) -> None:
         raise MailNotConfigured
     with closing(SmtpConnection(rt.mailer)) as connection:
         try:
-            connection.reach(server)
+            connection.check_server(server)
         except Undeliverable as error:
             raise MailDeliveryFailed(f"{error.reason}.") from error
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.core.flow_store import REMEMBERED, Flow
+from app.core.flow_store import EXPIRED_RETENTION, Flow
 from app.core.lua import Script, epoch_seconds, pairs
-from app.core.rate_limits import refuse_for
+from app.core.rate_limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
@@ -88,7 +88,7 @@ def issue(
         code_hash=rt.secret_box.keyed_hash(_bound(account, flow, code), PURPOSE),
         expires_at=now + life,
     )
-    kept = max(life, cooldown) + REMEMBERED
+    kept = max(life, cooldown) + EXPIRED_RETENTION
     record = {
         "id": sent.id,
         "flow": flow.name,
@@ -106,7 +106,7 @@ def issue(
         sent.id,
         *pairs(record),
     )
-    refuse_for(wait_ms, "A code was sent a moment ago.")
+    raise_if_limited(wait_ms, "A code was sent a moment ago.")
     return NewCode(code, life, sent)
 
 

@@ -91,7 +91,9 @@ def _with_proof(
     if code is None or not code.strip():
         raise MfaCodeInvalid
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.failed_secrets.judging(attempts_key, client.network, principal.user_id) as attempt:
+    with rt.failed_secrets.counted_attempt(
+        attempts_key, client.network, principal.user_id
+    ) as attempt:
         proof = _proof(rt, principal.user_id, code)
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     with rt.transaction() as session:

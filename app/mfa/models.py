@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
 
-LONGEST_FACTOR_NAME = 128
+MAX_FACTOR_NAME_LENGTH = 128
 
 
 class MfaMethod(StrEnum):
@@ -32,7 +32,7 @@ class MfaFactor(Base):
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     user_id: Mapped[int] = mapped_column(Id, ForeignKey("users.id", ondelete="CASCADE"))
     method: Mapped[str] = mapped_column(String(16))
-    name: Mapped[str] = mapped_column(String(LONGEST_FACTOR_NAME))
+    name: Mapped[str] = mapped_column(String(MAX_FACTOR_NAME_LENGTH))
     secret: Mapped[str] = mapped_column(Text)
     last_login_step: Mapped[int | None] = mapped_column(BigInteger)
     last_management_step: Mapped[int | None] = mapped_column(BigInteger)

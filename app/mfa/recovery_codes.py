@@ -12,7 +12,7 @@ from app.core.tokens import random_bytes
 COUNT = 10
 LENGTH = 12
 GROUP = 4
-SHORTEST_TYPED = 8
+MIN_TYPED_LENGTH = 8
 PURPOSE = "mfa-recovery-code"
 
 
@@ -24,7 +24,7 @@ def new_codes() -> list[str]:
 def normalised(typed: str) -> str | None:
     """Return a code in upper case without hyphens and whitespace; None if it cannot be one."""
     code = "".join(typed.split()).replace("-", "")
-    is_possible = len(code) >= SHORTEST_TYPED and code.isascii() and code.isalnum()
+    is_possible = len(code) >= MIN_TYPED_LENGTH and code.isascii() and code.isalnum()
     return code.upper() if is_possible else None
 
 

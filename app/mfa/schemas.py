@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from app.mfa.models import MfaMethod
-from app.web.schema import LONGEST_INPUT, RequestSchema, like, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, example_metadata, text
 
 SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -13,22 +13,22 @@ SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 class FinishTotpSetupSchema(RequestSchema):
     """POST /auth/mfa/totp/setup/finish."""
 
-    flow_token = text(LONGEST_INPUT, example=SETUP_TOKEN)
-    code = text(LONGEST_INPUT)
-    name = text(LONGEST_INPUT, nullable=True)
+    flow_token = text(MAX_INPUT_LENGTH, example=SETUP_TOKEN)
+    code = text(MAX_INPUT_LENGTH)
+    name = text(MAX_INPUT_LENGTH, nullable=True)
 
 
 class SecondFactorProofSchema(RequestSchema):
     """A code of the authenticator app, or an unused recovery code."""
 
-    code = text(LONGEST_INPUT, nullable=True)
+    code = text(MAX_INPUT_LENGTH, nullable=True)
 
 
 class RecoveryCode(fields.String):
     """One code, as it is shown to its owner once."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(metadata=like("4KXQ-7TPM-2WRD"), **options)
+        super().__init__(metadata=example_metadata("4KXQ-7TPM-2WRD"), **options)
 
 
 class MfaFactor(Schema):
@@ -52,8 +52,8 @@ class MfaData(Schema):
 class StartedTotpSetupData(Schema):
     """What an authenticator app needs; `expires_in` is in seconds."""
 
-    flow_token = fields.String(required=True, metadata=like(SETUP_TOKEN))
-    expires_in = fields.Integer(required=True, metadata=like(300))
+    flow_token = fields.String(required=True, metadata=example_metadata(SETUP_TOKEN))
+    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
     secret = fields.String(required=True)
     otpauth_uri = fields.String(required=True)
 

@@ -30,7 +30,7 @@ from app.mfa.errors import (
     SetupOfAnotherAccount,
     TotpCodeMalformed,
 )
-from app.mfa.models import LONGEST_FACTOR_NAME, MfaMethod
+from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaMethod
 from app.mfa.notices import Notice
 from app.mfa.queries import ListedFactor
 from app.sessions import service as sessions
@@ -207,7 +207,7 @@ def _require_no_factor(rt: Runtime, account: Account) -> None:
 
 def _tidy_name(typed: str | None) -> str:
     name = (typed or "").strip() or DEFAULT_NAME
-    if len(name) > LONGEST_FACTOR_NAME:
+    if len(name) > MAX_FACTOR_NAME_LENGTH:
         raise FactorNameTooLong
     return name
 

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from app.core import redis as redis_client
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.read_only import require_writable
 from app.core.runtime import Runtime
 from app.mail import upkeep as mail
@@ -35,7 +35,7 @@ class Dependencies(Collector):
         seconds = GaugeMetricFamily(
             "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
         )
-        outbox = self._asked("database", self._outbox, DATABASE_AWAY, up, seconds)
+        outbox = self._asked("database", self._outbox, DATABASE_ERRORS, up, seconds)
         self._asked("redis", self._redis, RedisError, up, seconds)
         yield up
         yield seconds
@@ -48,7 +48,7 @@ class Dependencies(Collector):
             return mail.outbox(self._rt, connection)
 
     def _redis(self) -> None:
-        redis_client.require_writable(self._rt.impatient_redis)
+        redis_client.require_writable(self._rt.fail_fast_redis)
 
     def _asked(
         self,

@@ -13,7 +13,7 @@ from app.core.native_pool import NativePool
 # A code takes 10 ms, one of the longest links 40 ms: too long for the event loop. Niceness 0,
 # because Python code holds the GIL: at a lower priority the thread would be preempted while holding
 # it, and the event loop would have to wait (priority inversion).
-_drawing = NativePool(1, most_waiting=16, niceness=0)
+_drawing = NativePool(1, max_queued=16, niceness=0)
 
 
 def draw(otpauth_uri: str) -> bytes:

@@ -3,10 +3,10 @@
 from marshmallow import Schema, fields, validate
 
 from app.setup.state import SetupState
-from app.web.schema import RequestSchema, Text, like
+from app.web.schema import RequestSchema, Text, example_metadata
 
 # Far longer than most; the QR code of a longer one has modules too small for many cameras.
-LONGEST_OTPAUTH_URI = 512
+MAX_OTPAUTH_URI_LENGTH = 512
 # Printable ASCII, as in any URI. `$` alone would also match before a trailing newline.
 OTPAUTH_URI = r"^otpauth://[!-~]+$(?!\n)"
 
@@ -76,8 +76,8 @@ class QrCodeSchema(RequestSchema):
     otpauth_uri = Text(
         required=True,
         validate=[
-            validate.Length(max=LONGEST_OTPAUTH_URI),
+            validate.Length(max=MAX_OTPAUTH_URI_LENGTH),
             validate.Regexp(OTPAUTH_URI, error="must be an otpauth:// link"),
         ],
-        metadata=like("otpauth://totp/Files:ada?secret=JBSWY3DPEHPK3PXP&issuer=Files"),
+        metadata=example_metadata("otpauth://totp/Files:ada?secret=JBSWY3DPEHPK3PXP&issuer=Files"),
     )

@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from app.audit import service as audit
 from app.audit.models import Action
 from app.core import redis as redis_client
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.database.revisions import TablesOutdated
 from app.core.runtime import Runtime
@@ -31,17 +31,17 @@ def readiness(rt: Runtime) -> SetupState:
     """
     try:
         with rt.reading() as connection:
-            rt.tables.require(connection)
+            rt.schema_check.require_current(connection)
             state = setup.state_where_changes_are_taken(rt, connection)
-    except DATABASE_AWAY as error:
-        rt.unready.note(reason_of(error))
+    except DATABASE_ERRORS as error:
+        rt.unready.record_failure(reason_of(error))
         raise DatabaseUnreachable from error
     try:
         redis_client.require_writable(rt.redis)
     except RedisError as error:
-        rt.unready.note(reason_of(error))
+        rt.unready.record_failure(reason_of(error))
         raise CacheUnavailable from error
-    rt.unready.end()
+    rt.unready.record_success()
     return state
 
 
@@ -63,10 +63,10 @@ def look_at_tables(rt: Runtime) -> bool:
     """Log what keeps the database from being ready at start; False if it does not answer."""
     try:
         with rt.reading() as connection:
-            rt.tables.require(connection)
+            rt.schema_check.require_current(connection)
     except TablesOutdated as error:
         log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason says it all
-    except DATABASE_AWAY as error:
+    except DATABASE_ERRORS as error:
         reason = reason_of(error)
         log.error("not ready, and the start is not recorded: %s", reason)  # noqa: TRY400
         return False

@@ -24,12 +24,12 @@ from app.core import base64url
 from app.passkeys import public_keys
 from app.passkeys.credentials import Assertion, Attestation, ClientData
 from app.passkeys.errors import PasskeyRefused
-from app.passkeys.models import LONGEST_CREDENTIAL_ID_BYTES
+from app.passkeys.models import MAX_CREDENTIAL_ID_BYTES
 from app.passkeys.relying_party import RelyingParty
 
 log = logging.getLogger(__name__)
 
-LONGEST_TOLD = 200
+MAX_QUOTED_LENGTH = 200
 CREATE, GET = "webauthn.create", "webauthn.get"
 # The options ask for no attestation, but not every client strips what an authenticator added
 # (§5.4.7).
@@ -85,7 +85,7 @@ def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCrede
     if credential is None:
         raise _refused("there is no new credential")
     length = len(credential.credential_id)
-    _insist(0 < length <= LONGEST_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
+    _insist(0 < length <= MAX_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
     is_same = base64url.encoded(credential.credential_id) == new.credential_id
     _insist(is_same, "browser and authenticator tell two ids")
     public_key = public_keys.stored(credential.public_key)
@@ -127,7 +127,7 @@ def _check_client_data(site: RelyingParty, data: ClientData, kind: str, challeng
     answered = data.challenge.encode("utf-8", "replace")
     _insist(hmac.compare_digest(answered, challenge.encode()), "it answers another challenge")
     if data.origin not in site.origins:
-        told = ascii(data.origin[:LONGEST_TOLD])
+        told = ascii(data.origin[:MAX_QUOTED_LENGTH])
         raise _refused(f"the page's origin {told} is not in public_site_url")
     _insist(not data.is_embedded, "the page was in a frame of another site")
 

@@ -7,9 +7,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
 
-LONGEST_NAME = 128
+MAX_NAME_LENGTH = 128
 # WebAuthn §7.1: a credential id has at most 1023 bytes.
-LONGEST_CREDENTIAL_ID_BYTES = 1023
+MAX_CREDENTIAL_ID_BYTES = 1023
 HANDLE_BYTES = 16
 
 
@@ -40,7 +40,7 @@ class Passkey(Base):
     user_id: Mapped[int] = mapped_column(Id, ForeignKey("users.id", ondelete="CASCADE"), index=True)
     credential_id: Mapped[str] = mapped_column(String(1364), unique=True)
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
-    name: Mapped[str] = mapped_column(String(LONGEST_NAME))
+    name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
     transports: Mapped[str | None] = mapped_column(Text)
     sign_count: Mapped[int] = mapped_column(BigInteger)
     backup_eligible: Mapped[bool]

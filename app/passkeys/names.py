@@ -2,7 +2,7 @@
 
 from app.core.texts import has_controls
 from app.passkeys.errors import PasskeyNameInvalid, PasskeyNameTooLong
-from app.passkeys.models import LONGEST_NAME
+from app.passkeys.models import MAX_NAME_LENGTH
 
 DEFAULT_NAME = "Passkey"
 
@@ -13,7 +13,7 @@ def tidy(typed: str | None) -> str:
     Raises: PasskeyNameTooLong, PasskeyNameInvalid.
     """
     name = (typed or "").strip() or DEFAULT_NAME
-    if len(name) > LONGEST_NAME:
+    if len(name) > MAX_NAME_LENGTH:
         raise PasskeyNameTooLong
     if has_controls(name):
         raise PasskeyNameInvalid

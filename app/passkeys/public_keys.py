@@ -15,7 +15,7 @@ EC2, RSA, P_256 = 2, 3, 1
 P_256_BYTES = 32
 # The sizes authenticators generate; longer keys would make verification slow.
 RSA_BITS = range(2048, 4097)
-LONGEST_EXPONENT_BYTES = 4
+MAX_EXPONENT_BYTES = 4
 
 
 def stored(key: CoseKey) -> bytes | None:
@@ -63,7 +63,7 @@ def _rsa_members(key: CoseKey) -> dict[int, Any] | None:
     n, e = key.get(N), key.get(E)
     if (key.get(KTY), key.get(ALG)) != (RSA, RS256.ALGORITHM):
         return None
-    if not isinstance(n, bytes) or not isinstance(e, bytes) or len(e) > LONGEST_EXPONENT_BYTES:
+    if not isinstance(n, bytes) or not isinstance(e, bytes) or len(e) > MAX_EXPONENT_BYTES:
         return None
     if int.from_bytes(n, "big").bit_length() not in RSA_BITS:
         return None

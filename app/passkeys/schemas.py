@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate
 
 from app.passkeys.credentials import TYPE
-from app.web.schema import LONGEST_INPUT, RequestSchema, Switch, like, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, StrictBoolean, example_metadata, text
 
 
 def word(*words: str, required: bool = True) -> fields.String:
@@ -96,7 +96,7 @@ class StartPasskeyRegistrationSchema(RequestSchema):
 class FinishPasskeyRegistrationSchema(RequestSchema):
     """POST /auth/passkeys/register/finish."""
 
-    flow_id = text(LONGEST_INPUT)
+    flow_id = text(MAX_INPUT_LENGTH)
     credential = Credential(NewCredentialJson, required=True)
     name = Name(load_default=None, allow_none=True)
 
@@ -110,14 +110,14 @@ class RenamePasskeySchema(RequestSchema):
 class StartPasskeyLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/start."""
 
-    identifier = text(LONGEST_INPUT, nullable=True)
-    conditional = Switch(load_default=None, allow_none=True)
+    identifier = text(MAX_INPUT_LENGTH, nullable=True)
+    conditional = StrictBoolean(load_default=None, allow_none=True)
 
 
 class FinishPasskeyLoginSchema(RequestSchema):
     """POST /auth/passkeys/login/finish."""
 
-    flow_id = text(LONGEST_INPUT)
+    flow_id = text(MAX_INPUT_LENGTH)
     credential = Credential(ProofJson, required=True)
 
 
@@ -138,15 +138,15 @@ class PasskeyData(Schema):
 class RelyingPartyData(Schema):
     """The site."""
 
-    id = fields.String(required=True, metadata=like("files.example"))
-    name = fields.String(required=True, metadata=like("Gatehouse"))
+    id = fields.String(required=True, metadata=example_metadata("files.example"))
+    name = fields.String(required=True, metadata=example_metadata("Gatehouse"))
 
 
 class UserEntity(Schema):
     """The account, under a random name that says nothing about it."""
 
-    id = fields.String(required=True, metadata=like("AQIDBAUGBwgJCgsMDQ4PEA"))
-    name = fields.String(required=True, metadata=like("ada"))
+    id = fields.String(required=True, metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA"))
+    name = fields.String(required=True, metadata=example_metadata("ada"))
     displayName = fields.String(required=True)  # noqa: N815 - WebAuthn's
 
 

@@ -1,25 +1,25 @@
 """Request bodies of the password endpoints."""
 
-from app.core.passwords import LONGEST_TYPED_PASSWORD
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.users.schemas import PASSWORD_RULE
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
 
 
 class ChangePasswordSchema(RequestSchema):
     """PUT /auth/password."""
 
-    current_password = text(LONGEST_TYPED_PASSWORD)
-    new_password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
+    current_password = text(MAX_TYPED_PASSWORD_LENGTH)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
 
 
 class RequestPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/request."""
 
-    email = text(LONGEST_INPUT)
+    email = text(MAX_INPUT_LENGTH)
 
 
 class ConfirmPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/confirm."""
 
-    token = text(LONGEST_INPUT)
-    new_password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
+    token = text(MAX_INPUT_LENGTH)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)

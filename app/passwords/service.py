@@ -7,7 +7,7 @@ from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
 from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
-from app.core.passwords import are_alike
+from app.core.passwords import are_equivalent
 from app.core.runtime import Runtime
 from app.login import ways
 from app.login.errors import CredentialsFailed
@@ -39,12 +39,14 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.failed_secrets.judging(attempts_key, client.network, principal.user_id) as attempt:
+    with rt.failed_secrets.counted_attempt(
+        attempts_key, client.network, principal.user_id
+    ) as attempt:
         is_right = rt.passwords.check(current_password, old_hash).matches
     if old_hash is None or not is_right:
         raise CredentialsFailed("The current password is not correct.")
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
-    if are_alike(new_password, current_password):
+    if are_equivalent(new_password, current_password):
         raise PasswordUnchanged
     account = principal.account
     users.require_acceptable(rt, new_password, account.username, account.email)

@@ -8,7 +8,7 @@ from importlib import resources
 
 from langcodes.tag_parser import LanguageTagError, parse_tag
 
-LONGEST_LANGUAGE_TAG = 255
+MAX_LANGUAGE_TAG_LENGTH = 255
 THE_BROWSERS_ZONE = "browser"
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
@@ -22,7 +22,7 @@ def language_tag(text: str) -> str:
     Source: RFC 5646 §2.1.1, §2.2.9.
     """
     # langcodes accepts underscores for hyphens, and digits in a language; RFC 5646 does not.
-    if not text or len(text) > LONGEST_LANGUAGE_TAG or not set(text) <= _TAG_CHARACTERS:
+    if not text or len(text) > MAX_LANGUAGE_TAG_LENGTH or not set(text) <= _TAG_CHARACTERS:
         raise ValueError("is not a language tag")
     try:
         subtags = parse_tag(text)  # type: ignore[no-untyped-call]

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields, validate
 
 from app.profile.preferences import CHOICES
 from app.users.schemas import AccountBase, ProfileInfo
-from app.web.schema import RequestSchema, Switch, Text
+from app.web.schema import RequestSchema, StrictBoolean, Text
 
 
 class MeQuerySchema(RequestSchema):
@@ -46,7 +46,7 @@ class UpdatePreferencesSchema(RequestSchema):
     sort_order = _choice("sort_order")
     language = _text("a BCP 47 tag")
     display_time_zone = _text("an IANA time zone, or browser")
-    storage_event_stream_enabled = Switch(load_default=None, allow_none=True)
+    storage_event_stream_enabled = StrictBoolean(load_default=None, allow_none=True)
     custom = fields.Dict(
         load_default=dict, metadata={"description": "keys to set, each to any JSON value"}
     )

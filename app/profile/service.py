@@ -14,7 +14,7 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account
 
-LONGEST_DISPLAY_NAME = 64
+MAX_DISPLAY_NAME_LENGTH = 64
 
 
 def update_profile(
@@ -67,6 +67,6 @@ def _normalised(typed: str) -> str | None:
     Raises: DisplayNameInvalid.
     """
     name = typed.strip()
-    if len(name) > LONGEST_DISPLAY_NAME or has_controls(name):
+    if len(name) > MAX_DISPLAY_NAME_LENGTH or has_controls(name):
         raise DisplayNameInvalid
     return name or None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
+LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -44,9 +44,9 @@ class Address:
 
     @property
     def _local_host(self) -> str:
-        return EVERYWHERE.get(self.host, self.host)
+        return LOOPBACK_OF_WILDCARD.get(self.host, self.host)
 
-    def why_not_free(self) -> str | None:
+    def bind_error(self) -> str | None:
         """Return why the address cannot be bound, None if it can. gunicorn would retry for 5 s."""
         if self.path:
             return _why_not_writable(Path(self.path).parent)

@@ -10,7 +10,7 @@ from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.http.errors import ParseException
 from gunicorn.http.unreader import SocketUnreader
 
-from app.core.turns import take_turns
+from app.core.event_loop import yield_to_event_loop
 from app.serving.connection import Connection
 from app.web.client_connection import WorkerBody
 
@@ -20,7 +20,7 @@ BODY_SECONDS = 30.0
 # A file sent over a slow line takes minutes. As with Apache's RequestReadTimeout, whose default is
 # body=20,MinRate=500, the bytes of a file extend its deadline, but here only up to a limit.
 FILE_BYTES_PER_SECOND = 1024
-LONGEST_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
+MAX_FILE_SECONDS = 1800.0  # 16 MiB at 9 KiB a second
 SLOW, BROKEN = "slow body", "broken chunks"
 PIECE_BYTES = 16 * 1024  # some 30 ms of parsing if sent as one-byte chunks
 READ_AHEAD_BYTES = 1024
@@ -57,19 +57,19 @@ class TimedBody(WorkerBody):
         """Whether this is the first request on its connection."""
         return self._is_first
 
-    def waited_seconds(self) -> float:
+    def seconds_since_arrival(self) -> float:
         """Return at least how long ago the request arrived; a busy worker picks it up late."""
-        return self._connection.silent_seconds()
+        return self._connection.seconds_since_data()
 
-    def expect_file(self) -> None:
+    def allow_slow_body(self) -> None:
         """From now on let every FILE_BYTES_PER_SECOND bytes extend the deadline by a second.
 
         For bodies of an authenticated sender that are not buffered in memory: otherwise slow
         senders could tie up what the bodies occupy.
         """
-        self._latest_end = self._began + LONGEST_FILE_SECONDS
+        self._latest_end = self._began + MAX_FILE_SECONDS
 
-    def expect_nothing(self) -> None:
+    def limit_rest_of_body(self) -> None:
         """Give the rest of the body, which nobody wants, at most BODY_SECONDS from now."""
         self._latest_end = min(self._latest_end, time.monotonic() + BODY_SECONDS)
         self._ends_at = min(self._ends_at, self._latest_end)
@@ -79,10 +79,10 @@ class TimedBody(WorkerBody):
         if self._has_ended:  # gunicorn reads again after every response
             return b""
         if self._ends_at < self._latest_end:
-            size = min(size, self._bearable_bytes())
+            size = min(size, self._affordable_read_size())
         if self._is_chunked and size > PIECE_BYTES:
             size = PIECE_BYTES
-            take_turns()
+            yield_to_event_loop()
         # A timer is not free, and most bodies arrive together with their headers.
         has_arrived = self._has_arrived(size)
         content = self._body.read(size) if has_arrived else self._in_time(self._body.read, size)
@@ -98,14 +98,14 @@ class TimedBody(WorkerBody):
         """Return the next line."""
         return self._in_time(self._body.readline, *size)
 
-    def throw_away(self) -> bool:
+    def drain(self) -> bool:
         """Drain what the application left unread; return False if the end was not reached.
 
         Yields between reads: otherwise a client that never stops sending would starve all others.
         """
         try:
             while self.read(PIECE_BYTES):
-                take_turns()
+                yield_to_event_loop()
         except Exception:  # a client that has gone, or one of gunicorn's own errors
             return False
         return True
@@ -120,7 +120,7 @@ class TimedBody(WorkerBody):
         here: int = self._counted.unreader.buf.getbuffer().nbytes
         return here >= wanted
 
-    def _bearable_bytes(self) -> int:
+    def _affordable_read_size(self) -> int:
         """Return how much the slowest acceptable sender delivers in half of the time left.
 
         Bytes extend the deadline only once read, and a read returns only when it has all of them.

@@ -30,11 +30,11 @@ class Connection:
 
     client: Any
     reads: int = 0
-    waiting: bool = False
+    is_idle: bool = False
     is_chunked: bool = False
     _watcher: Any = None
 
-    def silent_seconds(self) -> float:
+    def seconds_since_data(self) -> float:
         """Return at least how long no data has arrived; 0 if this is not a TCP connection.
 
         The kernel counts whole ticks and rounds up, hence the subtraction.
@@ -60,7 +60,7 @@ class Connection:
         except OSError:
             return  # the client closed first
 
-    def expect_long_answer(self, *, is_chunked: bool) -> None:
+    def prepare_long_response(self, *, is_chunked: bool) -> None:
         """Prepare for a response whose client may read slowly for hours."""
         self.is_chunked = is_chunked
         # By default the kernel buffers up to 4 MB per connection.
@@ -86,7 +86,7 @@ class Connection:
             self._watcher.close()
             self._watcher = None
 
-    def cut(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect a client that does not read what it is being sent."""
         try:
             self.client._sock.shutdown(SHUT_RDWR)
@@ -118,16 +118,16 @@ class Connection:
             return True
 
 
-class Wait(gevent.Timeout):
+class KeepAliveTimeout(gevent.Timeout):
     """The keep-alive timeout for the next request, during which the connection counts as idle."""
 
     def __init__(self, seconds: float, connection: Connection) -> None:
         super().__init__(seconds)
         self._connection = connection
 
-    def __enter__(self) -> "Wait":
+    def __enter__(self) -> "KeepAliveTimeout":
         self._connection.reads += 1
-        self._connection.waiting = True
+        self._connection.is_idle = True
         super().__enter__()
         return self
 
@@ -138,6 +138,6 @@ class Wait(gevent.Timeout):
         trace: TracebackType | None,
     ) -> Literal[True] | None:
         """Suppress this timeout: gunicorn takes a missing request as the end of the connection."""
-        self._connection.waiting = False
+        self._connection.is_idle = False
         super().__exit__(kind, error, trace)
         return True if error is self else None

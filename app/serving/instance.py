@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 # Covers gunicorn's graceful stop (10 s) and Valkey's final write.
-WIND_DOWN_SECONDS = 20.0
+SHUTDOWN_SECONDS = 20.0
 
 
 class InstanceError(Exception):
@@ -46,7 +46,7 @@ def lock_run(instance: Path) -> IO[bytes]:
     return lock
 
 
-def lock_children(instance: Path, *, seconds: float = WIND_DOWN_SECONDS) -> IO[bytes]:
+def lock_children(instance: Path, *, seconds: float = SHUTDOWN_SECONDS) -> IO[bytes]:
     """Take the lock that the children inherit, so that it outlives a killed launcher.
 
     The children of a killed launcher take a moment to finish; two Valkeys on the same files would

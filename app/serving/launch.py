@@ -23,9 +23,9 @@ from app.serving.supervisor import Child, GaveUp, Signals, keep_alive, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
 # The environment variable that makes gunicorn do what `flask prepare` does before it listens.
-PREPARES = "GATEHOUSE_PREPARES"
+PREPARE_VARIABLE = "GATEHOUSE_PREPARES"
 HEALTH_SECONDS = 60.0
-HEALTH_PAUSE = 0.02
+HEALTH_POLL_SECONDS = 0.02
 # gunicorn's graceful_timeout plus a margin.
 GUNICORN_STOP_SECONDS = 13.0
 VALKEY_STOP_SECONDS = 10.0
@@ -95,7 +95,7 @@ class Run:
                     reminder = now + HEALTH_SECONDS
             if now > deadline:
                 raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
-            self.signals.sleep(HEALTH_PAUSE)
+            self.signals.sleep(HEALTH_POLL_SECONDS)
         if not self.signals.stops:
             say(welcome(address))
 
@@ -112,9 +112,9 @@ class Run:
         A restart after a crash must succeed even while PostgreSQL is down.
         """
         environ = {**os.environ, "GATEHOUSE_INSTANCE": str(self.config.instance)}
-        environ.pop(PREPARES, None)
+        environ.pop(PREPARE_VARIABLE, None)
         if not self.is_prepared:
-            environ[PREPARES] = "1"
+            environ[PREPARE_VARIABLE] = "1"
         self.is_prepared = True
         return subprocess.Popen(
             [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"],
@@ -165,7 +165,7 @@ def check_address(address: Address) -> None:
     Raises: StartFailed, if it is not within ADDRESS_SECONDS.
     """
     deadline = time.monotonic() + ADDRESS_SECONDS
-    while problem := address.why_not_free():
+    while problem := address.bind_error():
         if time.monotonic() > deadline:
             raise StartFailed(f"GATEHOUSE_BIND: cannot listen on {address.url}: {problem}")
         time.sleep(0.1)

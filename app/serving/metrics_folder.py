@@ -23,10 +23,10 @@ def prepare(folder: Path) -> None:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
     from prometheus_client import values
 
-    values.MmapedDict = counts_that_own_their_blocks()  # type: ignore[attr-defined]
+    values.MmapedDict = preallocated_mmap_dict()  # type: ignore[attr-defined]
 
 
-def counts_that_own_their_blocks() -> type[Any]:
+def preallocated_mmap_dict() -> type[Any]:
     """Return prometheus_client's memory-mapped file class, made safe for a full disk.
 
     Its own files are sparse, and writing to a hole through the mapping on a full disk kills the
@@ -40,7 +40,7 @@ def counts_that_own_their_blocks() -> type[Any]:
 
         def __init__(self, filename: str, read_mode: bool = False) -> None:
             if not read_mode:
-                filename = _with_blocks(filename, FIRST_BYTES)
+                filename = _preallocated(filename, FIRST_BYTES)
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
         def _init_value(self, key: str) -> None:
@@ -51,7 +51,7 @@ def counts_that_own_their_blocks() -> type[Any]:
 
         def _grow(self) -> None:
             counted = self._m[: self._used]
-            filename = _with_blocks(self._fname, 2 * self._capacity)
+            filename = _preallocated(self._fname, 2 * self._capacity)
             self.close()  # type: ignore[no-untyped-call]
             if filename != self._fname:
                 with open(filename, "r+b") as file:
@@ -61,7 +61,7 @@ def counts_that_own_their_blocks() -> type[Any]:
     return Counts
 
 
-def _with_blocks(filename: str, size: int) -> str:
+def _preallocated(filename: str, size: int) -> str:
     """Return a file that has `size` bytes allocated: `filename`, or else one in memory."""
     try:
         descriptor = os.open(filename, os.O_RDWR | os.O_CREAT, 0o600)
@@ -70,7 +70,7 @@ def _with_blocks(filename: str, size: int) -> str:
         finally:
             os.close(descriptor)
     except OSError as error:
-        _tell(os.getpid(), f"{os.path.dirname(filename)}: {error.strerror}")
+        _warn_once(os.getpid(), f"{os.path.dirname(filename)}: {error.strerror}")
         memory = os.memfd_create("metrics")  # open for as long as the process lives
         os.ftruncate(memory, size)
         return f"/proc/self/fd/{memory}"
@@ -78,6 +78,6 @@ def _with_blocks(filename: str, size: int) -> str:
 
 
 @cache
-def _tell(_process: int, reason: str) -> None:
+def _warn_once(_process: int, reason: str) -> None:
     """Log it once per process: each type of metric has a file, and all fail alike."""
     log.warning("counts of this worker are missing from /health/metrics: %s", reason)

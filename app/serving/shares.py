@@ -11,8 +11,8 @@ WIDTH = 3
 # The cell after the slots, which says where the used part of the table ends.
 END = SLOTS * WIDTH
 WRAP = 1 << 32
-# A worker may exceed its share by one part in HEADWAY of what it holds.
-HEADWAY = 8
+# A worker may exceed its share by one part in SLACK_DIVISOR of what it holds.
+SLACK_DIVISOR = 8
 # Accepting this many at once blocks the worker's event loop for two or three milliseconds.
 MAX_AT_ONCE = 64
 
@@ -82,12 +82,12 @@ class Share:
         """Count a connection that ended."""
         self._cells[self._base + OPEN] -= 1
 
-    def woke(self) -> None:
+    def record_wakeup(self) -> None:
         """Show the other workers that this one is attending to its listener."""
         cell = self._base + WAKES
         self._cells[cell] = (self._cells[cell] + 1) % WRAP
 
-    def due(self, waiting: int) -> int:
+    def accept_quota(self, waiting: int) -> int:
         """Return how many of the `waiting` connections to accept so that all workers are level.
 
         A worker that already holds its share, and has waited in vain for those that hold fewer,
@@ -95,12 +95,12 @@ class Share:
         """
         held = [held for _, held in self._others()]
         missing = math.ceil((self.open + sum(held) + waiting) / (1 + len(held))) - self.open
-        return min(missing if missing > 0 else self.a_little, MAX_AT_ONCE)
+        return min(missing if missing > 0 else self.slack, MAX_AT_ONCE)
 
     @property
-    def a_little(self) -> int:
+    def slack(self) -> int:
         """The number of extra connections that hardly matter beside those this worker holds."""
-        return 1 + self.open // HEADWAY
+        return 1 + self.open // SLACK_DIVISOR
 
     def rivals(self) -> list[tuple[tuple[int, int], bool]]:
         """Return slot and wake-up count of each other live worker, and whether it holds fewer."""

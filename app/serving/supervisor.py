@@ -14,8 +14,8 @@ from types import FrameType
 
 DEATHS_ALLOWED = 5
 WINDOW_SECONDS = 30.0
-FIRST_PAUSE = 0.25
-HURRIED_SECONDS = 3.0
+FIRST_BACKOFF_SECONDS = 0.25
+FORCED_STOP_SECONDS = 3.0
 
 
 class GaveUp(Exception):
@@ -41,7 +41,7 @@ class Signals:
         self.stops = max(self.stops, 1) if number == signal.SIGHUP else self.stops + 1
 
     @property
-    def hurry(self) -> bool:
+    def must_stop_now(self) -> bool:
         """Whether a stop was requested twice."""
         return self.stops > 1
 
@@ -54,7 +54,7 @@ class Signals:
     def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
         """Wait for `done`, checked at each signal; return False on timeout or a second stop."""
         deadline = time.monotonic() + seconds
-        while not (finished := done()) and not self.hurry and time.monotonic() < deadline:
+        while not (finished := done()) and not self.must_stop_now and time.monotonic() < deadline:
             self.wait(deadline - time.monotonic())
         return finished
 
@@ -94,7 +94,7 @@ class Child:
         recent = sum(1 for death in self._deaths if now - death < WINDOW_SECONDS)
         if recent >= DEATHS_ALLOWED:
             raise GaveUp(f"{self.name} died {recent} times within {WINDOW_SECONDS:g} s")
-        return float(FIRST_PAUSE * (2 ** (recent - 1) - 1))
+        return float(FIRST_BACKOFF_SECONDS * (2 ** (recent - 1) - 1))
 
     def stop(self, signals: Signals) -> None:
         """Stop the process gracefully, then with SIGINT, finally with SIGKILL."""
@@ -106,7 +106,7 @@ class Child:
         # gunicorn and Valkey both take a SIGINT during a graceful stop as "stop now".
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(HURRIED_SECONDS)
+            self.process.wait(FORCED_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             # The whole process group: the workers must not outlive their master.
             os.killpg(self.process.pid, signal.SIGKILL)

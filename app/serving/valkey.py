@@ -11,11 +11,11 @@ from pathlib import Path
 
 from app.serving.parent_death import before_exec
 
-PAUSE = 0.01
+POLL_SECONDS = 0.01
 ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 VOLATILE = ("--save", "", "--appendonly", "no")
-TRIED_BYTES = 4096  # enough for a line of its log
+DISK_PROBE_BYTES = 4096  # enough for a line of its log
 # A pending login takes less than a kilobyte.
 MAX_MEMORY = "512mb"
 
@@ -90,7 +90,7 @@ def wait_until_ready(
             raise ValkeyUnavailable(f"the embedded Valkey exited with {process.returncode}{why}")
         if time.monotonic() > deadline:
             raise ValkeyUnavailable(f"the embedded Valkey was not ready within {seconds:g} s")
-        time.sleep(PAUSE)
+        time.sleep(POLL_SECONDS)
 
 
 def _last_words(process_id: int, folder: Path) -> str:
@@ -102,7 +102,7 @@ def _last_words(process_id: int, folder: Path) -> str:
         if own:
             return own[-1].partition(" # ")[2] or own[-1]
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            file.write(b"x" * TRIED_BYTES)
+            file.write(b"x" * DISK_PROBE_BYTES)
     except OSError as error:
         return f"{folder}: {error.strerror}"
     return f"see {log}"

@@ -13,36 +13,36 @@ from gunicorn import util
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.ggevent import GeventWorker
 
+from app.core.event_loop import yield_to_event_loop
 from app.core.logs import request_fields
 from app.core.tokens import random_uuid
-from app.core.turns import take_turns
 from app.serving.body import TimedBody
-from app.serving.connection import Connection, Wait
-from app.serving.listener import EvenServer, ListenerName
+from app.serving.connection import Connection, KeepAliveTimeout
+from app.serving.listener import BalancedServer, ListenerName
 from app.serving.parent_death import die_with_parent
 from app.serving.refusals import write_error
 from app.serving.shares import ConnectionTable
 
-HEARTBEAT = 1.0
+HEARTBEAT_SECONDS = 1.0
 # How long a request in flight when the stop begins still has to arrive: a client's first one, or
 # the next one on a proxy's keep-alive connection. A proxy may not retry a POST, so one that hits a
 # closing connection is lost.
-LAST_REQUEST_GRACE = 0.5
+LAST_REQUEST_GRACE_SECONDS = 0.5
 
 table = ConnectionTable()
 util.write_error = write_error
 
 
-class EvenWorker(GeventWorker):
+class BalancedWorker(GeventWorker):
     """A GeventWorker that reads every request to its end and resets none when it stops."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.share = table.take()
         # Called when the stop begins: ends the responses that would outlast it.
-        self.wind_down: Callable[[], None] = lambda: None
+        self.begin_shutdown: Callable[[], None] = lambda: None
         # The paths with such responses.
-        self.long_answers: frozenset[str] = frozenset()
+        self.long_response_paths: frozenset[str] = frozenset()
         self._connections: dict[Any, Connection] = {}
 
     def init_process(self) -> None:
@@ -63,7 +63,7 @@ class EvenWorker(GeventWorker):
         self.share.join()
         while self.alive:
             self.notify()
-            stop.wait(HEARTBEAT)
+            stop.wait(HEARTBEAT_SECONDS)
         self._drain(servers)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -72,11 +72,11 @@ class EvenWorker(GeventWorker):
         if hasattr(self, "_wake_up"):
             self._wake_up.send()
 
-    def _listen(self, listener: Any) -> EvenServer:
+    def _listen(self, listener: Any) -> BalancedServer:
         listener.setblocking(1)
         pool = Pool(self.worker_connections)
         handle = partial(self.handle, ListenerName(listener.getsockname()))
-        server = EvenServer(listener, self.share, handle=handle, spawn=pool)
+        server = BalancedServer(listener, self.share, handle=handle, spawn=pool)
         server.start()
         return server
 
@@ -101,9 +101,9 @@ class EvenWorker(GeventWorker):
             super().handle_request(listener_name, req, sock, addr)
         except StopIteration:  # gunicorn's signal to close the connection
             connection.finish_sending()
-            body.throw_away()
+            body.drain()
             raise
-        if not body.throw_away():
+        if not body.drain():
             raise StopIteration
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
@@ -120,28 +120,28 @@ class EvenWorker(GeventWorker):
         except for what gunicorn still reads.
         """
         body: Iterable[bytes]
-        if environ["PATH_INFO"] not in self.long_answers:
+        if environ["PATH_INFO"] not in self.long_response_paths:
             body = self._answer(environ, start_response)
             return body
         connection = self._connections[gevent.getcurrent()]
-        connection.expect_long_answer(is_chunked=environ["SERVER_PROTOCOL"] != "HTTP/1.0")
+        connection.prepare_long_response(is_chunked=environ["SERVER_PROTOCOL"] != "HTTP/1.0")
         body = gevent.spawn(self._answer, environ, start_response).get()
         kept = environ["wsgi.file_wrapper"]
         environ.clear()
         environ["wsgi.file_wrapper"] = kept
         return body
 
-    def timeout_ctx(self) -> Wait:  # type: ignore[override]  # the stubs say None
+    def timeout_ctx(self) -> KeepAliveTimeout:  # type: ignore[override]  # the stubs say None
         """Return the context in which gunicorn waits for the next request of a connection."""
         # A client that sends its next request at once would otherwise be served again and again
         # while others wait: reading data that has already arrived never yields by itself.
-        take_turns()
-        return Wait(self.cfg.keepalive, self._connections[gevent.getcurrent()])
+        yield_to_event_loop()
+        return KeepAliveTimeout(self.cfg.keepalive, self._connections[gevent.getcurrent()])
 
-    def _drain(self, servers: list[EvenServer]) -> None:
+    def _drain(self, servers: list[BalancedServer]) -> None:
         """Accept the backlog but nothing new, close idle connections, let requests finish."""
         self.share.leave()
-        self.wind_down()
+        self.begin_shutdown()
         for server in servers:
             server.close_after_backlog()
         if not self._connections_ended(self.cfg.graceful_timeout):
@@ -156,9 +156,9 @@ class EvenWorker(GeventWorker):
         gevent.sleep(0)
         while self._connections and time.monotonic() - begin < seconds:
             self.tmp.notify()
-            if time.monotonic() - begin > LAST_REQUEST_GRACE:
+            if time.monotonic() - begin > LAST_REQUEST_GRACE_SECONDS:
                 for connection in list(self._connections.values()):
-                    if connection.waiting:
+                    if connection.is_idle:
                         connection.hang_up()
             gevent.sleep(0.02)
         return not self._connections

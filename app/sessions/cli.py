@@ -4,7 +4,7 @@ import click
 
 from app.sessions import responses, revocation, service
 from app.users import service as users
-from app.web.cli import Commands, Shown, table
+from app.web.cli import Commands, Output, table
 from app.web.runtime import runtime
 
 group = Commands("sessions", help="Where accounts are signed in.")
@@ -12,7 +12,7 @@ group = Commands("sessions", help="Where accounts are signed in.")
 
 @group.command("list")
 @click.argument("user")
-def list_sessions(user: str) -> Shown:
+def list_sessions(user: str) -> Output:
     """List the live sessions of USER, the last seen first.
 
     Of more than 500 only those; `flask users revoke-sessions` ends the others, too.
@@ -23,13 +23,13 @@ def list_sessions(user: str) -> Shown:
     listed = service.list_sessions(rt, account.id, None)
     data = [responses.session_item(row, is_current=current) for row, current in listed]
     rows = [[s["id"], s["last_seen_at"], s["ip_address"], s["user_agent"]] for s in data]
-    return Shown(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))
+    return Output(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))
 
 
 @group.command("revoke")
 @click.argument("session_id", metavar="ID")
-def revoke(session_id: str) -> Shown:
+def revoke(session_id: str) -> Output:
     """End one session; its tokens fail from now on."""
     removed = revocation.revoke_any(runtime(), session_id)
     text = "the session was ended" if removed else "the session had ended before"
-    return Shown({"removed": removed}, text)
+    return Output({"removed": removed}, text)

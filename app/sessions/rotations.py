@@ -85,7 +85,7 @@ def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
 
 
 def _read(rt: Runtime, spent_digest: str) -> str | None:
-    seconds = rt.impatient_breaker.call(lambda redis: redis.get(_key(spent_digest)))
+    seconds = rt.fail_fast_breaker.call(lambda redis: redis.get(_key(spent_digest)))
     return str(seconds) if seconds else None
 
 

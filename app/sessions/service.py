@@ -119,7 +119,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
     # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
     saw_it_live = (
-        rt.impatient_breaker.is_broken and queries.find_live_holder(rt.database, token) is not None
+        rt.fail_fast_breaker.is_broken and queries.find_live_holder(rt.database, token) is not None
     )
     now = rt.clock.now()
     successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)

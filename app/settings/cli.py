@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from app.core.setting_kinds import Key
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.responses import default_of, described, page, setting
-from app.web.cli import Commands, Shown, printable, table
+from app.web.cli import Commands, Output, printable, table
 from app.web.cli_input import read_secret, read_text
 from app.web.runtime import runtime
 
@@ -29,16 +29,16 @@ group = Commands("config", help="Runtime settings; every change is in force with
 
 
 @group.command("list")
-def list_settings() -> Shown:
+def list_settings() -> Output:
     """List every setting with the value in force."""
     settings = upkeep.list_all(runtime())
     rows = [[s.key.name, _short(s.value), s.text is not None] for s in settings]
-    return Shown([setting(found) for found in settings], table(["KEY", "VALUE", "SET"], rows))
+    return Output([setting(found) for found in settings], table(["KEY", "VALUE", "SET"], rows))
 
 
 @group.command("get")
 @click.argument("key")
-def get(key: str) -> Shown:
+def get(key: str) -> Output:
     """Show the value in force; what it means goes to standard error."""
     found = service.find_key(key)
     return replace(_shown(key), note=f"{found.description}; default: {default_of(found)}")
@@ -47,7 +47,7 @@ def get(key: str) -> Shown:
 @group.command("describe")
 @click.argument("key", required=False)
 @click.option("--markdown", is_flag=True, help="Print the page docs/settings.md.")
-def describe(key: str | None, markdown: bool) -> Shown:
+def describe(key: str | None, markdown: bool) -> Output:
     """Say what KEY, or else every setting, means and takes."""
     if markdown and key is not None:
         raise click.UsageError("--markdown is about all settings; leave out KEY")
@@ -55,16 +55,16 @@ def describe(key: str | None, markdown: bool) -> Shown:
         found = service.find_key(key)
         entries = f"\n    possible entries: {', '.join(found.options)}"
         is_list = found.value_type == "string_array" and found.options
-        return Shown(described(found), _in_words(found) + (entries if is_list else ""))
+        return Output(described(found), _in_words(found) + (entries if is_list else ""))
     everything = [found for _, found in sorted(keys.ALL.items())]
     text = page().rstrip() if markdown else "\n".join(map(_in_words, everything))
-    return Shown([described(found) for found in everything], text)
+    return Output([described(found) for found in everything], text)
 
 
 @group.command("set", epilog=EXAMPLES)
 @click.argument("key")
 @click.argument("value")
-def set_value(key: str, value: str) -> Shown:
+def set_value(key: str, value: str) -> Output:
     """Set a value; a list is JSON, and - reads the value from standard input.
 
     `flask config get KEY` tells which values KEY takes.
@@ -81,37 +81,37 @@ def set_value(key: str, value: str) -> Shown:
 
 @group.command("unset")
 @click.argument("key")
-def unset(key: str) -> Shown:
+def unset(key: str) -> Output:
     """Return a setting to its default."""
     return _shown(key, *service.unset(runtime(), key))
 
 
 @group.command("validate")
-def validate() -> Shown:
+def validate() -> Output:
     """Check every stored value; exit 1 if one is not valid."""
     found = upkeep.problems(runtime())
     data = [{"key": p.key, "problem": p.problem} for p in found]
     text = "\n".join(printable(f"{p.key}: {p.problem}") for p in found) or "all settings are valid"
-    return Shown({"valid": not found, "problems": data}, text, exit_code=1 if found else 0)
+    return Output({"valid": not found, "problems": data}, text, exit_code=1 if found else 0)
 
 
 @group.command("export")
-def export() -> Shown:
+def export() -> Output:
     """Print what was set as a JSON object, without secrets."""
     data = upkeep.export(runtime())
-    return Shown(data, json.dumps(data, indent=2))
+    return Output(data, json.dumps(data, indent=2))
 
 
 @group.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-def import_file(file: str) -> Shown:
+def import_file(file: str) -> Output:
     """Apply a JSON object of settings, all or none; - reads standard input."""
     rt = runtime()
     values = _settings_in(read_text() if file == "-" else Path(file).read_text("utf-8"))
     others = service.change(rt, values)
     data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
-    applied = counted(len(values), "setting was", "settings were")
-    return Shown(data, "\n".join([f"{applied} applied", *map(_line, others)]))
+    applied = pluralized(len(values), "setting was", "settings were")
+    return Output(data, "\n".join([f"{applied} applied", *map(_line, others)]))
 
 
 def _list_meant(key: Key[Any], typed: str) -> str:
@@ -148,10 +148,10 @@ def _settings_in(text: str) -> dict[str, Any]:
     return values
 
 
-def _shown(name: str, *others: str) -> Shown:
+def _shown(name: str, *others: str) -> Output:
     """Show the value in force; `others` are settings that changed along with it."""
     value = upkeep.find(runtime(), name).value
-    return Shown({"key": name, "value": value}, "\n".join(map(_line, [name, *others])))
+    return Output({"key": name, "value": value}, "\n".join(map(_line, [name, *others])))
 
 
 def _line(name: str) -> str:

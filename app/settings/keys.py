@@ -158,10 +158,10 @@ BRANDING_TITLE = text(
     "branding_title",
     "What the site is called: in mails, authenticator apps, passkeys and the frontend",
     PRODUCT_TITLE,
-    longest=120,
+    max_length=120,
 )
 BRANDING_DESCRIPTION = text(
-    "branding_description", "What the frontend says about the site", longest=300
+    "branding_description", "What the frontend says about the site", max_length=300
 )
 BRANDING_FAVICON_URL = text(
     "branding_favicon_url",
@@ -181,22 +181,24 @@ BRANDING_WORDMARK_LIGHT_URL = text(
 )
 
 MAIL_SMTP_HOST = text(
-    "mail_smtp_host", "Host of the SMTP server; empty means that mails become files", longest=255
+    "mail_smtp_host", "Host of the SMTP server; empty means that mails become files", max_length=255
 )
 MAIL_SMTP_PORT = number("mail_smtp_port", "Port of the SMTP server", 587, most=65535)
 MAIL_SMTP_USERNAME = text(
-    "mail_smtp_username", "User name at the SMTP server; empty means no log-in there", longest=255
+    "mail_smtp_username",
+    "User name at the SMTP server; empty means no log-in there",
+    max_length=255,
 )
 MAIL_SMTP_PASSWORD = text(
-    "mail_smtp_password", "Password at the SMTP server", longest=1024, is_sensitive=True
+    "mail_smtp_password", "Password at the SMTP server", max_length=1024, is_sensitive=True
 )
 MAIL_FROM_ADDRESS = text(
     "mail_from_address",
     "The sender's address; without it no mail leaves by SMTP",
-    longest=255,
+    max_length=255,
     check=rules.mail_address,
 )
-MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, longest=255)
+MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, max_length=255)
 MAIL_SECURITY = boolean(
     "mail_security",
     "Whether SMTP is encrypted and the server's certificate checked: STARTTLS, TLS on port 465",
@@ -224,7 +226,7 @@ MAIL_TEMPLATE_SUBJECTS = {
     name: text(
         f"mail_template_{name}_subject",
         f"Subject of the mail {which}; empty means the built-in one",
-        longest=255,
+        max_length=255,
     )
     for name, which in _MAILS.items()
 }
@@ -232,7 +234,7 @@ MAIL_TEMPLATE_HTML = {
     name: text(
         f"mail_template_{name}_html",
         f"HTML of the mail {which}; empty means the built-in one",
-        longest=65_536,
+        max_length=65_536,
         multiline=True,
     )
     for name, which in _MAILS.items()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from app.core import email_address
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-LONGEST_DOMAIN = 253
+MAX_DOMAIN_LENGTH = 253
 
 
 def email_policy_entry(entry: str) -> str:
@@ -56,6 +56,6 @@ def _is_domain(domain: str) -> bool:
     labels = domain.split(".")
     return (
         len(labels) >= 2
-        and len(domain) <= LONGEST_DOMAIN
+        and len(domain) <= MAX_DOMAIN_LENGTH
         and all(len(label) <= 63 and _LABEL.fullmatch(label) for label in labels)
     )

@@ -10,7 +10,7 @@ from app.audit.models import Action
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
-from app.core.database.read_only import judge
+from app.core.database.read_only import require_writable_state
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries
@@ -59,7 +59,7 @@ def state_where_changes_are_taken(rt: Runtime, reader: Reader) -> SetupState:
     Raises: DatabaseReadOnly, DatabaseUnavailable.
     """
     facts, is_read_only = queries.facts_and_read_only(reader)
-    judge(rt.database, server_read_only=is_read_only)
+    require_writable_state(rt.database, server_read_only=is_read_only)
     return state_of(facts)
 
 

@@ -5,11 +5,11 @@
 
 import click
 
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.storage_policies import groups as operations
 from app.storage_policies import migration, responses, service
 from app.storage_policies.service import GroupWithItems
-from app.web.cli import Commands, Shown, printable, table
+from app.web.cli import Commands, Output, printable, table
 from app.web.runtime import runtime
 
 WITHOUT_DEFAULT = (
@@ -21,27 +21,27 @@ group = Commands("storage", help="Storage policies and the groups accounts are a
 
 
 @group.command("policies")
-def policies() -> Shown:
+def policies() -> Output:
     """List the storage policies."""
     data = [responses.policy(row) for row in service.list_policies(runtime())]
     rows = [[p["id"], p["name"], p["connector_id"], p["is_default"]] for p in data]
-    return Shown(data, table(["ID", "NAME", "CONNECTOR", "DEFAULT"], rows))
+    return Output(data, table(["ID", "NAME", "CONNECTOR", "DEFAULT"], rows))
 
 
 @group.command("groups")
-def groups() -> Shown:
+def groups() -> Output:
     """List the policy groups and their policies."""
     data = [responses.group(row) for row in service.list_groups(runtime())]
     rows = [[g["id"], g["name"], g["is_enabled"], g["is_default"], _policies_of(g)] for g in data]
-    return Shown(data, table(["ID", "NAME", "ENABLED", "DEFAULT", "POLICIES"], rows))
+    return Output(data, table(["ID", "NAME", "ENABLED", "DEFAULT", "POLICIES"], rows))
 
 
 @group.command("create-policy")
 @click.argument("name")
-def create_policy(name: str) -> Shown:
+def create_policy(name: str) -> Output:
     """Create the storage policy NAME for files on this machine."""
     made = operations.create_policy(runtime(), name)
-    return Shown(responses.policy(made), printable(f"{made.name} (id {made.id}) was created"))
+    return Output(responses.policy(made), printable(f"{made.name} (id {made.id}) was created"))
 
 
 @group.command("create-group")
@@ -54,7 +54,7 @@ def create_policy(name: str) -> Shown:
     help="A policy; may be repeated, the first one is tried first.",
 )
 @click.option("--default", "is_default", is_flag=True, help="New accounts get this group.")
-def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Shown:
+def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Output:
     """Create the policy group NAME of one or more policies."""
     made = operations.create_group(runtime(), name, policies, is_default=is_default)
     return _shown(made, "was created")
@@ -62,28 +62,28 @@ def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Show
 
 @group.command("set-default")
 @click.argument("policy_group", metavar="GROUP")
-def set_default(policy_group: str) -> Shown:
+def set_default(policy_group: str) -> Output:
     """Make GROUP the one that new accounts get."""
     return _shown(operations.set_default(runtime(), policy_group), "is the default")
 
 
 @group.command("enable-group")
 @click.argument("policy_group", metavar="GROUP")
-def enable_group(policy_group: str) -> Shown:
+def enable_group(policy_group: str) -> Output:
     """Let accounts and teams be assigned to GROUP."""
     return _shown(operations.enable_group(runtime(), policy_group), "is enabled")
 
 
 @group.command("disable-group")
 @click.argument("policy_group", metavar="GROUP")
-def disable_group(policy_group: str) -> Shown:
+def disable_group(policy_group: str) -> Output:
     """Let nobody be assigned to GROUP any more; refused while somebody is."""
     return _shown(operations.disable_group(runtime(), policy_group), "is disabled")
 
 
 @group.command("delete-group")
 @click.argument("policy_group", metavar="GROUP")
-def delete_group(policy_group: str) -> Shown:
+def delete_group(policy_group: str) -> Output:
     """Delete GROUP; refused while somebody is assigned to it."""
     deleted = operations.delete_group(runtime(), policy_group)
     return _shown(deleted, "was deleted" + WITHOUT_DEFAULT * deleted.group.is_default)
@@ -92,20 +92,20 @@ def delete_group(policy_group: str) -> Shown:
 @group.command("migrate-assignments")
 @click.argument("source")
 @click.argument("target")
-def migrate_assignments(source: str, target: str) -> Shown:
+def migrate_assignments(source: str, target: str) -> Output:
     """Assign all users and teams of the group SOURCE to the group TARGET."""
     done = migration.migrate_named(runtime(), source, target)
     users, teams = done.affected_users, done.affected_teams
     text = (
-        f"moved {counted(users, 'user', 'users')} and {counted(teams, 'team', 'teams')}"
+        f"moved {pluralized(users, 'user', 'users')} and {pluralized(teams, 'team', 'teams')}"
         f" from policy group {done.source_group_id} to {done.target_group_id}"
     )
-    return Shown(responses.migrated(done), text)
+    return Output(responses.migrated(done), text)
 
 
-def _shown(found: GroupWithItems, what: str) -> Shown:
+def _shown(found: GroupWithItems, what: str) -> Output:
     text = printable(f"{found.group.name} (id {found.group.id}) {what}")
-    return Shown(responses.group(found), text)
+    return Output(responses.group(found), text)
 
 
 def _policies_of(group: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:

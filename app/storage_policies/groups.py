@@ -8,7 +8,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.database import locks
 from app.core.runtime import Runtime
-from app.core.texts import counted
+from app.core.texts import pluralized
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
     DefaultGroupKept,
@@ -20,7 +20,7 @@ from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.service import GroupWithItems
 from app.teams import queries as teams_queries
 
-LONGEST_NAME = 128
+MAX_NAME_LENGTH = 128
 
 
 def create_policy(rt: Runtime, name: str) -> StoragePolicy:
@@ -122,7 +122,7 @@ def delete_group(rt: Runtime, typed: str) -> GroupWithItems:
 
 def _checked(name: str) -> str:
     name = name.strip()
-    if not 1 <= len(name) <= LONGEST_NAME:
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
         raise NameInvalid
     return name
 
@@ -133,8 +133,8 @@ def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
     teams = teams_queries.count_assigned(session, group.id)
     if users or teams:
         raise GroupAssigned(
-            f"The policy group is still assigned to {counted(users, 'user', 'users')} and "
-            f"{counted(teams, 'team', 'teams')}; `flask storage migrate-assignments` moves them."
+            f"The policy group is still assigned to {pluralized(users, 'user', 'users')} and "
+            f"{pluralized(teams, 'team', 'teams')}; `flask storage migrate-assignments` moves them."
         )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
 
-LONGEST_NAME = 128
+MAX_NAME_LENGTH = 128
 
 
 class TeamRole(StrEnum):
@@ -25,7 +25,7 @@ class Team(Base):
     __tablename__ = "teams"
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
-    name: Mapped[str] = mapped_column(String(LONGEST_NAME))
+    name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
     description: Mapped[str] = mapped_column(String(512))
     created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"), index=True)
     storage_used: Mapped[int] = mapped_column(BigInteger)

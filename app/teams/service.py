@@ -24,7 +24,7 @@ from app.teams.errors import (
     TeamNotMember,
     TeamOwnerKept,
 )
-from app.teams.models import LONGEST_NAME, TeamRole
+from app.teams.models import MAX_NAME_LENGTH, TeamRole
 from app.teams.queries import TeamInfo
 from app.users.models import Account, Status
 
@@ -43,7 +43,7 @@ def create(
     Raises: TeamNameInvalid, TeamMemberDisabled.
     """
     name = name.strip()
-    if not 1 <= len(name) <= LONGEST_NAME:
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
         raise TeamNameInvalid
     _require_active(owner)
     team_id = queries.add(

@@ -2,21 +2,21 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import LONGEST_PASSWORD, LONGEST_TYPED_PASSWORD, SHORTEST_PASSWORD
+from app.core.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 from app.users.models import AvatarSource, Role, Status
-from app.web.schema import LONGEST_INPUT, RequestSchema, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
 
 USERNAME_RULE = "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore"
-PASSWORD_RULE = f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
+PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters"
 AVATAR_URL = "relative to /api/v1 if it begins with a slash, else absolute"
 
 
 class NewAccountSchema(RequestSchema):
     """POST /auth/setup and /auth/register."""
 
-    username = text(LONGEST_INPUT, description=USERNAME_RULE)
-    email = text(LONGEST_INPUT)
-    password = text(LONGEST_TYPED_PASSWORD, description=PASSWORD_RULE)
+    username = text(MAX_INPUT_LENGTH, description=USERNAME_RULE)
+    email = text(MAX_INPUT_LENGTH)
+    password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
 
 
 def _avatar_url() -> fields.String:

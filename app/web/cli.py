@@ -1,6 +1,6 @@
 """What all commands of the `flask` command line share: `--json`, exit codes, refusals, tables.
 
-A command returns a `Shown`; how it and every refusal are printed is decided here. Text for people
+A command returns an `Output`; how it and every refusal are printed is decided here. Text for people
 never contains a control character from outside: a name typed at a login must not be able to control
 the terminal of an operator who reads the audit log.
 """
@@ -28,17 +28,17 @@ from app.web.cli_refusals import FAILURES, refusal_of
 
 log = logging.getLogger(__name__)
 
-REFUSED = 1
+REFUSED_EXIT_CODE = 1
 # What a shell reports for a writer whose reader, such as `head`, has left: 128 plus SIGPIPE.
-UNREAD = 141
+BROKEN_PIPE_EXIT_CODE = 141
 HELP_OPTIONS = ["-h", "--help"]
 # Longer than the first sentence of any command's help.
-WHOLE = 500
+HELP_LIMIT = 500
 _NEGATIVE = re.compile(r"-[0-9]")
 
 
 @dataclass(frozen=True)
-class Shown:
+class Output:
     """A command's output: `data` with `--json`, `text` without; an empty text prints nothing.
 
     A `note` is for people only: it goes to standard error, so that a script gets just the text.
@@ -51,18 +51,22 @@ class Shown:
 
 
 class Command(click.Command):
-    """A command whose callback returns a `Shown`, or yields several while it runs.
+    """A command whose callback returns an `Output`, or yields several while it runs.
 
-    It requires an existing instance with its keys. One that `makes_instance` requires neither; one
-    that `examines` what is wrong with an instance does not require the keys.
+    It requires an existing instance with its keys. `allows_missing_instance` is for one that makes
+    an instance, `allows_missing_keys` for one that examines what is wrong with it.
     """
 
     def __init__(
-        self, *args: Any, makes_instance: bool = False, examines: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        allows_missing_instance: bool = False,
+        allows_missing_keys: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._needs_folder = not makes_instance
-        self._needs_keys = not (makes_instance or examines)
+        self._needs_folder = not allows_missing_instance
+        self._needs_keys = not (allows_missing_instance or allows_missing_keys)
         help_text = "Print JSON on standard output."
         self.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_text))
         self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
@@ -79,9 +83,9 @@ class Command(click.Command):
             parser._long_opt["-h"] = of_help
         return parser
 
-    def get_short_help_str(self, limit: int = WHOLE) -> str:
+    def get_short_help_str(self, limit: int = HELP_LIMIT) -> str:
         """Return the first sentence for a list of commands, never truncated."""
-        return super().get_short_help_str(max(limit, WHOLE))
+        return super().get_short_help_str(max(limit, HELP_LIMIT))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the callback and print what it returns, or why the command failed."""
@@ -89,13 +93,13 @@ class Command(click.Command):
         exit_code = 0
         try:
             self._require_instance(web_runtime.of(ctx.ensure_object(ScriptInfo).load_app()))
-            outcome: Shown | Iterator[Shown] = super().invoke(ctx)
-            for shown in [outcome] if isinstance(outcome, Shown) else outcome:
+            outcome: Output | Iterator[Output] = super().invoke(ctx)
+            for shown in [outcome] if isinstance(outcome, Output) else outcome:
                 _print(shown, as_json=as_json)
                 exit_code = shown.exit_code
         except FAILURES as error:
             log.debug("the command failed", exc_info=True)
-            exit_code = REFUSED
+            exit_code = REFUSED_EXIT_CODE
             _print_refusal(refusal_of(error), as_json=as_json)
         ctx.exit(exit_code)
 
@@ -115,9 +119,9 @@ class Commands(AppGroup):
         super().__init__(*args, **kwargs)
         self.context_settings.setdefault("help_option_names", HELP_OPTIONS)
 
-    def get_short_help_str(self, limit: int = WHOLE) -> str:
+    def get_short_help_str(self, limit: int = HELP_LIMIT) -> str:
         """Return the group's sentence for a list of commands, never truncated."""
-        return super().get_short_help_str(max(limit, WHOLE))
+        return super().get_short_help_str(max(limit, HELP_LIMIT))
 
 
 class TopCommands(Commands):
@@ -188,7 +192,7 @@ def _cell(value: object) -> str:
     return printable(str(value))
 
 
-def _print(shown: Shown, *, as_json: bool) -> None:
+def _print(shown: Output, *, as_json: bool) -> None:
     if as_json:
         _say(json.dumps(shown.data))
         return
@@ -243,6 +247,6 @@ def _say(text: str) -> None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            raise Exit(UNREAD) from None
+            raise Exit(BROKEN_PIPE_EXIT_CODE) from None
         click.echo(f"Error: The output could not be written: {error.strerror}", err=True)
-        raise Exit(REFUSED) from None
+        raise Exit(REFUSED_EXIT_CODE) from None

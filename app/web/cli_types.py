@@ -13,7 +13,7 @@ from app.core import sizes
 from app.core.texts import did_you_mean, whole_number
 
 
-class Moment(click.ParamType[datetime]):
+class Timestamp(click.ParamType[datetime]):
     """A point in time: RFC 3339, or only a date; UTC unless it has an offset."""
 
     name = "time"
@@ -33,15 +33,15 @@ class Moment(click.ParamType[datetime]):
             )
 
 
-class Whole(click.ParamType[int]):
+class BoundedInteger(click.ParamType[int]):
     """A whole number within bounds, in ASCII digits."""
 
     name = "number"
 
-    def __init__(self, least: int, most: int, *, told: str = "") -> None:
-        """Accept `least` to `most`; errors describe these bounds as `told`, or by their numbers."""
+    def __init__(self, least: int, most: int, *, described_as: str = "") -> None:
+        """Accept `least` to `most`; errors say `described_as`, or the two numbers."""
         self._bounds = range(least, most + 1)
-        self._wanted = f"a whole {self.name} {told or f'from {least} to {most}'}"
+        self._wanted = f"a whole {self.name} {described_as or f'from {least} to {most}'}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
@@ -60,7 +60,7 @@ class Whole(click.ParamType[int]):
         return number
 
 
-class Size(Whole):
+class Size(BoundedInteger):
     """A number of bytes, or a size with its unit."""
 
     def _number_in(self, text: str) -> int:

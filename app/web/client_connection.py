@@ -20,7 +20,7 @@ class ClientConnection(Protocol):
     def unwatch(self) -> None:
         """Stop watching."""
 
-    def cut(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect, so that a send in progress fails."""
 
     def send_now(self, data: bytes) -> bytes | None:
@@ -47,15 +47,15 @@ class WorkerBody(ABC):
         """Whether this is the first request on its connection."""
 
     @abstractmethod
-    def waited_seconds(self) -> float:
+    def seconds_since_arrival(self) -> float:
         """Return at least how long ago the request arrived; a busy worker picks it up late."""
 
     @abstractmethod
-    def expect_file(self) -> None:
+    def allow_slow_body(self) -> None:
         """From now on let bytes extend the deadline: this is a file of an authenticated sender."""
 
     @abstractmethod
-    def expect_nothing(self) -> None:
+    def limit_rest_of_body(self) -> None:
         """Give the rest of the body, which nobody wants, no longer than any other body."""
 
 
@@ -71,22 +71,22 @@ def is_first_request() -> bool:
     return body is not None and body.is_first_of_connection
 
 
-def waited_seconds() -> float:
+def seconds_since_arrival() -> float:
     """Return at least how long ago this request arrived, according to the kernel; 0 if unknown."""
     body = _body()
-    return body.waited_seconds() if body else 0.0
+    return body.seconds_since_arrival() if body else 0.0
 
 
-def expect_file() -> None:
+def allow_slow_body() -> None:
     """Allow this request's body the time that a file may take."""
     if (body := _body()) is not None:
-        body.expect_file()
+        body.allow_slow_body()
 
 
-def expect_nothing() -> None:
+def limit_rest_of_body() -> None:
     """Declare that nobody wants the rest of this request's body."""
     if (body := _body()) is not None:
-        body.expect_nothing()
+        body.limit_rest_of_body()
 
 
 def _body() -> WorkerBody | None:

@@ -74,8 +74,8 @@ MAX_AGE_SECONDS = setting_kinds.number(
 
 def install(app: Flask) -> None:
     """Check every cross-origin request before dispatch, and add the headers to its response."""
-    app.before_request(_judge)
-    app.after_request(_mark)
+    app.before_request(_check_origin)
+    app.after_request(_add_headers)
 
 
 def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
@@ -94,7 +94,7 @@ def _listed() -> tuple[str, ...]:
     return origins if is_valid else ()
 
 
-def _judge() -> Response | None:
+def _check_origin() -> Response | None:
     """Answer a refused origin or a preflight; return None to let the request through."""
     if not _is_active():
         return None
@@ -131,7 +131,7 @@ def _refusal() -> Response:
     return Response(status=403, headers={"Vary": PREFLIGHT_VARY})
 
 
-def _mark(response: Response) -> Response:
+def _add_headers(response: Response) -> Response:
     """Let the page read the response if its origin is listed."""
     if "public" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
         response.vary.add("Origin")  # a cached response is valid for one origin only

@@ -32,7 +32,7 @@ SECURITY_HEADERS = (
 )
 API_PREFIX = "/api/"
 # No route's path begins with this.
-NOWHERE = "/api/v1//"
+UNROUTABLE_PREFIX = "/api/v1//"
 
 
 class Lifecycle:
@@ -51,7 +51,7 @@ class Lifecycle:
         path = environ["PATH_INFO"]
         if not path.startswith("/") or path.startswith("//"):
             # Flask would see a single slash, unlike everything else that looks at the path.
-            environ["PATH_INFO"] = NOWHERE + path
+            environ["PATH_INFO"] = UNROUTABLE_PREFIX + path
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})
@@ -65,9 +65,9 @@ class Lifecycle:
             if environ["PATH_INFO"].startswith(API_PREFIX) and "Cache-Control" not in given:
                 headers.append(("Cache-Control", "no-store"))
             number, seconds = int(status[:3]), perf_counter() - began
-            _tell(environ, number, seconds)
+            _record(environ, number, seconds)
             if seconds >= self._slow_seconds:
-                _tell_slow(number, seconds, waited)
+                _log_slow(number, seconds, waited)
             return start_response(status, headers, *exc_info)  # type: ignore[arg-type]
 
         return self._wsgi_app(environ, finish)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def install(app: Flask, rt: Runtime) -> None:
     app.wsgi_app = Lifecycle(app.wsgi_app, rt)  # type: ignore[method-assign]
 
 
-def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
+def _record(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
     """Count and log the request; runs while Flask's request context still exists."""
     rule = request.url_rule
     method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
@@ -92,7 +92,7 @@ def _tell(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
     access_log.write(method, path, status, code, seconds, peer.client_address())
 
 
-def _tell_slow(status: int, seconds: float, waited: WaitTimes) -> None:
+def _log_slow(status: int, seconds: float, waited: WaitTimes) -> None:
     """Log a request whose response was slow to begin, under its route's pattern.
 
     A stream's response begins at once, so its duration does not count.

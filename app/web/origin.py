@@ -16,11 +16,11 @@ from app.web.runtime import runtime
 
 CSRF_HEADER = "X-CSRF-Token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-LONGEST_SCHEME = 16
-LONGEST_HOST = 512
-LONGEST_FETCH_SITE = 64
-LONGEST_ORIGIN = 2048
-LONGEST_REFERER_AUTHORITY = 528
+MAX_SCHEME_LENGTH = 16
+MAX_HOST_LENGTH = 512
+MAX_FETCH_SITE_LENGTH = 64
+MAX_ORIGIN_LENGTH = 2048
+MAX_REFERER_AUTHORITY_LENGTH = 528
 
 
 class RequestSchemeInvalid(BadRequest):
@@ -157,9 +157,9 @@ def own_origin() -> str:
     Raises: RequestSchemeInvalid, RequestHostInvalid.
     """
     scheme, host = peer.own_scheme(), peer.own_host()
-    if len(scheme) > LONGEST_SCHEME:
+    if len(scheme) > MAX_SCHEME_LENGTH:
         raise RequestSchemeInvalid
-    if len(host) > LONGEST_HOST or not site.is_authority(host):
+    if len(host) > MAX_HOST_LENGTH or not site.is_authority(host):
         raise RequestHostInvalid
     if scheme not in {"http", "https"}:
         raise RequestHostInvalid
@@ -182,7 +182,7 @@ def _is_from_browser() -> bool:
 def _check_browser_source() -> None:
     own = own_origin()
     fetch_site = _header("Sec-Fetch-Site")
-    if len(fetch_site) > LONGEST_FETCH_SITE:
+    if len(fetch_site) > MAX_FETCH_SITE_LENGTH:
         raise RequestHeaderValueInvalid
     fetch_site = fetch_site.lower()
     if fetch_site in {"cross-site", "none"}:
@@ -204,7 +204,7 @@ def _header(name: str) -> str:
 
 
 def _origin_of(header: str) -> str:
-    if len(header) > LONGEST_ORIGIN:
+    if len(header) > MAX_ORIGIN_LENGTH:
         raise RequestOriginInvalid
     try:
         return site.normalized_origin(header)
@@ -214,10 +214,10 @@ def _origin_of(header: str) -> str:
 
 def _origin_of_referer(header: str) -> str:
     scheme, separator, rest = header.partition("://")
-    if not separator or len(scheme) > LONGEST_SCHEME:
+    if not separator or len(scheme) > MAX_SCHEME_LENGTH:
         raise RequestSchemeInvalid
     authority = rest.partition("/")[0].partition("?")[0].partition("#")[0].lower()
-    if len(authority) > LONGEST_REFERER_AUTHORITY or not site.is_authority(authority):
+    if len(authority) > MAX_REFERER_AUTHORITY_LENGTH or not site.is_authority(authority):
         raise RequestRefererInvalid
     try:
         urlsplit(f"//{authority}")

@@ -9,16 +9,16 @@ from functools import lru_cache
 
 from flask import request
 
-from app.core.addresses import unmapped
+from app.core.addresses import parse_and_unmap
 from app.core.client import Client
 from app.core.config import Network
 from app.web import client_connection
 from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
-LONGEST_REQUEST_AGE_SECONDS = 60.0
-LOOKS = 5
-STOOD_STILL = timedelta(milliseconds=1)
+MAX_REQUEST_AGE_SECONDS = 60.0
+MAX_CLOCK_READS = 5
+STALL_THRESHOLD = timedelta(milliseconds=1)
 
 
 def client() -> Client:
@@ -75,7 +75,7 @@ def arrived_at() -> datetime:
         return min(taken_at, _received_at())
     # A proxy's clock may be wrong; what it claims is believed only within bounds.
     age = (taken_at - forwarded).total_seconds()
-    return forwarded if 0 <= age <= LONGEST_REQUEST_AGE_SECONDS else taken_at
+    return forwarded if 0 <= age <= MAX_REQUEST_AGE_SECONDS else taken_at
 
 
 def _received_at() -> datetime:
@@ -85,10 +85,10 @@ def _received_at() -> datetime:
     by the length of the stall, and a replay would pass for a benign race.
     """
     clock = runtime().clock
-    for _ in range(LOOKS):
+    for _ in range(MAX_CLOCK_READS):
         now = clock.now()
-        seconds = client_connection.waited_seconds()
-        if clock.now() - now < STOOD_STILL:
+        seconds = client_connection.seconds_since_arrival()
+        if clock.now() - now < STALL_THRESHOLD:
             break
     return now - timedelta(seconds=seconds)
 
@@ -132,14 +132,14 @@ def _address(hop: str) -> str | None:
     elif hop.count(":") == 1:
         bare = hop.partition(":")[0]
     try:
-        return str(unmapped(bare))
+        return str(parse_and_unmap(bare))
     except ValueError:
         return None
 
 
 def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
     try:
-        parsed = unmapped(address)
+        parsed = parse_and_unmap(address)
     except ValueError:
         return False
     return any(parsed in network for network in networks)

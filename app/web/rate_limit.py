@@ -16,4 +16,4 @@ def take_token(tier: Literal["anonymous", "session"]) -> None:
     if not rt.config.rate_limits:
         return
     bucket = rt.config.anonymous_bucket if tier == "anonymous" else rt.config.session_bucket
-    rt.rate_limits.take_from(tier, bucket, Client(peer.client_address()).network)
+    rt.rate_limits.take_for_network(tier, bucket, Client(peer.client_address()).network)

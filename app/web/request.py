@@ -78,7 +78,7 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
-            client_connection.expect_nothing()
+            client_connection.limit_rest_of_body()
             with suppress(BodyUnreadable):
                 while body.read():
                     runtime().clock.sleep(0)
@@ -92,7 +92,7 @@ def _multipart_body() -> MultipartBody:
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
     # The worker's default time limit is for bodies that anyone may send, buffered in memory.
-    client_connection.expect_file()
+    client_connection.allow_slow_body()
     stream, missing = request.stream, request.content_length
     # Other requests are served between reads. Chunks may be a single byte, and the server parses no
     # more than half a million of those per second.

@@ -10,7 +10,7 @@ from app.core.texts import is_storable
 INT64 = 2**63
 # Maximum length of a name, address, code or token in a request: far more than any has, so that one
 # with the wrong format gets its own error and not that of a malformed body.
-LONGEST_INPUT = 1024
+MAX_INPUT_LENGTH = 1024
 
 
 class RequestSchema(Schema):
@@ -55,7 +55,7 @@ class WholeNumber(fields.Integer):
         return value
 
 
-class Switch(fields.Boolean):
+class StrictBoolean(fields.Boolean):
     """A JSON boolean; strings and numbers are not converted."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
@@ -73,17 +73,17 @@ class Either(fields.Field[Any]):
 
 
 def text(
-    longest: int,
+    max_length: int,
     *,
     nullable: bool = False,
     example: str | None = None,
     description: str | None = None,
 ) -> Text:
-    """Return a field for text of at most `longest` characters; a nullable one may be absent.
+    """Return a field for text of at most `max_length` characters; a nullable one may be absent.
 
     `description` is for the API description: further rules, which are checked later.
     """
-    length, metadata = validate.Length(max=longest), like(example) if example else {}
+    length, metadata = validate.Length(max=max_length), example_metadata(example) if example else {}
     if description:
         metadata["description"] = description
     if nullable:
@@ -91,7 +91,7 @@ def text(
     return Text(required=True, validate=length, metadata=metadata)
 
 
-def like(example: str | int) -> dict[str, Any]:
+def example_metadata(example: str | int) -> dict[str, Any]:
     """Return metadata with an example, for a field whose name does not suggest a typical value."""
     return {"examples": [example]}
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from app.core import setting_kinds
 from app.core.runtime import Runtime
 
-LONGEST_SITE_ORIGIN = 512
+MAX_SITE_ORIGIN_LENGTH = 512
 
 _HOST = re.compile(r"[a-z0-9._-]+")
 
@@ -32,8 +32,8 @@ def site_origin(text: str) -> str:
 
     Raises: ValueError.
     """
-    if len(text) > LONGEST_SITE_ORIGIN:
-        raise ValueError(f"must be at most {LONGEST_SITE_ORIGIN} characters long")
+    if len(text) > MAX_SITE_ORIGIN_LENGTH:
+        raise ValueError(f"must be at most {MAX_SITE_ORIGIN_LENGTH} characters long")
     return normalized_origin(text)
 
 

@@ -12,7 +12,7 @@ SOURCES = Path(__file__).resolve().parent
 INSTALLED = SOURCES.parent / ".peers"
 NAMES = ("allauth", "flask_security", "better_auth")
 # Compiling SQLite for Node takes minutes where no prebuilt binary is available.
-LONGEST_SECONDS = 900
+INSTALL_TIMEOUT_SECONDS = 900
 
 
 class Missing(Exception):
@@ -82,10 +82,10 @@ def _run(what: str, command: Sequence[str], folder: Path | None = None) -> None:
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=LONGEST_SECONDS,
+            timeout=INSTALL_TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Missing(f"{what} took longer than {LONGEST_SECONDS} s") from None
+        raise Missing(f"{what} took longer than {INSTALL_TIMEOUT_SECONDS} s") from None
     if done.returncode:
         raise Missing(f"{what} failed with status {done.returncode}")

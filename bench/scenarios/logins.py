@@ -22,7 +22,7 @@ SATURATING_CLIENTS = 64
 WARMUP_SECONDS = 1.5
 TIMING_REQUESTS = 200
 TIMING_CLIENTS = 8
-LONGEST_SECONDS = 600
+MAX_RUN_SECONDS = 600
 
 
 def login_request(user: str, label: str = "login") -> Request:
@@ -82,7 +82,7 @@ def _login_sessions(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row
 def _me_during_logins(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     service = lab.service(database)
     flood = login_job(lab, service, SATURATING_CLIENTS, accounts.ORDINARY)
-    flood = replace(flood, duration=LONGEST_SECONDS)
+    flood = replace(flood, duration=MAX_RUN_SECONDS)
     all_logins: list[Run] = []
     for clients in lab.options.clients:
         logins: list[Run] = []
@@ -123,7 +123,7 @@ def _login_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
             _refused("disabled", username(accounts.DISABLED[n])),
         ]
     job = lab.job(service, TIMING_CLIENTS, requests)
-    job = replace(job, limit=len(requests), warmup=0, duration=LONGEST_SECONDS)
+    job = replace(job, limit=len(requests), warmup=0, duration=MAX_RUN_SECONDS)
     run = lab.measure(service, job)
     figures = [Figure(kind, load.median(run.latencies[kind]), unit="ms") for kind in run.latencies]
     spread = [Figure(f"± {kind}", median_error(v), unit="ms") for kind, v in run.latencies.items()]

@@ -16,7 +16,7 @@ from bench.lab import Lab, Scenario
 from bench.load import Job, Request, Run, render
 from bench.report import Figure, Row, Target
 from bench.scenarios.logins import (
-    LONGEST_SECONDS,
+    MAX_RUN_SECONDS,
     SATURATING_CLIENTS,
     TIMING_CLIENTS,
     TIMING_REQUESTS,
@@ -38,9 +38,9 @@ SETTINGS_SECONDS = 1.0
 DRAINED_MAILS = 3000
 WAITING_MAILS = 100_000
 # As many as a short run cannot outlast, however short the look.
-FEWEST_WAITING_MAILS = 30_000
+MIN_WAITING_MAILS = 30_000
 ME_CLIENTS = 16
-LONGEST_WAIT_FOR_MAIL = 60.0
+MAX_MAIL_WAIT_SECONDS = 60.0
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def _me_during_mails(lab: Lab, database: str, scenario: Scenario) -> Iterator[Ro
 
 def _while_filling(lab: Lab, service: Service, job: Job) -> tuple[Run, float]:
     """Measure while another process queues mails; return the run and the mails per second."""
-    mails = max(lab.options.count(WAITING_MAILS), FEWEST_WAITING_MAILS)
+    mails = max(lab.options.count(WAITING_MAILS), MIN_WAITING_MAILS)
     procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
     with outbox.being_filled(service, mails) as filling:
         before, began = outbox.length(service), monotonic()
@@ -171,7 +171,7 @@ def _while_filling(lab: Lab, service: Service, job: Job) -> tuple[Run, float]:
 
 def _while_draining(service: Service, sink: Sink, job: Job) -> tuple[Run, float]:
     """Measure once mails leave; return the run and the mails per second."""
-    end = monotonic() + LONGEST_WAIT_FOR_MAIL
+    end = monotonic() + MAX_MAIL_WAIT_SECONDS
     while not sink.take().count:
         if monotonic() > end:
             raise Unexpected("no mail leaves")
@@ -201,7 +201,7 @@ def _mail_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
                     raw = render("POST", path, {field: email(user)})
                     requests.append(Request(kind, raw, 200, '"message"'))
             job = lab.job(service, TIMING_CLIENTS, requests)
-            job = replace(job, limit=len(requests), warmup=0, duration=LONGEST_SECONDS)
+            job = replace(job, limit=len(requests), warmup=0, duration=MAX_RUN_SECONDS)
             sink.take()
             run = lab.measure(service, job)
             figures = _timing_figures(scenario, run)

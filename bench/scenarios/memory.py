@@ -6,7 +6,7 @@ from dataclasses import replace
 from bench import accounts, procs
 from bench.lab import Lab, Scenario
 from bench.report import Row, Target
-from bench.scenarios.logins import LONGEST_SECONDS, SATURATING_CLIENTS, login_job
+from bench.scenarios.logins import MAX_RUN_SECONDS, SATURATING_CLIENTS, login_job
 from bench.servers import Service
 
 LOGINS = 2000
@@ -23,7 +23,7 @@ def _memory(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         states, runs = [_largest(service)], []
         for _ in range(2):
             job = login_job(lab, service, SATURATING_CLIENTS, accounts.ORDINARY)
-            job = replace(job, limit=lab.options.count(LOGINS), warmup=0, duration=LONGEST_SECONDS)
+            job = replace(job, limit=lab.options.count(LOGINS), warmup=0, duration=MAX_RUN_SECONDS)
             runs.append(lab.measure(service, job))
             states.append(_largest(service))
     names = "idle", "after 2,000 logins", "after 4,000 logins"

@@ -16,7 +16,7 @@ SESSIONS = "/api/v1/auth/sessions"
 REFRESH = "/api/v1/auth/refresh"
 SESSIONS_LISTED = 5
 # With one client p99 is the machine's own jitter; the target speaks of 16 and more.
-FEWEST_CLIENTS_FOR_TAIL = 16
+MIN_CLIENTS_FOR_TAIL = 16
 
 
 def me_request(service: Service, user: str) -> Request:
@@ -87,7 +87,7 @@ def compared(
             "CPU", [r.cpu_ms("server") for r in runs], [r.cpu_ms("server") for r in bare]
         ),
     ]
-    if clients >= FEWEST_CLIENTS_FOR_TAIL:
+    if clients >= MIN_CLIENTS_FOR_TAIL:
         tails = [r.percentile(0.99) for r in runs], [r.percentile(0.99) for r in bare]
         figures.append(scenario.ratio("p99", *tails))
     return Row(scenario.name, database, clients, runs, figures)

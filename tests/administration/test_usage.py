@@ -155,7 +155,7 @@ def test_sizes_are_told_in_the_largest_unit_that_fits():
         1536 * 2**20: "1610612736 bytes (1536 MiB)",
         1024000: "1024000 bytes (1000 KiB)",
     }
-    assert {size: sizes.spelled(size) for size in told} == told
+    assert {size: sizes.format_size(size) for size in told} == told
 
 
 def test_a_quota_is_told_in_its_unit(line, user):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.multipart import BodyTooLarge, BodyUnreadable, FileTaker, MultipartBody
+from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody, MultipartFileReader
 from tests.support.images import BOUNDARY, joined, part
 
 DELIMITER = f"\r\n--{BOUNDARY}".encode()
@@ -20,7 +20,7 @@ PARTS = st.tuples(CONTENTS, st.sampled_from([None, "", "a.png", "b"]))
 SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=20)
 
 
-def take(content, sizes, most_bytes=10_000, boundary=BOUNDARY):
+def take(content, sizes, max_bytes=10_000, boundary=BOUNDARY):
     """Read a body in pieces of these sizes, again and again; return the size and the file."""
     stream, taken, turn = io.BytesIO(content), bytearray(), 0
 
@@ -30,7 +30,7 @@ def take(content, sizes, most_bytes=10_000, boundary=BOUNDARY):
         return stream.read(sizes[turn % len(sizes)])
 
     body = MultipartBody(boundary, read)
-    size = FileTaker(body, most_bytes, taken.extend).take(pause=lambda: None)
+    size = MultipartFileReader(body, max_bytes, taken.extend).read(pause=lambda: None)
     return size, bytes(taken)
 
 
@@ -48,7 +48,7 @@ def test_the_first_file_comes_out_as_it_went_in_whatever_the_pieces(parts, sizes
 @given(CONTENTS, SIZES)
 def test_no_body_fails_otherwise_than_documented(content, sizes):
     try:
-        size, taken = take(content, sizes, most_bytes=50)
+        size, taken = take(content, sizes, max_bytes=50)
     except (BodyUnreadable, BodyTooLarge):
         return
     assert (size or 0) == len(taken) <= 50

@@ -168,7 +168,7 @@ def test_who_read_the_row_before_a_new_upload_is_sent_the_new_one(rt, signed_in,
 def test_it_is_the_same_wherever_it_comes_from(rt, signed_in, monkeypatch, is_at_hand):
     upload(signed_in, plain()).ok()
     sent = signed_in.get(PATH).body
-    rt.cached_files._can_tell = True
+    rt.cached_files._nowait_supported = True
     content = Path.read_bytes if is_at_hand else lambda _: None
     monkeypatch.setattr(cached_files, "_content", content)
     asked, run = [], rt.disk.run
@@ -180,7 +180,7 @@ def test_it_is_the_same_wherever_it_comes_from(rt, signed_in, monkeypatch, is_at
 @pytest.mark.parametrize("is_at_hand", [True, False])
 def test_a_proxy_is_told_where_the_file_is(make_app, folder_of, monkeypatch, is_at_hand):
     app = make_app(avatar_accel="/internal/avatars")
-    app.extensions["gatehouse"].cached_files._can_tell = True
+    app.extensions["gatehouse"].cached_files._nowait_supported = True
     monkeypatch.setattr(cached_files, "_is_there", lambda file: is_at_hand and file.exists())
     client, user = signed_in_client(app)
     upload(client, plain()).ok()

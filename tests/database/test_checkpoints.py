@@ -36,14 +36,14 @@ def serving(rt, user):
     So the last commit of a test makes a checkpoint due: one that is made beside further commits may
     find the log in use, and is left to the next time.
     """
-    stop = rt.database.checkpoint_beside(rt.disk)
+    stop = rt.database.start_checkpoints(rt.disk)
     rt.database.close()  # it is for connections made from now on
     yield rt.database
     stop()
 
 
 def write_long_enough(database: Database, user_id: int) -> None:
-    for number in range(checkpoints.COMMITS_BETWEEN):
+    for number in range(checkpoints.COMMITS_PER_CHECKPOINT):
         assert database.change_together((RENAME, (f"renamed{number}", user_id))) == 1
 
 

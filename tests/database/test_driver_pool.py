@@ -11,7 +11,7 @@ from app.core.errors import DatabaseUnavailable
 @pytest.fixture
 def pool(rt):
     """A pool of one connection."""
-    pool = DriverPool(rt.database._direct, 1, patience_seconds=0.1)
+    pool = DriverPool(rt.database._direct, 1, timeout_seconds=0.1)
     yield pool
     pool.close()
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.database import sqlite_writing
-from app.core.database.sqlite_writing import PATIENCE_SECONDS, SOON_SECONDS, patiently
+from app.core.database.sqlite_writing import LOCK_TIMEOUT_SECONDS, SPIN_SECONDS, retry_while_busy
 from app.core.errors import DatabaseUnavailable
 from app.sessions import opening
 from app.users import queries
@@ -62,7 +62,7 @@ def test_a_connection_with_a_cursor_left_open_is_replaced(rt, user, elsewhere):
     with rt.transaction() as session:
         assert driver_connection(session) is not first
         assert queries.find_account(session, user.id) is not None
-    assert time.monotonic() - began < PATIENCE_SECONDS / 2
+    assert time.monotonic() - began < LOCK_TIMEOUT_SECONDS / 2
 
 
 class Impatient(FakeClock):
@@ -70,7 +70,7 @@ class Impatient(FakeClock):
 
     def sleep(self, seconds):
         super().sleep(seconds)
-        self.advance(seconds=seconds + SOON_SECONDS / 5)
+        self.advance(seconds=seconds + SPIN_SECONDS / 5)
 
 
 def locked():
@@ -81,7 +81,7 @@ def locked():
 
 def test_a_lock_that_is_free_soon_is_tried_for_in_every_turn_and_a_later_one_after_pauses():
     clock, tries = Impatient(), iter(range(9))
-    assert patiently(clock, lambda: next(tries) == 8 or locked()) is True
+    assert retry_while_busy(clock, lambda: next(tries) == 8 or locked()) is True
     assert clock.slept[:5] == [0] * 5
     assert all(0.0005 <= pause <= 0.0025 for pause in clock.slept[5:])
 
@@ -90,8 +90,8 @@ def test_a_lock_that_is_never_free_is_given_up():
     clock = Impatient()
     began = clock.monotonic()
     with pytest.raises(DatabaseUnavailable):
-        patiently(clock, locked)
-    assert PATIENCE_SECONDS < clock.monotonic() - began < PATIENCE_SECONDS + 0.01
+        retry_while_busy(clock, locked)
+    assert LOCK_TIMEOUT_SECONDS < clock.monotonic() - began < LOCK_TIMEOUT_SECONDS + 0.01
 
 
 def test_no_writer_waits_in_c(rt):
@@ -118,7 +118,7 @@ def test_others_run_while_a_writer_waits(rt, user, elsewhere):
 @pytest.mark.parametrize("way", ["transaction", "prepared"])
 def test_whose_turn_does_not_come_gives_up(rt, user, monkeypatch, way):
     """Each writer before it may take all of its patience."""
-    monkeypatch.setattr(sqlite_writing, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_writing, "LOCK_TIMEOUT_SECONDS", 0.01)
 
     def write_one():
         if way == "prepared":
@@ -127,7 +127,7 @@ def test_whose_turn_does_not_come_gives_up(rt, user, monkeypatch, way):
             mine = sa.update(User).where(User.id == user.id)
             return session.execute(mine.values(session_version=9)).rowcount
 
-    with rt.database._write_turn, pytest.raises(DatabaseUnavailable):
+    with rt.database._writer_lock, pytest.raises(DatabaseUnavailable):
         write_one()
     assert write_one() == (0 if way == "prepared" else 1)
 

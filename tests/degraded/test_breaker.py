@@ -9,9 +9,9 @@ from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import OutOfMemoryError
 
 from app.core.breaker import (
-    BELIEVED_SECONDS,
+    FAILURE_TTL_SECONDS,
+    RECOVERED_AFTER_SECONDS,
     RETRY_SECONDS,
-    STEADY_SECONDS,
     Breaker,
     RedisAway,
 )
@@ -71,7 +71,7 @@ def test_one_caller_a_second_tries_while_it_is_away(broken, clock):
 def test_who_comes_while_one_tries_shares_what_that_one_finds(
     broken, clock, monkeypatch, wait_for, is_back
 ):
-    monkeypatch.setattr("app.core.breaker.TRIAL_SECONDS", 60.0)
+    monkeypatch.setattr("app.core.breaker.PROBE_WAIT_SECONDS", 60.0)
     clock.advance(seconds=RETRY_SECONDS)
     answered = threading.Event()
 
@@ -83,8 +83,8 @@ def test_who_comes_while_one_tries_shares_what_that_one_finds(
 
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(broken.call, answer_late)
-        wait_for(lambda: not broken._trial.is_set())
-        waiting = count_waits(broken._trial)
+        wait_for(lambda: not broken._probe.is_set())
+        waiting = count_waits(broken._probe)
         others = [pool.submit(broken.call, lambda _: "asked") for _ in range(3)]
         wait_for(lambda: waiting() == 3)
         answered.set()
@@ -110,13 +110,13 @@ def test_a_question_that_is_older_than_an_answer_says_nothing(broken, clock):
 
 
 def test_who_comes_late_in_a_trial_is_refused_at_once(broken, clock, monkeypatch, wait_for):
-    monkeypatch.setattr("app.core.breaker.TRIAL_SECONDS", 10.0)
+    monkeypatch.setattr("app.core.breaker.PROBE_WAIT_SECONDS", 10.0)
     monkeypatch.setattr("app.core.breaker.RETRY_SECONDS", 100.0)
     clock.advance(seconds=RETRY_SECONDS)
     answered = threading.Event()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(broken.call, lambda _: answered.wait(60))
-        wait_for(lambda: not broken._trial.is_set())
+        wait_for(lambda: not broken._probe.is_set())
         clock.advance(seconds=10)
         late = pool.submit(broken.call, lambda _: "asked")
         try:
@@ -127,7 +127,7 @@ def test_who_comes_late_in_a_trial_is_refused_at_once(broken, clock, monkeypatch
 
 
 def test_a_failure_of_long_ago_keeps_nobody_from_asking(broken, clock):
-    clock.advance(seconds=BELIEVED_SECONDS)
+    clock.advance(seconds=FAILURE_TTL_SECONDS)
     assert another_asks(broken) == "asked"
     assert not broken.is_broken
 
@@ -148,7 +148,7 @@ def test_the_log_tells_once_why_it_fails_and_when_it_answers(clock, caplog):
             # A full one goes on answering who reads, which is no end.
             breaker.call(lambda _: "read")
         assert caplog.messages == ["Redis failed: OutOfMemoryError: command not allowed"]
-        clock.advance(seconds=STEADY_SECONDS)
+        clock.advance(seconds=RECOVERED_AFTER_SECONDS)
         for _ in range(2):
             breaker.call(lambda _: "asked")
         assert caplog.messages[1:] == ["Redis answers again"]

@@ -7,7 +7,7 @@ from app.core.deferred_writes import DeferredWrites
 
 def test_a_fault_is_logged_and_not_the_end(rt, monkeypatch, wait_for, caplog):
     caplog.set_level(logging.ERROR)
-    writes = DeferredWrites(rt.impatient_breaker, rt.clock)
+    writes = DeferredWrites(rt.fail_fast_breaker, rt.clock)
     stop = writes.start()
     try:
         with monkeypatch.context() as odd:

@@ -11,7 +11,7 @@ from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import make_user
 from tests.support.live import eventually
 
-IMPATIENCE_SECONDS = 0.25
+FAIL_FAST_TIMEOUT_SECONDS = 0.25
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def redis_url(own_valkey):
 
 @pytest.fixture
 def redis(redis_url):
-    return redis_client.connect_impatiently(redis_url)
+    return redis_client.connect_fail_fast(redis_url)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def wait_for_answers(redis, seconds):
 @pytest.fixture
 def hanging(signed_in, redis, own_valkey):
     """Nobody was impatient before it hangs: whatever was late then would count as its hanging."""
-    wait_for_answers(redis, IMPATIENCE_SECONDS)
+    wait_for_answers(redis, FAIL_FAST_TIMEOUT_SECONDS)
     own_valkey.hang()
 
 
@@ -113,15 +113,15 @@ def test_who_cannot_go_on_without_it_waits_for_a_late_answer(
     make_app, own_valkey, user, monkeypatch
 ):
     """A login is begun and finished, though nobody waits so long to have its attempts counted."""
-    monkeypatch.setattr(redis_client, "IMPATIENCE_SECONDS", IMPATIENCE_SECONDS)
+    monkeypatch.setattr(redis_client, "FAIL_FAST_TIMEOUT_SECONDS", FAIL_FAST_TIMEOUT_SECONDS)
     app = make_app()
     rt, client = app.extensions["gatehouse"], ApiClient(app)
     enabled = give_totp(rt, user)
 
     def answer_late():
-        eventually(lambda: rt.impatient_breaker.is_broken, "nobody to count")
+        eventually(lambda: rt.fail_fast_breaker.is_broken, "nobody to count")
         # Longer than two who are impatient, for whoever asks twice.
-        time.sleep(3 * IMPATIENCE_SECONDS)
+        time.sleep(3 * FAIL_FAST_TIMEOUT_SECONDS)
         own_valkey.resume()
 
     own_valkey.hang()
@@ -129,5 +129,5 @@ def test_who_cannot_go_on_without_it_waits_for_a_late_answer(
     late.start()
     token = start_login(client, user)
     late.join()
-    assert rt.impatient_breaker.is_broken
+    assert rt.fail_fast_breaker.is_broken
     verify(client, token, enabled.app.code()).ok()

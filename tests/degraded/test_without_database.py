@@ -161,17 +161,17 @@ def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
 
 
 @pytest.fixture
-def impatient_app(make_app, monkeypatch):
+def short_timeout_app(make_app, monkeypatch):
     """An application with one connection of each kind, for which nobody waits for long."""
-    monkeypatch.setattr(engines, "POOL_PATIENCE_SECONDS", 0.1)
-    monkeypatch.setattr(failures, "POOL_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(engines, "POOL_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(failures, "POOL_TIMEOUT_SECONDS", 0.1)
     return make_app(database_pool=1)
 
 
-def test_the_log_tells_that_no_connection_was_free(impatient_app, caplog):
+def test_the_log_tells_that_no_connection_was_free(short_timeout_app, caplog):
     caplog.set_level(logging.ERROR)
-    api = ApiClient(impatient_app)
-    rt = impatient_app.extensions["gatehouse"]
+    api = ApiClient(short_timeout_app)
+    rt = short_timeout_app.extensions["gatehouse"]
     with rt.database.engine.connect():
         api.sign_up_admin().fails(503, "database.error")
     taken = rt.database._drivers.take()

@@ -23,7 +23,7 @@ from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import (
     EVERYBODY,
     KEEP_ALIVE,
-    LONGEST_MESSAGE,
+    MAX_MESSAGE_LENGTH,
     Audience,
     Kind,
     Message,
@@ -54,7 +54,7 @@ class FakeConnection:
     def unwatch(self):
         self.is_watched = False
 
-    def cut(self):
+    def disconnect(self):
         self.is_cut = True
 
     def send_now(self, data):
@@ -75,7 +75,7 @@ def hub(app):
     hub = app.extensions[HUB]
     hub.streams.open_up()
     yield hub
-    hub.wind_down()
+    hub.begin_shutdown()
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_what_is_malformed_or_too_long_is_skipped_and_counted(rt, hub, watch, us
     stream = watch(user)
     names = ("taken", "malformed", "oversized")
     before = {name: metric("storage_events_total", outcome=name) for name in names}
-    long = about(1, to(user), rt)[:-1] + " " * LONGEST_MESSAGE + "}"
+    long = about(1, to(user), rt)[:-1] + " " * MAX_MESSAGE_LENGTH + "}"
     hub.deliver(["nonsense", about(2, to(user), rt), long, "{}", about(3, to(user), rt)])
     assert queued(stream) == [2, 3]
     after = {name: metric("storage_events_total", outcome=name) for name in names}
@@ -587,7 +587,7 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
 def test_a_database_that_hangs_stops_no_sign_of_life(
     rt, hub, watch, user, clock, wait_for, monkeypatch
 ):
-    monkeypatch.setattr(database_breaker, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database_breaker, "QUERY_TIMEOUT_SECONDS", 0.05)
     stream = watch(user)
     hung, answers = [], threading.Event()
     real = rt.database.rows
@@ -807,7 +807,7 @@ def test_a_seat_that_is_taken_while_all_are_written_down_is_not_lost(
 ):
     hub, _ = small(sse_per_user=5)
     watch(user, on=hub)
-    redis = hub._rt.impatient_redis
+    redis = hub._rt.fail_fast_redis
     pipeline = redis.pipeline
 
     def late():
@@ -892,7 +892,7 @@ def test_head_shows_the_headers_and_takes_no_seat(app, rt, hub, user):
 
 def test_a_service_that_stops_takes_no_stream(app, rt, hub, watch, user):
     stream = watch(user)
-    hub.wind_down()
+    hub.begin_shutdown()
     assert has_ended(stream)
     answer = bearer_of(rt, app, user).get(PATH)
     assert (answer.status, answer.body) == (204, b"")

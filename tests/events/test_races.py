@@ -48,7 +48,7 @@ def test_a_worker_never_holds_more_than_its_share(make_app, rt, user):
 
 def test_streams_opened_while_the_service_stops_end(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_user=100)
-    *opened, _ = at_once([*(opener(rt, hub, user) for _ in range(16)), hub.wind_down])
+    *opened, _ = at_once([*(opener(rt, hub, user) for _ in range(16)), hub.begin_shutdown])
     assert all(stream is None or stream._ended for stream in opened)
 
 

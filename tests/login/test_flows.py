@@ -6,7 +6,7 @@ import pytest
 
 from app.core.config import FailureLimit
 from app.core.failed_secrets import Slots
-from app.core.flow_store import REMEMBERED, FlowState, FlowStore
+from app.core.flow_store import EXPIRED_RETENTION, FlowState, FlowStore
 
 MINUTES = timedelta(minutes=1)
 AMPLE = Slots("test:", (":slots",), FailureLimit(attempts=100, window_seconds=300))
@@ -73,8 +73,8 @@ def test_an_attempt_is_counted_once_however_often_it_asks(flows, token):
 
 
 def test_an_attempt_takes_a_slot_of_its_account_or_nothing(rt, flows, clock):
-    mine, other = (flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada") for _ in "ab")
-    theirs = flows.open(2, {}, 9 * MINUTES, "t_", counted_as="bob")
+    mine, other = (flows.open(1, {}, 9 * MINUTES, "t_", account_digest="ada") for _ in "ab")
+    theirs = flows.open(2, {}, 9 * MINUTES, "t_", account_digest="bob")
     assert [flows.attempt(mine, name, 5, FEW).number for name in "aab"] == [1, 1, 2]
     clock.advance(seconds=100)
     for token, number in ((mine, 2), (other, 0)):
@@ -87,7 +87,7 @@ def test_an_attempt_takes_a_slot_of_its_account_or_nothing(rt, flows, clock):
 
 
 def test_what_an_attempt_took_is_given_back_once(rt, flows):
-    token = flows.open(1, {}, 9 * MINUTES, "t_", counted_as="ada")
+    token = flows.open(1, {}, 9 * MINUTES, "t_", account_digest="ada")
     flow = flows.attempt(token, "a", 5, FEW).flow
     flows.attempt(token, "b", 5, FEW)
     for _ in range(3):
@@ -124,9 +124,9 @@ def test_an_expired_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
 def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):
     """Or a short one that is opened later would make the others impossible to discard."""
     list_of = "gatehouse:flows-of:test:1"
-    longest = 60 * MINUTES + REMEMBERED
+    longest = 60 * MINUTES + EXPIRED_RETENTION
     flows.open(1, {}, MINUTES, "t_")
-    assert 0 < rt.redis.ttl(list_of) <= (MINUTES + REMEMBERED).total_seconds() + 1
+    assert 0 < rt.redis.ttl(list_of) <= (MINUTES + EXPIRED_RETENTION).total_seconds() + 1
     long_lived = flows.open(1, {}, 60 * MINUTES, "t_")
     flows.open(1, {}, MINUTES, "t_")
     assert rt.redis.ttl(list_of) >= longest.total_seconds() - 60
@@ -136,7 +136,7 @@ def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):
 
 def test_what_redis_has_forgotten_leaves_the_list(rt, flows, clock):
     flows.open(1, {}, MINUTES, "t_")
-    clock.advance(seconds=(MINUTES + REMEMBERED).total_seconds())
+    clock.advance(seconds=(MINUTES + EXPIRED_RETENTION).total_seconds())
     flows.open(1, {}, MINUTES, "t_")
     assert rt.redis.zcard("gatehouse:flows-of:test:1") == 1
 

@@ -59,7 +59,7 @@ def silent_dns(monkeypatch):
 
 def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, dead, alive):
     have(monkeypatch, dead, dead, dead, alive)
-    with connecting.connect("mail.example", 25, each=10, altogether=3) as connection:
+    with connecting.connect("mail.example", 25, address_seconds=10, total_seconds=3) as connection:
         assert connection.getpeername()[1] == alive
         assert connection.gettimeout() == 10
 
@@ -67,7 +67,7 @@ def test_addresses_that_swallow_everything_leave_time_for_the_next(monkeypatch, 
 def test_an_address_has_no_more_than_its_own_time(monkeypatch, dead, alive):
     have(monkeypatch, dead, alive)
     began = time.monotonic()
-    connecting.connect("mail.example", 25, each=0.2, altogether=120).close()
+    connecting.connect("mail.example", 25, address_seconds=0.2, total_seconds=120).close()
     assert time.monotonic() - began < 30  # half of what its share would be
 
 
@@ -75,19 +75,19 @@ def test_all_addresses_together_have_one_end(monkeypatch, dead):
     have(monkeypatch, *[dead] * 20)
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        connecting.connect("mail.example", 25, each=10, altogether=1)
+        connecting.connect("mail.example", 25, address_seconds=10, total_seconds=1)
     assert time.monotonic() - began < 30  # of 200 without that end
 
 
 def test_a_dns_that_is_silent_is_not_waited_for(silent_dns):
     with pytest.raises(TimeoutError):
-        connecting.connect("mail.example", 25, each=10, altogether=0.2)
+        connecting.connect("mail.example", 25, address_seconds=10, total_seconds=0.2)
 
 
 def test_a_refusal_is_told_as_it_is(monkeypatch, alive):
     have(monkeypatch, free_port())
     with pytest.raises(ConnectionRefusedError):
-        connecting.connect("mail.example", 25, each=10, altogether=10)
+        connecting.connect("mail.example", 25, address_seconds=10, total_seconds=10)
 
 
 def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monkeypatch, dead):
@@ -106,17 +106,17 @@ def test_a_mail_waits_for_neither_dns_nor_addresses_beyond_its_attempt(rt, monke
 
 def test_a_machine_introduces_itself_by_its_full_name(monkeypatch):
     monkeypatch.setattr(socket, "getfqdn", lambda: "files.example")
-    assert connecting.own_name(1) == "files.example"
+    assert connecting.ehlo_name(1) == "files.example"
 
 
 def test_without_a_full_name_it_is_an_address(monkeypatch):
     monkeypatch.setattr(socket, "getfqdn", lambda: "files")
     monkeypatch.setattr(socket, "gethostbyname", lambda _name: "192.0.2.7")
-    assert connecting.own_name(1) == "[192.0.2.7]"
+    assert connecting.ehlo_name(1) == "[192.0.2.7]"
 
 
 def test_a_name_that_cannot_be_found_in_time_is_done_without(silent_dns):
-    assert connecting.own_name(0.1) is None
+    assert connecting.ehlo_name(0.1) is None
 
 
 def test_a_name_that_was_not_found_is_looked_for_again_later(monkeypatch):
@@ -134,7 +134,7 @@ def test_a_name_that_was_not_found_is_looked_for_again_later(monkeypatch):
     names = []
     for moment in (1000, 1299, 1300, 1601):
         now[0] = moment
-        names.append(mailer.own_name)
+        names.append(mailer.ehlo_name)
     assert names == ["[127.0.0.1]", "[127.0.0.1]", "files.example", "files.example"]
     assert len(found) == 2
 
@@ -143,7 +143,7 @@ def test_a_connection_that_comes_after_the_end_is_cut():
     ours, theirs = socket.socketpair()
     theirs.settimeout(10)
     exchange = connecting.Exchange()
-    exchange.cut()
+    exchange.abort()
     with ours, theirs, closing(exchange):
         exchange.follow(ours)
         assert theirs.recv(1) == b""
@@ -156,7 +156,7 @@ def test_what_was_let_go_of_lives_on_when_the_exchange_is_cut():
     with ours, theirs:
         exchange.follow(ours)
         exchange.close()
-        exchange.cut()
+        exchange.abort()
         ours.sendall(b"1")
         assert theirs.recv(1) == b"1"
 

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
-from app.core.database.database import DATABASE_AWAY
+from app.core.database.database import DATABASE_ERRORS
 from app.core.database.runner import Compiled
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher, queries, service, upkeep
@@ -412,7 +412,7 @@ def test_a_database_that_goes_away_while_a_mail_is_sent_does_not_repeat_it(
 def test_a_database_that_stays_away_leaves_the_mail_to_its_lease(rt, smtp):
     smtp.on_mail = lambda _mail: rename(rt, "mail_outbox", "elsewhere")
     queue(rt)
-    with pytest.raises(DATABASE_AWAY):
+    with pytest.raises(DATABASE_ERRORS):
         dispatcher.drain(rt)
     rename(rt, "elsewhere", "mail_outbox")
     assert only_row(rt).status == "sending"
@@ -534,7 +534,7 @@ def test_a_queued_mail_is_sent_without_waiting_for_the_next_look(rt, smtp, runni
 
 def test_mails_that_follow_one_another_share_a_connection(rt, smtp, running, wait_for, monkeypatch):
     # However long it takes on a busy machine until the next one follows.
-    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 3600.0)
+    monkeypatch.setattr(dispatcher, "MAX_STEP_SECONDS", 3600.0)
     configure(rt, mail_outbox_dispatch_interval_secs=3600)
     for number in (1, 2, 3):
         queue(rt, f"user{number}@example.com")
@@ -543,7 +543,7 @@ def test_mails_that_follow_one_another_share_a_connection(rt, smtp, running, wai
 
 
 def test_a_connection_is_not_kept_when_no_mail_follows(rt, smtp, running, wait_for, monkeypatch):
-    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "MAX_STEP_SECONDS", 0.1)
     queue(rt)
     wait_for(lambda: len(smtp.received) == 1 and not smtp.is_anybody_connected)
     queue(rt)
@@ -570,7 +570,7 @@ def test_a_mail_of_another_process_is_found_at_the_next_look(rt, second, smtp, r
 def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
     rt, second, smtp, running, wait_for, monkeypatch
 ):
-    monkeypatch.setattr(dispatcher, "LONGEST_STEP_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher, "MAX_STEP_SECONDS", 0.1)
     configure(rt, mail_outbox_dispatch_interval_secs=3600)
     rt.mail_due.set()
     wait_for(lambda: not rt.mail_due.is_set())
@@ -586,7 +586,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     def watched(*arguments, **bounds):
         try:
             return look(*arguments, **bounds)
-        except DATABASE_AWAY as error:
+        except DATABASE_ERRORS as error:
             failed.append(error)
             raise
 
@@ -651,7 +651,7 @@ def test_a_stop_does_not_wait_for_that_answer_for_ever(rt, smtp, wait_for, monke
     smtp.on_mail = lambda _mail: may_answer.wait(30)
     stop, thread = start(rt)
     queue(rt)
-    wait_for(lambda: rt.mailer.is_content_out)
+    wait_for(lambda: rt.mailer.has_unconfirmed_delivery)
     assert seconds_of(stop) >= 0.5
     assert only_row(rt).status == "sending"
     may_answer.set()

@@ -13,14 +13,14 @@ from app.core.native_pool import NativePool
 from app.mfa import totp
 from app.operations import qr_code
 from app.operations.reference import CONTENT_SECURITY_POLICY
-from app.operations.schemas import LONGEST_OTPAUTH_URI
+from app.operations.schemas import MAX_OTPAUTH_URI_LENGTH
 from app.web.request import JSON_BODY_LIMIT
 from tests.support.api import ApiClient
 
 PATH = "/docs/qr-code"
 SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 URI = totp.otpauth_uri(SECRET, "Gatehouse", "ada@example.com")
-LONGEST = URI + "x" * (LONGEST_OTPAUTH_URI - len(URI))
+LONGEST = URI + "x" * (MAX_OTPAUTH_URI_LENGTH - len(URI))
 QUIET_ZONE = SCALE = 4
 
 pytestmark = pytest.mark.any_database
@@ -158,5 +158,5 @@ def test_the_thread_of_the_request_does_not_draw(api, monkeypatch):
 
 
 def test_drawings_that_nobody_gets_to_soon_are_refused(api, monkeypatch):
-    monkeypatch.setattr(qr_code, "_drawing", NativePool(1, most_waiting=-1))
+    monkeypatch.setattr(qr_code, "_drawing", NativePool(1, max_queued=-1))
     assert draw(api).fails(503, "internal_server_error").retry_after >= 1

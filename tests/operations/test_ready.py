@@ -151,7 +151,7 @@ def test_a_start_waits_once_for_a_database_that_does_not_answer_and_says_one_thi
         raise sqlite3.OperationalError("unable to open database file")
 
     rt.database.close()
-    for engine in (rt.database.engine, rt.database.reader, rt.database._apart):
+    for engine in (rt.database.engine, rt.database.reader, rt.database._outside_pool):
         monkeypatch.setattr(engine.dialect, "connect", refuse)
     service.begin(rt)
     [line] = caplog.messages

@@ -12,7 +12,7 @@ from flask import Response
 from redis import Redis
 
 from app.core import redis as redis_client
-from app.core.logs import OneJsonObject, RequestFields
+from app.core.logs import JsonLineFormatter, RequestFields
 from app.users import queries as users
 from app.web import lifecycle
 
@@ -32,7 +32,7 @@ def app(make_app, redis_url, slow_request_ms):
     An application made in the test itself would take its lines of the log away from `caplog`.
     """
     return make_app(
-        slow_request_ms=slow_request_ms, redis=redis_client.connect(redis_url, patience=30)
+        slow_request_ms=slow_request_ms, redis=redis_client.connect(redis_url, timeout_seconds=30)
     )
 
 
@@ -94,7 +94,7 @@ def test_a_slow_request_is_told_with_its_route_and_ids(app, signed_in, user, slo
     assert line.user_id == user.id
     assert line.session_id
     assert line.getMessage().startswith(f"slow: DELETE {line.route} 404 {line.duration_ms} ms, ")
-    assert '"database_ms": ' in OneJsonObject().format(line)
+    assert '"database_ms": ' in JsonLineFormatter().format(line)
 
 
 def test_the_time_that_it_waited_for_the_database_is_told(rt, signed_in, user, line_of_who_waits):

@@ -15,7 +15,7 @@ import pytest
 from app.administration import doctor
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost
-from app.core.logs import OneJsonObject, RequestFields
+from app.core.logs import JsonLineFormatter, RequestFields
 from tests.support.commands import CommandLine
 from tests.support.factories import configure, make_user
 from tests.support.servers import ROOT
@@ -109,7 +109,7 @@ def test_the_page_has_every_field_of_a_log_line_in_its_table(api, user, caplog, 
     with monkeypatch.context() as broken:
         broken.setattr("app.users.queries.find_credentials", Mock(side_effect=RuntimeError))
         api.login(user).fails(500, "internal_server_error")
-    lines = [json.loads(OneJsonObject().format(record)) for record in caplog.records]
+    lines = [json.loads(JsonLineFormatter().format(record)) for record in caplog.records]
     assert {line["logger"] for line in lines} >= {"gatehouse.access", "gatehouse.slow"}
     table = section("Watch it").partition("\n| Field |")[2].partition("\n\n")[0]
     names = "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))

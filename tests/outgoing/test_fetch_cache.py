@@ -74,15 +74,15 @@ def test_a_value_may_have_a_shorter_life_which_begins_with_its_fetch(cache, sour
         return source()
 
     brief = timedelta(seconds=1)
-    assert cache.get("a", slow, life=brief).value == 1
+    assert cache.get("a", slow, ttl=brief).value == 1
     clock.advance(seconds=0.5)
-    assert cache.get("a", source, life=brief).value == 1
+    assert cache.get("a", source, ttl=brief).value == 1
     clock.advance(seconds=0.2)
-    assert cache.get("a", source, life=brief).value == 2
+    assert cache.get("a", source, ttl=brief).value == 2
 
 
 def test_a_value_without_a_life_is_fetched_each_time(cache, source):
-    assert [cache.get("a", source, life=timedelta(0)).value for _ in range(2)] == [1, 2]
+    assert [cache.get("a", source, ttl=timedelta(0)).value for _ in range(2)] == [1, 2]
 
 
 def test_keys_are_apart(cache, source):
@@ -107,18 +107,18 @@ def test_a_failure_is_not_kept(cache, source):
 
 def test_a_newer_value_is_fetched_once_for_all_who_saw_the_old_one(cache, source):
     old = cache.get("a", source)
-    new = cache.newer("a", old, source)
+    new = cache.get_newer("a", old, source)
     assert (old.value, new.value) == (1, 2)
-    assert cache.newer("a", old, source) is new
+    assert cache.get_newer("a", old, source) is new
     assert cache.get("a", source) is new
-    assert cache.newer("a", new, source).value == 3
+    assert cache.get_newer("a", new, source).value == 3
 
 
 def test_a_failed_renewal_leaves_the_old_value(cache, source):
     old = cache.get("a", source)
     source.errors = [ValueError("away")]
     with pytest.raises(ValueError, match="away"):
-        cache.newer("a", old, source)
+        cache.get_newer("a", old, source)
     assert cache.get("a", source) is old
 
 
@@ -127,7 +127,7 @@ def test_all_who_wait_share_one_fetch(cache, source, renews: bool):
     old = cache.get("a", source) if renews else None
     source.gate.clear()
     if old is not None:
-        outcomes, threads = in_threads(20, lambda: cache.newer("a", old, source).value)
+        outcomes, threads = in_threads(20, lambda: cache.get_newer("a", old, source).value)
     else:
         outcomes, threads = in_threads(20, lambda: cache.get("a", source).value)
     assert source.entered.wait(10)
@@ -173,10 +173,10 @@ def test_who_waits_for_another_fetch_does_not_wait_for_longer_than_it_may(cache,
     source.gate.clear()
     outcomes, threads = in_threads(1, lambda: cache.get("a", source).value)
     assert source.entered.wait(10)
-    for patience in (0.05, 0, -1):
+    for timeout_seconds in (0.05, 0, -1):
         with pytest.raises(TimeoutError):
-            cache.get("a", source, patience=patience)
+            cache.get("a", source, timeout_seconds=timeout_seconds)
     source.gate.set()
     threads[0].join(10)
     assert outcomes == [1]
-    assert cache.get("a", source, patience=-1).value == 1
+    assert cache.get("a", source, timeout_seconds=-1).value == 1

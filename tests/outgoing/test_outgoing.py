@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from app.core import addresses
-from app.core.outgoing import LARGEST_BYTES, Limits, Outgoing, Refused, TookTooLong
+from app.core.outgoing import MAX_RESPONSE_BYTES, Limits, Outgoing, Refused, TookTooLong
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider, Reply
 from tests.support.servers import ROOT
@@ -481,8 +481,8 @@ def test_plain_text_where_tls_was_expected(local: Outgoing, server: FakeProvider
 
 
 def test_the_largest_answer_is_read(local: Outgoing, server: FakeProvider):
-    server.reply("/large", b"x" * LARGEST_BYTES)
-    assert len(local.get(f"{server.issuer}/large").content) == LARGEST_BYTES
+    server.reply("/large", b"x" * MAX_RESPONSE_BYTES)
+    assert len(local.get(f"{server.issuer}/large").content) == MAX_RESPONSE_BYTES
 
 
 def endless() -> Reply:
@@ -492,11 +492,13 @@ def endless() -> Reply:
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(b"x" * (LARGEST_BYTES + 1)),
-        Reply(gzip.compress(b"x" * (LARGEST_BYTES + 1)), headers={"Content-Encoding": "gzip"}),
-        Reply(zlib.compress(b"x" * 200 * LARGEST_BYTES), headers={"Content-Encoding": "deflate"}),
+        Reply(b"x" * (MAX_RESPONSE_BYTES + 1)),
+        Reply(gzip.compress(b"x" * (MAX_RESPONSE_BYTES + 1)), headers={"Content-Encoding": "gzip"}),
         Reply(
-            gzip.compress(gzip.compress(b"x" * 20 * LARGEST_BYTES)),
+            zlib.compress(b"x" * 200 * MAX_RESPONSE_BYTES), headers={"Content-Encoding": "deflate"}
+        ),
+        Reply(
+            gzip.compress(gzip.compress(b"x" * 20 * MAX_RESPONSE_BYTES)),
             headers={"Content-Encoding": "gzip, gzip"},
         ),
         Reply(
@@ -608,7 +610,7 @@ def test_the_requests_of_a_conversation_have_a_time_together(local: Outgoing, se
     server.reply("/slow", {}, pause=60)
     conversation = local.conversation()
     assert conversation.get(url).status_code == 200
-    let_pass(conversation, local.limits.altogether_seconds - 0.5)
+    let_pass(conversation, local.limits.total_seconds - 0.5)
     begin = time.monotonic()
     with pytest.raises(TookTooLong):
         conversation.get(slow)

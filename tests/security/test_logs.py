@@ -32,7 +32,7 @@ def lines(caplog):
         texts = []
         for record in caplog.records:
             texts.append(logs.TextFormatter().format(record))
-            texts.append(logs.OneJsonObject().format(record))
+            texts.append(logs.JsonLineFormatter().format(record))
             texts.append(repr(record.__dict__))
         return "\n".join(texts)
 
@@ -118,7 +118,7 @@ def test_every_line_of_a_request_carries_its_id(api, user, caplog, lines):
     request_filter = logs.RequestFields()
     [record] = [r for r in caplog.records if r.name == "gatehouse.access"]
     request_filter.filter(record)
-    line = json.loads(logs.OneJsonObject().format(record))
+    line = json.loads(logs.JsonLineFormatter().format(record))
     assert line["request_id"] == answer.headers["X-Request-ID"]
 
 
@@ -126,7 +126,7 @@ def access_line(caplog):
     """Return the newest access line as JSON."""
     record = [r for r in caplog.records if r.name == "gatehouse.access"][-1]
     logs.RequestFields().filter(record)
-    return json.loads(logs.OneJsonObject().format(record))
+    return json.loads(logs.JsonLineFormatter().format(record))
 
 
 def test_the_access_line_of_a_refusal_tells_its_code(api, user, caplog):

@@ -137,8 +137,8 @@ def test_a_killed_gunicorn_is_started_again(service, eventually, all_gone):
     eventually(service.is_healthy, "an answer of the new gunicorn")
     assert service.gunicorn != before
     # Its start must not depend on a database that may be away just then.
-    assert launch.PREPARES in before_environ
-    assert launch.PREPARES not in service.gunicorn.environ()
+    assert launch.PREPARE_VARIABLE in before_environ
+    assert launch.PREPARE_VARIABLE not in service.gunicorn.environ()
     assert service.stop() == 0
 
 

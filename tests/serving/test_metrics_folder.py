@@ -11,7 +11,7 @@ from app.serving import metrics_folder
 
 @pytest.fixture
 def counts_class():
-    return metrics_folder.counts_that_own_their_blocks()
+    return metrics_folder.preallocated_mmap_dict()
 
 
 @pytest.fixture

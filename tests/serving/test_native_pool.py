@@ -12,7 +12,7 @@ import pytest
 
 from app.core import scheduling
 from app.core.native_pool import NICENESS, NativePool
-from app.core.scheduling import NICEST, TURN_NS
+from app.core.scheduling import MAX_NICENESS, TIME_SLICE_NS
 from tests.support.servers import ROOT
 
 SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}.get(platform.machine())
@@ -106,7 +106,7 @@ def test_who_computes_is_nicer_than_the_loop():
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     computing, waiting = NativePool(1), NativePool(1, niceness=0)
     its = computing.run(threading.get_native_id)
-    assert os.getpriority(os.PRIO_PROCESS, its) == min(mine + NICENESS, NICEST)
+    assert os.getpriority(os.PRIO_PROCESS, its) == min(mine + NICENESS, MAX_NICENESS)
     its = waiting.run(threading.get_native_id)
     assert os.getpriority(os.PRIO_PROCESS, its) == mine
 
@@ -114,8 +114,8 @@ def test_who_computes_is_nicer_than_the_loop():
 @pytest.mark.skipif(SCHED_GETATTR is None or kernel() < (6, 12), reason="turns are all alike here")
 def test_who_computes_has_short_turns():
     pool = NativePool(1)  # whose thread ends with it
-    assert turn_of(pool.run(threading.get_native_id)) == TURN_NS
-    assert turn_of(threading.get_native_id()) != TURN_NS
+    assert turn_of(pool.run(threading.get_native_id)) == TIME_SLICE_NS
+    assert turn_of(threading.get_native_id()) != TIME_SLICE_NS
 
 
 def test_a_policy_that_somebody_chose_is_kept():
@@ -123,7 +123,7 @@ def test_a_policy_that_somebody_chose_is_kept():
     pool = NativePool(1, niceness=0)
     its = pool.run(threading.get_native_id)
     os.sched_setscheduler(its, os.SCHED_BATCH, os.sched_param(0))
-    scheduling.step_back(its, NICENESS)
+    scheduling.lower_priority(its, NICENESS)
     assert os.sched_getscheduler(its) == os.SCHED_BATCH
 
 

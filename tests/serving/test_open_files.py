@@ -12,7 +12,7 @@ import resource, sys
 from app.serving import open_files
 soft, hard, connections = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-print(open_files.make_room(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))
+print(open_files.raise_limit(connections), *resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
 

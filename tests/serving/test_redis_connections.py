@@ -77,8 +77,8 @@ def test_all_who_wait_get_one_that_is_given_back(redis):
 
 
 def test_the_requests_of_a_loaded_worker_need_not_wait_for_each_other(own_valkey):
-    with redis_client.connect_impatiently(own_valkey.url) as impatient:
-        pool = impatient.connection_pool
+    with redis_client.connect_fail_fast(own_valkey.url) as fail_fast:
+        pool = fail_fast.connection_pool
         taken = [pool.get_connection() for _ in range(500)]
         for connection in taken:
             pool.release(connection)
@@ -118,8 +118,8 @@ def test_so_is_what_was_given_back_while_another_was_being_made(redis, monkeypat
 
 
 def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few, monkeypatch):
-    monkeypatch.setattr(redis_client, "IMPATIENCE_SECONDS", 0.25)
-    pool = redis_client.connect_impatiently(own_valkey.url).connection_pool
+    monkeypatch.setattr(redis_client, "FAIL_FAST_TIMEOUT_SECONDS", 0.25)
+    pool = redis_client.connect_fail_fast(own_valkey.url).connection_pool
     taken = [pool.get_connection() for _ in range(redis_client.CONNECTIONS)]
     with pytest.raises(Lost, match="No connection available"):
         pool.get_connection()
@@ -127,11 +127,11 @@ def test_who_finds_all_in_use_for_too_long_is_refused(own_valkey, few, monkeypat
 
 
 def test_one_that_died_costs_nobody_a_command(own_valkey):
-    impatient = redis_client.connect_impatiently(own_valkey.url)
-    assert impatient.ping()
+    fail_fast = redis_client.connect_fail_fast(own_valkey.url)
+    assert fail_fast.ping()
     own_valkey.kill()
     own_valkey.start()
-    assert impatient.ping()
+    assert fail_fast.ping()
 
 
 def test_an_answer_that_nobody_waited_for_reaches_nobody_else(redis):

@@ -153,12 +153,12 @@ def test_the_limits_of_the_service():
     assert bodies.BODY_SECONDS == 30
     # Twice Apache's default; the largest avatar at the speed of a bad line.
     assert bodies.FILE_BYTES_PER_SECOND == 1024
-    assert 17 * 2**20 / bodies.LONGEST_FILE_SECONDS < 10 * 1024
+    assert 17 * 2**20 / bodies.MAX_FILE_SECONDS < 10 * 1024
 
 
 def read_file(source, pieces=10**6):
     body = timed(source)
-    body.expect_file()
+    body.allow_slow_body()
     got = 0
     while content := body.read(pieces):
         got += len(content)
@@ -191,7 +191,7 @@ def test_a_file_that_comes_too_slowly_ends_as_a_lost_connection(fake, pieces):
 
 @pytest.mark.usefixtures("rate")
 def test_what_came_fast_is_no_reason_to_wait_for_ever(fake, monkeypatch):
-    monkeypatch.setattr(bodies, "LONGEST_FILE_SECONDS", 4 * LIMIT)
+    monkeypatch.setattr(bodies, "MAX_FILE_SECONDS", 4 * LIMIT)
     began = fake.now
     with pytest.raises(TimeoutError):
         read_file(Paced(fake.sleep, 10**6))
@@ -222,14 +222,14 @@ def test_a_body_that_was_read_in_time_has_ended_for_good(fake):
     body = timed(io.BytesIO(b"all of it"))
     assert body.read(100) == b"all of it"
     fake.now += 2 * LIMIT
-    assert body.throw_away() is True
+    assert body.drain() is True
 
 
 @pytest.mark.usefixtures("limit")
 def test_what_is_left_of_a_refused_file_earns_no_more_time(fake):
     body = timed(Dripping(LIMIT / 20, fake.sleep))
-    body.expect_file()
-    body.expect_nothing()
+    body.allow_slow_body()
+    body.limit_rest_of_body()
     began = fake.now
     with pytest.raises(TimeoutError):
         read_all(body)
@@ -272,7 +272,7 @@ def test_what_may_have_to_be_waited_for_has_its_time(fake, arrived, size):
 
 def test_a_body_is_never_taken_for_more_than_its_length(fake):
     body, _ = counted(arrived=b"body" + b"GET / HTTP/1.1", length=4)
-    assert (body.read(), body.read(), body.throw_away()) == (b"body", b"", True)
+    assert (body.read(), body.read(), body.drain()) == (b"body", b"", True)
 
 
 def counted(arrived, length):
@@ -315,8 +315,8 @@ def test_others_run_between_the_pieces_of_a_body_in_chunks():
 
 @pytest.mark.usefixtures("limit")
 def test_what_is_thrown_away_has_the_same_time(fake):
-    assert timed(io.BytesIO(bytes(10**6))).throw_away() is True
-    assert timed(Dripping(LIMIT / 20, fake.sleep)).throw_away() is False
+    assert timed(io.BytesIO(bytes(10**6))).drain() is True
+    assert timed(Dripping(LIMIT / 20, fake.sleep)).drain() is False
 
 
 @pytest.mark.parametrize(("reads", "is_first"), [(1, True), (2, False), (9, False)])

@@ -9,8 +9,8 @@ import gevent
 import pytest
 
 from app.serving.connection import KERNEL_TICK_SECONDS, Connection
-from app.serving.listener import PAUSE, PAUSES, EvenServer
-from app.serving.shares import HEADWAY, ConnectionTable
+from app.serving.listener import MAX_PAUSES, PAUSE_SECONDS, BalancedServer
+from app.serving.shares import SLACK_DIVISOR, ConnectionTable
 from tests.support.live import PATIENCE
 
 BURST = 64
@@ -29,14 +29,14 @@ def test_a_connection_tells_for_how_long_at_least_nothing_has_arrived():
             client.sendall(b"GET /")
             assert served.recv(5) == b"GET /"  # it has arrived
             time.sleep(silence)
-            told, elapsed = connection.silent_seconds(), time.monotonic() - began
+            told, elapsed = connection.seconds_since_data(), time.monotonic() - began
             assert silence - 2 * KERNEL_TICK_SECONDS <= told <= elapsed
 
 
 def test_a_connection_that_is_no_tcp_tells_nothing():
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert Connection(ours).silent_seconds() == 0
+        assert Connection(ours).seconds_since_data() == 0
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def idle(table):
 @pytest.fixture
 def server(busy, clock):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield EvenServer(listener, busy, monotonic=clock.monotonic, handle=lambda *_: None)
+        yield BalancedServer(listener, busy, monotonic=clock.monotonic, handle=lambda *_: None)
 
 
 def waits(server):
     """Count how often the server leaves a connection to others before it takes it."""
-    return next(n for n in range(1000) if not server._leaves_it_to_others())
+    return next(n for n in range(1000) if not server._should_defer())
 
 
 def test_a_worker_alone_takes_every_connection(server):
@@ -77,7 +77,7 @@ def test_a_worker_alone_takes_every_connection(server):
 
 
 def test_a_busier_worker_waits_for_a_less_loaded_one_but_not_for_long(server, idle):
-    assert waits(server) == PAUSES
+    assert waits(server) == MAX_PAUSES
 
 
 def test_a_stuck_worker_delays_one_connection_only(server, idle):
@@ -92,33 +92,33 @@ def test_beside_a_stuck_worker_the_others_wait_for_each_other_only(table, server
     waits(server)
     server._share.opened()
     for _ in range(5):
-        awake.woke()
-        assert waits(server) == PAUSES  # for who is awake
+        awake.record_wakeup()
+        assert waits(server) == MAX_PAUSES  # for who is awake
         awake.opened()
         assert waits(server) == 0
         server._share.opened()
 
 
 def test_a_pause_that_a_busy_loop_ends_late_counts_as_several(server, idle, clock):
-    assert server._leaves_it_to_others()
-    server._look_again(clock.monotonic() - (PAUSES - 1) * PAUSE)
-    assert server._leaves_it_to_others()
-    assert not server._leaves_it_to_others()
+    assert server._should_defer()
+    server._look_again(clock.monotonic() - (MAX_PAUSES - 1) * PAUSE_SECONDS)
+    assert server._should_defer()
+    assert not server._should_defer()
 
 
 def test_a_pause_is_measured_from_its_beginning(server, idle):
     server._do_read()
     while server._timer.active:
-        gevent.sleep(PAUSE)
-    assert waits(server) == PAUSES - 1  # the clock stood still
+        gevent.sleep(PAUSE_SECONDS)
+    assert waits(server) == MAX_PAUSES - 1  # the clock stood still
 
 
 def test_time_in_which_nothing_came_is_no_patience(server, idle, clock):
     """Somebody else took the connection, and the next one comes much later."""
-    assert server._leaves_it_to_others()
-    server._look_again(clock.monotonic() - PAUSE)
+    assert server._should_defer()
+    server._look_again(clock.monotonic() - PAUSE_SECONDS)
     clock.advance(seconds=60)
-    assert waits(server) == PAUSES - 1
+    assert waits(server) == MAX_PAUSES - 1
 
 
 def test_a_stuck_worker_stays_known_while_it_holds_as_many(server, busy, idle):
@@ -133,8 +133,8 @@ def test_a_stuck_worker_stays_known_while_it_holds_as_many(server, busy, idle):
 
 def test_patience_returns_when_the_other_worker_wakes_up(server, idle):
     waits(server)
-    idle.woke()
-    assert waits(server) == PAUSES
+    idle.record_wakeup()
+    assert waits(server) == MAX_PAUSES
 
 
 def test_an_equally_loaded_worker_is_not_waited_for(server, idle):
@@ -173,7 +173,7 @@ def test_a_worker_takes_its_part_of_what_waits(table, mine, others, waiting, num
     for share, held in zip((first, *rest), (mine, *others), strict=True):
         share.join()
         open_many(share, held)
-    assert first.due(waiting) == number
+    assert first.accept_quota(waiting) == number
 
 
 def burst_on(listener, table, stack):
@@ -186,7 +186,7 @@ def burst_on(listener, table, stack):
         share.join()
     listener.setblocking(False)
     servers = [
-        EvenServer(
+        BalancedServer(
             listener,
             share,
             handle=lambda *_: None,
@@ -216,7 +216,7 @@ def test_a_burst_is_shared_evenly_where_nobody_tells_how_many_wait(table, tmp_pa
         listener.bind(f"{tmp_path}/s")
         listener.listen(BURST)
         shares, looks = burst_on(listener, table, stack)
-    assert abs(shares[0].open - shares[1].open) <= BURST / HEADWAY
+    assert abs(shares[0].open - shares[1].open) <= BURST / SLACK_DIVISOR
     assert looks < BURST
 
 

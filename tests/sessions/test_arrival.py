@@ -16,14 +16,14 @@ class Body(WorkerBody):
 
     connection = None
     is_first_of_connection = False
-    expect_file = expect_nothing = None
+    allow_slow_body = limit_rest_of_body = None
 
     def __init__(self, clock, stops):
         self._clock = clock
         self._stops = iter(stops)
         self._came_at = clock.now() - SINCE
 
-    def waited_seconds(self):
+    def seconds_since_arrival(self):
         self._clock.advance(seconds=next(self._stops, 0))
         return (self._clock.now() - self._came_at).total_seconds()
 

@@ -102,14 +102,14 @@ def shown(client: Any, size: int = 512) -> Image.Image:
 
 
 @contextmanager
-def needing_less_than(most_bytes: int) -> Iterator[None]:
-    """Assert that the block raises this process's peak memory by less than `most_bytes`."""
+def needing_less_than(max_bytes: int) -> Iterator[None]:
+    """Assert that the block raises this process's peak memory by less than `max_bytes`."""
     ctypes.CDLL(None).malloc_trim(0)  # reuse of memory already freed would not be counted
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak (VmHWM)
     before = _most_bytes()
     yield
     needed = _most_bytes() - before
-    assert needed < most_bytes, needed
+    assert needed < max_bytes, needed
 
 
 def _most_bytes() -> int:

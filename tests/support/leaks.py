@@ -25,7 +25,7 @@ ON_PURPOSE = "no SMTP server is set; "
 TELLING = re.compile(
     r"(^|_)(password|secret|token|code|codes|flow_id|challenge|state|nonce|signature)$"
 )
-SHORTEST = 8
+MIN_LENGTH = 8
 CODE = re.compile(r"\d{6,}")
 # Process ids as gunicorn logs them: they may have six digits, like a code.
 PROCESS = re.compile(r"(pid: |Listening at: \S+ \()\d+")
@@ -103,7 +103,7 @@ class Watch:
 
 
 def _is_telling(text: str) -> bool:
-    return (len(text) >= SHORTEST and not text.isalpha()) or CODE.fullmatch(text) is not None
+    return (len(text) >= MIN_LENGTH and not text.isalpha()) or CODE.fullmatch(text) is not None
 
 
 def _leaks(lines: list[str], secrets: set[str]) -> list[str]:

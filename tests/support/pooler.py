@@ -12,7 +12,7 @@ import psycopg2
 import sqlalchemy as sa
 
 CONNECTIONS = 2
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 STARTUP = 196_608  # version 3.0 of the protocol
 TOLD = ("server_version", "client_encoding", "DateStyle", "standard_conforming_strings")
 IDLE = b"I"
@@ -60,7 +60,7 @@ class Pooler:
             self._take().close()
 
     def _take(self) -> "_Server":
-        return self._idle.get(timeout=PATIENCE_SECONDS)
+        return self._idle.get(timeout=TIMEOUT_SECONDS)
 
     def _accept(self) -> None:
         with suppress(OSError):  # closed

@@ -16,14 +16,14 @@ from app.core.native_pool import NativePool, Overloaded
 log = logging.getLogger(__name__)
 
 # A commit changes some five pages, so this is about as often as SQLite would.
-COMMITS_BETWEEN = 200
+COMMITS_PER_CHECKPOINT = 200
 # The length of the log, 64 MB, from which commits make checkpoints after all.
 MAX_PAGES = 16_000
 STOP_SECONDS = 2.0
 
 
 class Checkpoints:
-    """Makes a checkpoint every COMMITS_BETWEEN commits, in a native thread."""
+    """Makes a checkpoint every COMMITS_PER_CHECKPOINT commits, in a native thread."""
 
     def __init__(self, file: SqliteFile, disk: NativePool) -> None:
         self._file = file
@@ -44,9 +44,9 @@ class Checkpoints:
         self._thread.join(STOP_SECONDS)
 
     def count_commit(self) -> None:
-        """Count a commit; every COMMITS_BETWEEN of them a checkpoint is due."""
+        """Count a commit; every COMMITS_PER_CHECKPOINT of them a checkpoint is due."""
         self._commits += 1
-        if self._commits >= COMMITS_BETWEEN:
+        if self._commits >= COMMITS_PER_CHECKPOINT:
             self._commits = 0
             self._is_due.set()
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 Reader = Connection | Session
 
 # What the methods of Database raise while the database does not answer.
-DATABASE_AWAY = (SQLAlchemyError, DatabaseUnavailable)
+DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
 
 extension = SQLAlchemy(model_class=Base)
 
@@ -63,37 +63,37 @@ class Database:
         self._batched: dict[Lookup, BatchedReads] = {}
         self._count_statement: Callable[[], None] = lambda: None
         self.reader = engines.autocommit(config, poolclass=QueuePool)
-        self._apart = engines.autocommit(config, poolclass=QueuePool, pool_size=1)
+        self._outside_pool = engines.autocommit(config, poolclass=QueuePool, pool_size=1)
         self._direct = engines.autocommit(config, poolclass=NullPool)
-        patience = engines.POOL_PATIENCE_SECONDS
-        self._drivers = DriverPool(self._direct, config.database_pool, patience)
+        timeout_seconds = engines.POOL_TIMEOUT_SECONDS
+        self._drivers = DriverPool(self._direct, config.database_pool, timeout_seconds)
         self._runner = Runner(self._direct.dialect, self._drivers)
-        for engine in (self.engine, self.reader, self._apart):
+        for engine in (self.engine, self.reader, self._outside_pool):
             engines.note_waits(engine)
-        self._write_turn: AbstractContextManager[Any] = nullcontext()
+        self._writer_lock: AbstractContextManager[Any] = nullcontext()
         self._checkpoints: Checkpoints | None = None
         self.file: SqliteFile | None = None
         if self.is_sqlite:
             self.file = SqliteFile(str(self.engine.url.database))
-            self._write_turn = sqlite_writing.WriteTurn(self._note_commit)
-            for engine in (self.engine, self.reader, self._apart, self._direct):
+            self._writer_lock = sqlite_writing.WriterLock(self._note_commit)
+            for engine in (self.engine, self.reader, self._outside_pool, self._direct):
                 event.listen(engine, "do_connect", self._require_file)
-            for engine in (self.reader, self._apart):
+            for engine in (self.reader, self._outside_pool):
                 event.listen(engine, "connect", self._prepare_sqlite)
-            for engine in (self.engine, self._direct):  # here `patiently` waits, not SQLite
+            for engine in (self.engine, self._direct):  # here `retry_while_busy` waits, not SQLite
                 event.listen(engine, "connect", self._prepare_sqlite_writer)
             event.listen(self.engine, "begin", self._begin_sqlite)
         else:
-            for engine in (self.engine, self.reader, self._apart):
-                event.listen(engine, "checkout", engines.refuse_hung_up)
-            for engine in (self.engine, self.reader, self._apart, self._direct):
+            for engine in (self.engine, self.reader, self._outside_pool):
+                event.listen(engine, "checkout", engines.replace_closed)
+            for engine in (self.engine, self.reader, self._outside_pool, self._direct):
                 postgres_addresses.install(engine)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
         """Yield a session whose changes are committed at the end, or rolled back on an error."""
         with (
-            self._write_turn,
+            self._writer_lock,
             Session(self.engine, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -121,7 +121,9 @@ class Database:
         if not self.is_sqlite:
             return self._runner.rows(compiled, values)
         # Readers need no lock, except at the moment when a write-ahead log is cleaned up.
-        return sqlite_writing.patiently(self._clock, lambda: self._runner.rows(compiled, values))
+        return sqlite_writing.retry_while_busy(
+            self._clock, lambda: self._runner.rows(compiled, values)
+        )
 
     def row(self, prepared: Prepared, *values: Any) -> Row | None:
         """Like `rows`, for a SELECT by a unique key; None if there is no row."""
@@ -170,8 +172,8 @@ class Database:
         ]
         if not self.is_sqlite:
             return run(compiled)
-        with self._write_turn:
-            return sqlite_writing.patiently(self._clock, lambda: run(compiled))
+        with self._writer_lock:
+            return sqlite_writing.retry_while_busy(self._clock, lambda: run(compiled))
 
     def _batched_reads(self, lookup: Lookup) -> BatchedReads:
         def read_many(keys: Sequence[Key]) -> Mapping[Key, list[Row]] | None:
@@ -186,29 +188,29 @@ class Database:
         return BatchedReads(lambda key: self.rows(lookup.one, key), read_many)
 
     @contextmanager
-    def reading_apart(self) -> Iterator[Connection]:
+    def reading_outside_pool(self) -> Iterator[Connection]:
         """Like `reading`, on a connection outside the pool.
 
         For reads that may run while the caller holds a pooled connection: if all are held by such
         callers, none of them would ever get a second one.
         """
-        with self._apart.connect() as connection:
+        with self._outside_pool.connect() as connection:
             yield connection
 
     def on_statement(self, count: Callable[[], None]) -> None:
         """Call `count` for every statement."""
         self._count_statement = count
-        for engine in (self.engine, self.reader, self._apart):
+        for engine in (self.engine, self.reader, self._outside_pool):
             event.listen(engine, "after_cursor_execute", lambda *_: count())
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
         self.reader.dispose()
-        self._apart.dispose()
+        self._outside_pool.dispose()
         self._drivers.close()
 
-    def checkpoint_beside(self, disk: NativePool) -> Callable[[], None]:
+    def start_checkpoints(self, disk: NativePool) -> Callable[[], None]:
         """Keep SQLite's checkpoints out of the commits of connections made from now on.
 
         Return the function that ends that.
@@ -223,7 +225,7 @@ class Database:
         """Drop, after a fork, connections that belong to the parent process."""
         self.engine.dispose(close=False)
         self.reader.dispose(close=False)
-        self._apart.dispose(close=False)
+        self._outside_pool.dispose(close=False)
         self._drivers.forget()
 
     def _require_file(self, *_: Any) -> None:
@@ -259,4 +261,4 @@ class Database:
                     connection.invalidate(error)
                 raise
 
-        sqlite_writing.patiently(self._clock, begin)
+        sqlite_writing.retry_while_busy(self._clock, begin)

@@ -16,7 +16,7 @@ from app.core.errors import DatabaseUnavailable
 from app.core.readable import is_readable
 
 
-def was_hung_up(connection: Any) -> bool:
+def is_closed_by_server(connection: Any) -> bool:
     """Return whether an idle connection was closed by the server, e.g. when it restarted.
 
     No query is pending on it, so whatever there is to read is a final message, or EOF.
@@ -45,10 +45,10 @@ class _Waiter:
 class DriverPool:
     """Pools at most `size` connections of `engine`, which must not pool by itself."""
 
-    def __init__(self, engine: Engine, size: int, patience_seconds: float) -> None:
+    def __init__(self, engine: Engine, size: int, timeout_seconds: float) -> None:
         self._engine = engine
         self._has_server = engine.dialect.name != "sqlite"
-        self._patience = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
         self._idle: list[PoolProxiedConnection] = []
         self._waiting: deque[_Waiter] = deque()
@@ -69,7 +69,7 @@ class DriverPool:
                 self._waiting.append(waiter)
         if waiter is not None:
             connection = self._wait(waiter)
-        elif connection is not None and self._has_server and was_hung_up(connection):
+        elif connection is not None and self._has_server and is_closed_by_server(connection):
             self._close_idle(connection)
             connection = None
         return connection or self._make()
@@ -123,13 +123,13 @@ class DriverPool:
 
     def _wait(self, waiter: _Waiter) -> PoolProxiedConnection | None:
         try:
-            has_turn = waiter.has_turn.wait(self._patience)
+            has_turn = waiter.has_turn.wait(self._timeout_seconds)
         except BaseException:  # interrupted, e.g. by a timeout
             if not self._leave(waiter):
                 self._pass_on(waiter.connection)
             raise
         if not has_turn and self._leave(waiter):
-            raise DatabaseUnavailable from NoConnectionFree(self._patience)
+            raise DatabaseUnavailable from NoConnectionFree(self._timeout_seconds)
         return waiter.connection
 
     def _leave(self, waiter: _Waiter) -> bool:

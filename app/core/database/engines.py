@@ -10,11 +10,11 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from app.core import wait_times
 from app.core.config import Config
-from app.core.database.driver_pool import was_hung_up
+from app.core.database.driver_pool import is_closed_by_server
 
 T = TypeVar("T")
 
-POOL_PATIENCE_SECONDS = 5
+POOL_TIMEOUT_SECONDS = 5
 POOL_OPTIONS = {"pool_size", "max_overflow", "pool_timeout", "pool_use_lifo"}
 # libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
 # is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
@@ -44,7 +44,7 @@ def options(config: Config) -> dict[str, Any]:
     usual: dict[str, Any] = {
         "pool_size": config.database_pool,
         "max_overflow": 0,
-        "pool_timeout": POOL_PATIENCE_SECONDS,
+        "pool_timeout": POOL_TIMEOUT_SECONDS,
         "hide_parameters": True,  # else unexpected errors would carry them into the log
     }
     if not config.database_url.startswith("sqlite"):
@@ -74,11 +74,11 @@ def note_waits(engine: Engine) -> None:
     engine.raw_connection = noted(engine.raw_connection)  # type: ignore[method-assign]
 
 
-def refuse_hung_up(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+def replace_closed(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
     """Make the pool replace a connection that the server has closed, instead of failing a request.
 
     A new connection is not checked: the server has just answered on it.
     """
-    if record.info.get("served") and was_hung_up(connection):
+    if record.info.get("served") and is_closed_by_server(connection):
         raise InvalidatePoolError
     record.info["served"] = True

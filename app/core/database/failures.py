@@ -3,7 +3,7 @@
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.core.database.driver_pool import NoConnectionFree
-from app.core.database.engines import POOL_PATIENCE_SECONDS
+from app.core.database.engines import POOL_TIMEOUT_SECONDS
 from app.core.errors import AppError
 
 
@@ -13,7 +13,7 @@ def reason_of(error: BaseException) -> str:
         error = cause
     if isinstance(error, PoolTimeout):
         # SQLAlchemy's text speaks of its pool's options, which nobody here has set.
-        error = NoConnectionFree(POOL_PATIENCE_SECONDS)
+        error = NoConnectionFree(POOL_TIMEOUT_SECONDS)
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
     what = f"{type(error).__name__} {code}" if code else type(error).__name__
     line = str(error).strip().partition("\n")[0]

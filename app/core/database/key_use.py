@@ -18,13 +18,13 @@ SEALED = f"{VERSION}:"
 class KeyUse:
     """How many values were made with which key, by key id; "" stands for an unknown format.
 
-    `shut` are the ids whose values cannot be opened: no key has that id, or a different key has.
-    For a hash, the latter cannot be detected.
+    `unusable_key_ids` are those whose values cannot be opened: no key has that id, or a different
+    key has. For a hash, the latter cannot be detected.
     """
 
     secrets: Counter[str] = field(default_factory=Counter)
     hashes: Counter[str] = field(default_factory=Counter)
-    shut: set[str] = field(default_factory=set)
+    unusable_key_ids: set[str] = field(default_factory=set)
 
     def add_secrets(self, box: SecretBox, sealed_by_row: Mapping[str, str]) -> None:
         """Count the sealed values of rows with these names."""
@@ -62,7 +62,7 @@ class KeyUse:
         for name, count in reader.execute(groups).all():
             self.hashes[name] += count
             if not box.knows(name):
-                self.shut.add(name)
+                self.unusable_key_ids.add(name)
 
     def _add_secrets(self, box: SecretBox, sealed: str, row: str, count: int) -> None:
         key_id = sealed.split(":")[1] if sealed.startswith(SEALED) else ""
@@ -70,7 +70,7 @@ class KeyUse:
         try:
             box.open(sealed, row)
         except SecretUnreadable:
-            self.shut.add(key_id)
+            self.unusable_key_ids.add(key_id)
 
 
 def _first(

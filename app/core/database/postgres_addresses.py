@@ -18,7 +18,7 @@ LOOK_UP_SECONDS = 5.0
 LOOK_UP_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 5432
 
-_dns = connecting.DnsQuestions()
+_dns = connecting.DnsLookups()
 _known: dict[tuple[str, int], list[str]] = {}
 
 

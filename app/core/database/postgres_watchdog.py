@@ -140,4 +140,4 @@ def _cut(connection: Any) -> None:
     An exception thrown into the waiting greenlet could hit it when it waits for something else.
     """
     with suppress(OSError, psycopg2.Error), closing(Handle(connection)) as handle:
-        handle.cut()
+        handle.abort()

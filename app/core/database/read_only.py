@@ -41,10 +41,12 @@ def require_writable(database: Database, reader: Reader) -> None:
 
     Raises: DatabaseReadOnly.
     """
-    judge(database, server_read_only=bool(reader.execute(select(ServerReadOnly())).scalar()))
+    require_writable_state(
+        database, server_read_only=bool(reader.execute(select(ServerReadOnly())).scalar())
+    )
 
 
-def judge(database: Database, *, server_read_only: bool) -> None:
+def require_writable_state(database: Database, *, server_read_only: bool) -> None:
     """Refuse a server that was found to be read-only, and a file that is not writable.
 
     SQLite opens such a file for reading, and reports nothing before the first write; a trial write

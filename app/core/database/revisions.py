@@ -45,13 +45,13 @@ class TablesOutdated(DatabaseUnavailable):
         super().__init__(f"The database {at}, this version needs {newest}. Run `flask prepare`.")
 
 
-class Tables:
+class SchemaCheck:
     """Checks that the tables are those this process needs; once they are, never again."""
 
     def __init__(self) -> None:
         self._were_found = False
 
-    def require(self, connection: Connection) -> None:
+    def require_current(self, connection: Connection) -> None:
         """Make sure that the database is at the revision this version needs, or further.
 
         Raises: TablesOutdated.

@@ -23,8 +23,8 @@ T = TypeVar("T")
 BUSY_WAIT_MS = 2
 # Another process's whole transaction takes a tenth of this. A sleep, which the event loop rounds up
 # to a millisecond or more, would be ten times as long as what it waits for.
-SOON_SECONDS = 0.001
-PATIENCE_SECONDS = 10.0
+SPIN_SECONDS = 0.001
+LOCK_TIMEOUT_SECONDS = 10.0
 
 
 def prepare(connection: Any, busy_wait_ms: int, *pragmas: str) -> None:
@@ -43,10 +43,10 @@ def prepare(connection: Any, busy_wait_ms: int, *pragmas: str) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def patiently(clock: Clock, ask: Callable[[], T]) -> T:
+def retry_while_busy(clock: Clock, ask: Callable[[], T]) -> T:
     """Retry `ask` until it gets the lock it needs, letting other greenlets run meanwhile.
 
-    Raises: DatabaseUnavailable after PATIENCE_SECONDS, or if `ask` fails for another reason.
+    Raises: DatabaseUnavailable after LOCK_TIMEOUT_SECONDS, or if `ask` fails for another reason.
     """
     began = clock.monotonic()
     while True:
@@ -55,14 +55,14 @@ def patiently(clock: Clock, ask: Callable[[], T]) -> T:
         except (OperationalError, sqlite3.OperationalError) as error:
             failed = clock.monotonic()
             is_busy = kind_of(error) == sqlite3.SQLITE_BUSY
-            if not is_busy or failed - began > PATIENCE_SECONDS:
+            if not is_busy or failed - began > LOCK_TIMEOUT_SECONDS:
                 raise DatabaseUnavailable from error
-            is_soon = failed - began < SOON_SECONDS
+            is_soon = failed - began < SPIN_SECONDS
             clock.sleep(0 if is_soon else 0.0005 + 0.002 * random_fraction())
             wait_times.add_database(clock.monotonic() - failed)
 
 
-class WriteTurn:
+class WriterLock:
     """The lock of this process's one writer at a time; `wrote` is called after each turn.
 
     Entering raises DatabaseUnavailable if the lock is not acquired in time.
@@ -74,7 +74,7 @@ class WriteTurn:
 
     def __enter__(self) -> None:
         began = perf_counter()
-        is_ours = self._lock.acquire(timeout=PATIENCE_SECONDS)
+        is_ours = self._lock.acquire(timeout=LOCK_TIMEOUT_SECONDS)
         wait_times.add_database(perf_counter() - began)
         if not is_ours:
             raise DatabaseUnavailable  # each writer ahead may have waited as long

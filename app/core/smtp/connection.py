@@ -49,7 +49,7 @@ class SmtpConnection:
         """
         self._attempt(server, lambda watch: self._send(server, letter, watch))
 
-    def reach(self, server: SmtpServer) -> None:
+    def check_server(self, server: SmtpServer) -> None:
         """Connect as for a mail, with TLS and login, but submit none.
 
         Raises: Undeliverable.
@@ -68,7 +68,7 @@ class SmtpConnection:
                 reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
                 failure = Undeliverable(reason, is_servers_fault=True)
             failure.may_have_arrived = self._was_content_left_unanswered(error)
-            failure.is_perhaps_the_mails = self._was_recipient_named()
+            failure.may_be_the_mails_fault = self._was_recipient_named()
             if failure.is_servers_fault:
                 self._hang_up()
             raise failure from error
@@ -100,7 +100,7 @@ class SmtpConnection:
             self._hang_up()
         if self._connection is not None:
             try:
-                self._connection.carry(letter)
+                self._connection.submit(letter)
             except (smtplib.SMTPException, OSError):
                 if not self._connection.was_lost_before_the_content():
                     raise
@@ -108,7 +108,7 @@ class SmtpConnection:
                 self._hang_up()
             else:
                 return
-        self._connect(server, watch).carry(letter)
+        self._connect(server, watch).submit(letter)
 
     def _connect(self, server: SmtpServer, watch: "_Watch") -> "_OpenConnection":
         self._connection = _OpenConnection(self._mailer, server, watch)
@@ -151,7 +151,7 @@ class _Watch(Exchange):
     def _run(self) -> None:
         while not self._stopped.wait(self._seconds / WATCH_STEPS):
             if time.monotonic() > self._ends_at:
-                self.cut()
+                self.abort()
 
 
 class _Smtp(smtplib.SMTP):
@@ -165,13 +165,13 @@ class _Smtp(smtplib.SMTP):
         super().__init__(
             server.host,
             server.port,
-            local_hostname=mailer.own_name,
+            local_hostname=mailer.ehlo_name,
             timeout=mailer.timeouts.answer,
         )
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         connected = connecting.connect(
-            host, port, each=timeout, altogether=self._watch.seconds_left
+            host, port, address_seconds=timeout, total_seconds=self._watch.seconds_left
         )
         self._watch.follow(connected)
         return connected
@@ -194,7 +194,7 @@ class _Smtp(smtplib.SMTP):
         would refuse the next mail (RFC 5321 §4.1.4).
         """
         try:
-            with self._mailer.content_goes_out(self):
+            with self._mailer.track_delivery(self):
                 return super().data(msg)
         except smtplib.SMTPDataError as error:
             if error.smtp_code != CLOSING:
@@ -230,7 +230,7 @@ class _TlsSmtp(smtplib.SMTP_SSL, _Smtp):
             self,
             server.host,
             server.port,
-            local_hostname=mailer.own_name,
+            local_hostname=mailer.ehlo_name,
             timeout=mailer.timeouts.answer,
             context=tls,
         )
@@ -246,7 +246,7 @@ class _OpenConnection(flask_mail.Connection):
         self._watch = watch
         self.host = self.configure_host()
 
-    def carry(self, letter: Letter) -> None:
+    def submit(self, letter: Letter) -> None:
         """Submit a mail."""
         self.host.is_recipient_named = self.host.is_content_sent = False
         self.send(_Message(letter))

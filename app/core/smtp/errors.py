@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from app.core.texts import one_line
 
-LONGEST_REASON = 255
+MAX_REASON_LENGTH = 255
 PERMANENT = range(500, 600)
 CLOSING = 421  # to any command: the server is closing the connection (RFC 5321, section 3.8)
 TELLING_LENGTH = 6  # a match of this many bytes is no coincidence
@@ -21,18 +21,18 @@ class Undeliverable(Exception):
 
     `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
     a retry is pointless, since the recipient was refused permanently. `is_servers_fault`: any other
-    mail would have failed as well. `is_perhaps_the_mails`: or this mail alone may be at fault, as
+    mail would have failed as well. `may_be_the_mails_fault`: or this mail alone may be at fault, as
     the server had accepted login and sender by then. `may_have_arrived`: the server has the content
     and never said whether it accepts it, so that a retry may deliver it twice.
     """
 
-    is_perhaps_the_mails = False
+    may_be_the_mails_fault = False
     may_have_arrived = False
 
     def __init__(
         self, reason: str, *, is_final: bool = False, is_servers_fault: bool = False
     ) -> None:
-        self.reason = one_line(reason)[:LONGEST_REASON].rstrip(".")
+        self.reason = one_line(reason)[:MAX_REASON_LENGTH].rstrip(".")
         self.is_final = is_final
         self.is_servers_fault = is_servers_fault
         super().__init__(self.reason)

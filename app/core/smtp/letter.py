@@ -13,7 +13,7 @@ from email.utils import format_datetime, formataddr
 from app.core.tokens import random_hex
 
 CRLF = "\r\n"
-LONGEST_LINE = 998  # RFC 5322, section 2.1.1
+MAX_LINE_LENGTH = 998  # RFC 5322, section 2.1.1
 FOLDED_FROM = 76
 
 
@@ -85,7 +85,11 @@ def _is_plain(text: str) -> bool:
 
 def _part(kind: str, content: str) -> list[str]:
     lines = content.splitlines()
-    if kind == "plain" and content.isascii() and all(len(line) <= LONGEST_LINE for line in lines):
+    if (
+        kind == "plain"
+        and content.isascii()
+        and all(len(line) <= MAX_LINE_LENGTH for line in lines)
+    ):
         # Left unencoded, so that a link in a mail file can be copied from a terminal.
         encoding = "7bit"
     else:

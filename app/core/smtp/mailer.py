@@ -58,37 +58,37 @@ class Mailer(flask_mail.Mail):
         self.timeouts = timeouts or Timeouts()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._tls = tls
-        self._out: set[Conversation] = set()
-        self._own_name: str | None = None
+        self._deliveries: set[Conversation] = set()
+        self._ehlo_name: str | None = None
         self._ask_again_at = 0.0
 
     @property
-    def is_content_out(self) -> bool:
+    def has_unconfirmed_delivery(self) -> bool:
         """Return whether a server has a mail's content but has not said yet whether it accepts it.
 
         A shutdown should wait then.
         """
-        return any(conversation.is_content_sent for conversation in tuple(self._out))
+        return any(conversation.is_content_sent for conversation in tuple(self._deliveries))
 
     @contextmanager
-    def content_goes_out(self, conversation: Conversation) -> Iterator[None]:
-        """Count this conversation in `is_content_out` during the block."""
-        self._out.add(conversation)
+    def track_delivery(self, conversation: Conversation) -> Iterator[None]:
+        """Count this conversation in `has_unconfirmed_delivery` during the block."""
+        self._deliveries.add(conversation)
         try:
             yield
         finally:
-            self._out.discard(conversation)
+            self._deliveries.discard(conversation)
 
     @property
-    def own_name(self) -> str:
+    def ehlo_name(self) -> str:
         """Return this machine's name for EHLO; looked up once, not for every mail as in smtplib.
 
         While the DNS does not answer, it is an address that servers may not like.
         """
-        if self._own_name is None and time.monotonic() >= self._ask_again_at:
-            self._own_name = connecting.own_name(self.timeouts.answer)
+        if self._ehlo_name is None and time.monotonic() >= self._ask_again_at:
+            self._ehlo_name = connecting.ehlo_name(self.timeouts.answer)
             self._ask_again_at = time.monotonic() + ASK_AGAIN_SECONDS
-        return self._own_name or UNKNOWN_NAME
+        return self._ehlo_name or UNKNOWN_NAME
 
     @property
     def tls(self) -> ssl.SSLContext:

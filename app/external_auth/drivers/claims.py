@@ -7,10 +7,10 @@ from typing import Any
 from app.core.texts import has_controls, is_control
 from app.external_auth.drivers.errors import ProviderRejected
 
-LONGEST_SUBJECT = 255
-LONGEST_NAMESPACE = 512
-LONGEST_EMAIL = 254
-LONGEST_NAME = 255
+MAX_SUBJECT_BYTES = 255
+MAX_NAMESPACE_BYTES = 512
+MAX_EMAIL_BYTES = 254
+MAX_NAME_BYTES = 255
 # From here on different numbers in JSON can parse to the same float, and so different users become
 # one; fractions can do so at any size.
 EXACT_FLOATS = 2**53
@@ -23,7 +23,7 @@ def subject(value: Any) -> str:
     """
     if not isinstance(value, str) or not value or has_controls(value):
         raise ProviderRejected("the subject is missing or has control characters")
-    if len(value.encode()) > LONGEST_SUBJECT:
+    if len(value.encode()) > MAX_SUBJECT_BYTES:
         raise ProviderRejected("the subject is too long")
     return value
 
@@ -33,7 +33,7 @@ def namespace(value: str) -> str:
 
     Raises: ProviderRejected.
     """
-    if has_controls(value) or not 0 < len(value.encode()) <= LONGEST_NAMESPACE:
+    if has_controls(value) or not 0 < len(value.encode()) <= MAX_NAMESPACE_BYTES:
         raise ProviderRejected("the issuer is too long")
     return value
 
@@ -55,7 +55,7 @@ def email(value: Any) -> str | None:
     is_valid = local and "@" not in domain and len(labels) > 1 and all(labels)
     if not is_valid or has_controls(address) or re.search(r"\s", address):
         raise ProviderRejected("the e-mail address is not valid")
-    if len(address.encode()) > LONGEST_EMAIL:
+    if len(address.encode()) > MAX_EMAIL_BYTES:
         raise ProviderRejected("the e-mail address is too long")
     return address
 
@@ -65,7 +65,7 @@ def name(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     kept = "".join(c for c in value if not is_control(c)).strip()
-    return kept.encode()[:LONGEST_NAME].decode(errors="ignore").strip() or None
+    return kept.encode()[:MAX_NAME_BYTES].decode(errors="ignore").strip() or None
 
 
 def flag(value: Any) -> bool:

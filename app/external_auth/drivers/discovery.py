@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import requests
 
-from app.core.fetch_cache import FetchCache, Found
+from app.core.fetch_cache import CacheEntry, FetchCache
 from app.core.outgoing import Outgoing
 from app.external_auth.drivers import answers
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
@@ -65,11 +65,13 @@ class Discovery:
         """
         with _in_time():
             found = self._cache.get(
-                issuer, lambda: self._fetch_metadata(issuer), patience=self._outgoing.seconds_left()
+                issuer,
+                lambda: self._fetch_metadata(issuer),
+                timeout_seconds=self._outgoing.seconds_left(),
             )
         return found.value
 
-    def keys(self, metadata: Metadata) -> Found[KeySet]:
+    def keys(self, metadata: Metadata) -> CacheEntry[KeySet]:
         """Return the provider's key set.
 
         Raises: DiscoveryFailed.
@@ -77,18 +79,21 @@ class Discovery:
         url = metadata.jwks_uri
         with _in_time():
             return self._cache.get(
-                url, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
+                url, lambda: self._fetch_keys(url), timeout_seconds=self._outgoing.seconds_left()
             )
 
-    def newer_keys(self, metadata: Metadata, than: Found[KeySet]) -> Found[KeySet]:
+    def newer_keys(self, metadata: Metadata, than: CacheEntry[KeySet]) -> CacheEntry[KeySet]:
         """Return a key set fetched later than `than`, in which a key was missing.
 
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
         with _in_time():
-            return self._cache.newer(
-                url, than, lambda: self._fetch_keys(url), patience=self._outgoing.seconds_left()
+            return self._cache.get_newer(
+                url,
+                than,
+                lambda: self._fetch_keys(url),
+                timeout_seconds=self._outgoing.seconds_left(),
             )
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:

@@ -15,7 +15,7 @@ from jwt.algorithms import HMACAlgorithm
 from app.external_auth.drivers import answers
 from app.external_auth.drivers.errors import ProviderRejected
 
-LONGEST_TOKEN = 64 * 1024
+MAX_TOKEN_LENGTH = 64 * 1024
 
 SYMMETRIC = {
     "HS256": HMACAlgorithm.SHA256,
@@ -68,7 +68,7 @@ def header(token: str, announced: tuple[str, ...]) -> Header:
 
     Raises: ProviderRejected.
     """
-    if len(token) > LONGEST_TOKEN:
+    if len(token) > MAX_TOKEN_LENGTH:
         raise ProviderRejected("the ID token is too long")
     try:
         found = jwt.get_unverified_header(token)

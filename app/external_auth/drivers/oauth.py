@@ -28,7 +28,7 @@ from app.external_auth.drivers.interface import Authorization, Callback, Provide
 
 # RFC 6749, appendix A.12; anything else could not be sent in a header.
 _ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
-LONGEST_REASON = 100
+MAX_REASON_LENGTH = 100
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _checked(response: requests.Response) -> requests.Response:
 
 def _refusal(answer: Mapping[str, Any]) -> str | None:
     error = answer.get("error")
-    return one_line(str(error))[:LONGEST_REASON] if error else None
+    return one_line(str(error))[:MAX_REASON_LENGTH] if error else None
 
 
 def _leave_plain_http_to(outgoing: Outgoing) -> None:

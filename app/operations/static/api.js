@@ -3,7 +3,7 @@
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const CSRF_COOKIE = "service_csrf";
 const CSRF_HEADER = "X-CSRF-Token";
-const LONGEST_FOLLOWED = 10000;
+const MAX_FOLLOWED_LENGTH = 10000;
 const SESSION_OVER = "auth.token_invalid";
 const SHOWN_HEADERS = ["content-type", "cache-control", "retry-after", "allow", "x-request-id"];
 
@@ -79,7 +79,7 @@ export async function follow(call, signal, arrived) {
     arrived({ request, answer }, "");
     const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
-      answer.text = (answer.text + piece.value).slice(-LONGEST_FOLLOWED);
+      answer.text = (answer.text + piece.value).slice(-MAX_FOLLOWED_LENGTH);
       arrived({ request, answer }, piece.value);
     }
     Object.assign(answer, parsed(answer.text));

@@ -2,7 +2,7 @@
 
 import { el, replace } from "./dom.js";
 
-const LONGEST_TEXT = 20000;
+const MAX_TEXT_LENGTH = 20000;
 const SECRET = /password|secret|token|code$/i;
 const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
 
@@ -38,7 +38,7 @@ function answerBlock(answer) {
   }
   const lines = answer.headers.map(([name, value]) => header(name, value));
   const content =
-    answer.json === undefined ? answer.text.slice(0, LONGEST_TEXT) : coloured(answer.json);
+    answer.json === undefined ? answer.text.slice(0, MAX_TEXT_LENGTH) : coloured(answer.json);
   const status = pill(`${answer.status} ${answer.statusText}`, answer.ok ? "good" : "bad");
   return block("Answer", status, lines, content);
 }

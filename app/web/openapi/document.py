@@ -21,7 +21,7 @@ from app.web.operation import Operation, operation_of
 
 OPENAPI_VERSION = "3.1.0"
 ACCOUNT_PREFIX = "/api/v1/auth/"
-LONGEST_ABBREVIATION = 3  # MFA
+MAX_ABBREVIATION_LENGTH = 3  # MFA
 CACHE = "gatehouse_openapi"
 UNDESCRIBED_METHODS = {"HEAD", "OPTIONS"}
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
@@ -125,7 +125,7 @@ def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
     """Return the tag of the view's area, described by its package's docstring."""
     package = view.__module__.rpartition(".")[0]
     words = package.rpartition(".")[2].replace("_", " ")
-    name = words.upper() if len(words) <= LONGEST_ABBREVIATION else words.capitalize()
+    name = words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
     if all(tag["name"] != name for tag in spec._tags):
         spec.tag({"name": name, "description": headline(sys.modules[package])})
     return name

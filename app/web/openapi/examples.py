@@ -13,7 +13,7 @@ JsonSchema = dict[str, Any]
 ITEM_SCHEMA = "x-itemSchema"
 TOKEN = "q7Yb0n4kE2mXf9sVh1cLwT6uRz8aDj3gPo5iNqKe0vM"
 BASE64URL = "AQIDBAUGBwgJCgsMDQ4PEA"
-USUAL: dict[str, Any] = {
+TYPICAL_VALUES: dict[str, Any] = {
     "msg": "",
     "username": "ada",
     "identifier": "ada",
@@ -149,8 +149,8 @@ def _of_kind(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str
         return _object(schema, components)
     if "examples" in schema:
         return schema["examples"][0]
-    if name in USUAL:
-        return USUAL[name]
+    if name in TYPICAL_VALUES:
+        return TYPICAL_VALUES[name]
     if kind == "array":
         return [sample(schema["items"], components, name)]
     if kind == "string":

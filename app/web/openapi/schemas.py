@@ -8,7 +8,7 @@ from apispec.ext.marshmallow.common import resolve_schema_cls
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
-from app.web.openapi.examples import USUAL, JsonSchema
+from app.web.openapi.examples import TYPICAL_VALUES, JsonSchema
 from app.web.openapi.texts import headline
 from app.web.operation import Payload
 from app.web.schema import INT64, Either, RequestSchema, Text, WholeNumber
@@ -108,5 +108,5 @@ def payload_name(payload: Payload) -> str:
 def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
     """Return the pattern, and an example: the field's name says more than random characters."""
     name = field.data_key or field.name or "text"
-    example = str(USUAL.get(name, name))[: described.get("maxLength")]
+    example = str(TYPICAL_VALUES.get(name, name))[: described.get("maxLength")]
     return {"pattern": NO_NUL, "examples": [example], **described}

@@ -3,12 +3,12 @@
 import inspect
 import re
 
-OWN_PAPERS = re.compile(r"\s*\((?:decisions?|spec)\b[^()]*\)")
+INTERNAL_REFERENCES = re.compile(r"\s*\((?:decisions?|spec)\b[^()]*\)")
 
 
 def paragraphs(documented: object) -> list[str]:
     """Return the paragraphs of a docstring; none without one."""
-    text = OWN_PAPERS.sub("", inspect.getdoc(documented) or "")
+    text = INTERNAL_REFERENCES.sub("", inspect.getdoc(documented) or "")
     return [paragraph for part in text.split("\n\n") if (paragraph := part.strip())]
 
 

@@ -305,7 +305,7 @@ def test_github_has_a_time_for_all_its_questions_together(at_github: Client, pro
     outgoing = driver._driver.outgoing
 
     def answer_as_time_runs_out(_request: Request) -> Reply:
-        outgoing._ends_at -= outgoing.limits.altogether_seconds
+        outgoing._ends_at -= outgoing.limits.total_seconds
         return Reply(GITHUB_USER)
 
     provider.reply("/user", answer_as_time_runs_out)

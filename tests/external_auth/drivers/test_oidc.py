@@ -356,7 +356,7 @@ def test_who_waits_for_anothers_discovery_does_so_in_the_time_of_its_own_sign_in
     first = threading.Thread(target=oidc.authorize)
     first.start()
     assert asked.wait(10)
-    oidc.rt.outgoing.limits = Limits(altogether_seconds=0.2)
+    oidc.rt.outgoing.limits = Limits(total_seconds=0.2)
     with pytest.raises(DiscoveryFailed) as failed:
         oidc.authorize()
     assert "somebody else" in failed.value.reason

@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def ask_in_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:
+def run_in_daemon_thread(ask: Callable[[], T], *, thread: str) -> Future[T]:
     """Start `ask` in a new daemon thread of this name; return the future of its result."""
     answer: Future[T] = Future()
 

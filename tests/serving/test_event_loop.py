@@ -7,7 +7,7 @@ import gevent
 import pytest
 from gevent.socket import wait_read
 
-from app.core.turns import take_turns
+from app.core.event_loop import yield_to_event_loop
 
 
 @pytest.fixture
@@ -38,15 +38,15 @@ def test_who_waits_for_input_has_its_turn_however_many_are_always_ready(ends, sp
 
     def always():
         while True:
-            take_turns()
+            yield_to_event_loop()
 
     spawn(listen)
     for _ in range(5):
         spawn(always)
-    take_turns()
+    yield_to_event_loop()
     theirs.sendall(b"!")
     while not heard:
-        take_turns()
+        yield_to_event_loop()
         turns += 1
         assert turns < 5
 
@@ -57,11 +57,11 @@ def test_everybody_has_as_many_turns(spawn):
     def count(number):
         while True:
             turns[number] += 1
-            take_turns()
+            yield_to_event_loop()
 
     for number in range(len(turns)):
         spawn(count, number)
     for _ in range(100):
-        take_turns()
+        yield_to_event_loop()
     assert min(turns) >= 99
     assert max(turns) - min(turns) <= 1

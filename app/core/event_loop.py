@@ -6,7 +6,7 @@ A greenlet that loops on `gevent.sleep(0)` instead gets fifty turns for each tur
 import gevent
 
 
-def take_turns() -> None:
+def yield_to_event_loop() -> None:
     """Wait for the event loop's next iteration, in which it polls for I/O.
 
     Greenlets whose input has arrived run before the iteration after that. Of callers of
