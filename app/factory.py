@@ -44,7 +44,7 @@ from app.external_auth import provider_queries
 from app.external_auth import queries as external_queries
 from app.external_auth.views import bp as external_auth
 from app.invitations.views import bp as invitations
-from app.login import ways
+from app.login import sign_in_methods
 from app.login.views import bp as login
 from app.mail import dispatcher
 from app.mfa.views import bp as mfa
@@ -140,8 +140,14 @@ def create_app(
     events.install(app, hub)
     rt.on_shutdown.append(hub.begin_shutdown)
     Migrate(app, extension, directory=str(MIGRATIONS))
-    rt.ways_in.extend([ways.by_password, passkeys_management.way_in, external_links.way_in])
-    rt.dropped_by_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
+    rt.sign_in_methods.extend(
+        [
+            sign_in_methods.by_password,
+            passkeys_management.by_passkey,
+            external_links.by_external_link,
+        ]
+    )
+    rt.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     rt.extra_login_methods.append(provider_queries.is_any_enabled)
     rt.on_start.extend(
         [

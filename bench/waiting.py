@@ -20,7 +20,7 @@ from app.factory import create_app
 from app.login.mfa_login import FirstFactorKind, open_login
 from app.mfa import recovery_codes, totp
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
-from app.mfa.service import sealed_for
+from app.mfa.service import secret_row_name
 from app.users import queries as users_queries
 from app.users.models import Account
 from app.web.runtime import EXTENSION
@@ -50,7 +50,7 @@ def _equip(rt: Runtime, accounts: list[Account], secret: str, codes: list[str]) 
     factors: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     for account in accounts:
-        sealed = box.seal(secret, sealed_for(account.id))
+        sealed = box.seal(secret, secret_row_name(account.id))
         factors.append(
             {
                 "user_id": account.id,
@@ -61,7 +61,7 @@ def _equip(rt: Runtime, accounts: list[Account], secret: str, codes: list[str]) 
             }
         )
         rows += [
-            {"user_id": account.id, "code_hash": recovery_codes.stored(box, account.id, code)}
+            {"user_id": account.id, "code_hash": recovery_codes.hash_code(box, account.id, code)}
             for code in codes
         ]
     with rt.transaction() as session:

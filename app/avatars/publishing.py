@@ -170,7 +170,7 @@ def _publish(
     began, is_in_place = rt.clock.monotonic(), False
     try:
         with rt.transaction() as session:
-            before = sessions.hold(rt, session, principal)
+            before = sessions.lock_account(rt, session, principal)
             version = queries.publish(session, user_id, seen, files.key(user_id, name), now)
             if version is not None:
                 _require_room(before, rendered_bytes)

@@ -77,7 +77,7 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
     """
     now = rt.clock.now()
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         if source == (account.avatar_source or AvatarSource.NONE):
             return account
         if source is AvatarSource.UPLOADED:

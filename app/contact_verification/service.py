@@ -88,7 +88,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     issue = _issue(rt, principal, address)
     cooldown = tokens.terms(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
         if not _send(rt, session, issue):
@@ -117,7 +117,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     _count_mail(rt, principal.user_id, address)
     issue = _issue(rt, principal, address)
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         if _pending_address(account) != address:
             return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)

@@ -31,7 +31,7 @@ from app.core.smtp.mailer import Mailer
 
 # Called with the runtime, before a transaction; returns the check to run inside it: whether an
 # account can sign in by this method as things stand then.
-WayIn = Callable[["Runtime"], Callable[[Session, int], bool]]
+SignInMethod = Callable[["Runtime"], Callable[[Session, int], bool]]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Runtime:
     `unready` logs when this process stops being ready, and when it is again. `disk` and `renders`
     are the native thread pools for files and for images. `mail_due` is set when this process has
     put a mail into the outbox. The factory fills the lists with hooks of areas for lower layers:
-    `extra_login_methods` say whether anybody, `ways_in` whether an account still has a way to sign
-    in; `dropped_by_reset` remove what must not survive a reset through an unverified email address;
+    `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign
+    in; `on_unverified_reset` remove what must not survive a reset through an unverified address;
     `on_start`, each of which returns its stop function, and `on_shutdown` are called by the
     serving process.
     """
@@ -72,8 +72,8 @@ class Runtime:
     fetch_cache: FetchCache
     mail_due: threading.Event = field(default_factory=threading.Event)
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
-    ways_in: list[WayIn] = field(default_factory=list)
-    dropped_by_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
+    sign_in_methods: list[SignInMethod] = field(default_factory=list)
+    on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)
     _closers: list[Callable[[], None]] = field(default_factory=list)

@@ -249,7 +249,7 @@ class Hub:
 
     def _still_open(self, streams: Collection[Stream]) -> set[str]:
         ids = {stream.session_id for stream in streams}
-        return self._breaker.ask(lambda: sessions.still_open(self._rt, ids))
+        return self._breaker.ask(lambda: sessions.filter_open(self._rt, ids))
 
     # --- time ----------------------------------------------------------------------------------
 

@@ -21,10 +21,10 @@ from app.core.secret_box import SecretUnreadable
 from app.core.tokens import digest, random_token
 
 # Longer than any code is valid; RFC 6749 §4.1.2 recommends ten minutes at most.
-CODE_REMEMBERED = timedelta(hours=1)
+CODE_TRACKING_TTL = timedelta(hours=1)
 
 # Shorter codes may collide between providers by chance; none so short is meant to be secret.
-MIN_REMEMBERED_LENGTH = 16
+MIN_TRACKED_CODE_LENGTH = 16
 
 # RFC 6749, appendix A.11.
 _CODE = re.compile(r"[\x20-\x7e]+")
@@ -69,19 +69,19 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
     return None if stored is None else SignIn(**stored)
 
 
-def take_code(rt: Runtime, code: str, provider_id: int) -> bool:
+def claim_code(rt: Runtime, code: str, provider_id: int) -> bool:
     """Return whether the code is well-formed and was not presented for another provider before.
 
     Of concurrent calls only those for one and the same provider get True. Raises: RedisError.
     """
     if not _CODE.fullmatch(code):
         return False
-    if len(code) < MIN_REMEMBERED_LENGTH:
+    if len(code) < MIN_TRACKED_CODE_LENGTH:
         return True
     # A provider whose database ignores case and trailing space would accept every spelling.
     key = f"gatehouse:external-code:{digest(code.strip().lower())}"
     mine = str(provider_id)
-    is_new = rt.breaker.call(lambda redis: redis.set(key, mine, nx=True, ex=CODE_REMEMBERED))
+    is_new = rt.breaker.call(lambda redis: redis.set(key, mine, nx=True, ex=CODE_TRACKING_TTL))
     return bool(is_new) or rt.breaker.call(lambda redis: redis.get(key)) == mine
 
 

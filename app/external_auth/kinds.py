@@ -21,71 +21,71 @@ class Traits:
     """The properties shared by all providers of a kind.
 
     `default_name` is the display name to suggest, "" if only the operator can know one.
-    `requires_verified` is the default of `require_email_verified`. `tells_only_verified` means that
-    only verified email addresses are reported, so a missing one counts as unverified. A dedicated
-    kind has fixed URLs, so it takes neither an issuer nor endpoints.
+    `requires_verified_email_by_default` is the default of `require_email_verified`.
+    `reports_only_verified_emails` means that a missing email address counts as unverified.
+    A dedicated kind has fixed URLs, so it takes neither an issuer nor endpoints.
     """
 
     protocol: Protocol
     description: str
     default_name: str = ""
-    requires_verified: bool = True
-    takes_issuer: bool = False
-    needs_issuer: bool = False
-    takes_endpoints: bool = False
+    requires_verified_email_by_default: bool = True
+    supports_issuer_url: bool = False
+    requires_issuer_url: bool = False
+    supports_manual_endpoints: bool = False
     has_discovery: bool = False
-    tells_verified: bool = False
-    tells_only_verified: bool = False
+    reports_email_verified: bool = False
+    reports_only_verified_emails: bool = False
     has_tenant: bool = False
 
     @property
     def is_dedicated(self) -> bool:
         """Return whether the kind is for one particular service with fixed URLs."""
-        return not self.takes_issuer
+        return not self.supports_issuer_url
 
 
 TRAITS: dict[ProviderKind, Traits] = {
     ProviderKind.GENERIC_OAUTH2: Traits(
         Protocol.OAUTH2,
         "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info.",
-        takes_issuer=True,
-        takes_endpoints=True,
-        tells_verified=True,
+        supports_issuer_url=True,
+        supports_manual_endpoints=True,
+        reports_email_verified=True,
     ),
     ProviderKind.GITHUB: Traits(
         Protocol.OAUTH2,
         "GitHub; the address is the account's verified primary one.",
         default_name="GitHub",
-        tells_only_verified=True,
+        reports_only_verified_emails=True,
     ),
     ProviderKind.GOOGLE: Traits(
         Protocol.OIDC,
         "Google accounts, by OpenID Connect.",
         default_name="Google",
         has_discovery=True,
-        tells_verified=True,
+        reports_email_verified=True,
     ),
     ProviderKind.MICROSOFT: Traits(
         Protocol.OIDC,
         "Microsoft accounts of one tenant or of several, by OpenID Connect.",
         default_name="Microsoft",
-        requires_verified=False,
+        requires_verified_email_by_default=False,
         has_discovery=True,
         has_tenant=True,
     ),
     ProviderKind.OIDC: Traits(
         Protocol.OIDC,
         "Any OpenID Connect provider: discovery, PKCE, nonce and ID token.",
-        takes_issuer=True,
-        needs_issuer=True,
+        supports_issuer_url=True,
+        requires_issuer_url=True,
         has_discovery=True,
-        tells_verified=True,
+        reports_email_verified=True,
     ),
     ProviderKind.QQ: Traits(
         Protocol.OAUTH2,
         "QQ Connect; it tells no address.",
         default_name="QQ",
-        requires_verified=False,
+        requires_verified_email_by_default=False,
     ),
 }
 

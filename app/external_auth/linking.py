@@ -24,7 +24,7 @@ from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFaile
 from app.external_auth.models import Provider
 from app.login import service as login
 from app.login.mfa_login import FirstFactorKind
-from app.login.service import FirstFactor, LoginOutcome, MfaRequired, RightPassword
+from app.login.service import FirstFactor, LoginOutcome, MfaRequired, VerifiedPassword
 from app.users import notices as owner_notices
 from app.users import queries as users_queries
 from app.users import service as users
@@ -34,7 +34,7 @@ from app.users.models import Account, Status
 
 
 @dataclass(frozen=True)
-class Proven:
+class ResolvedSignIn:
     """A verified identity, the account it signs in to, and which of account and link are new."""
 
     account: Account
@@ -44,7 +44,7 @@ class Proven:
     is_new_account: bool = False
 
 
-def hold(
+def lock_identity(
     session: Session,
     provider_id: int,
     profile: ExternalProfile,
@@ -56,7 +56,7 @@ def hold(
     Raises: `gone` if the provider was deleted meanwhile, ProviderDisabled.
     """
     locks.hold_text(session, f"external-identity:{profile.namespace}\0{profile.subject}")
-    provider = provider_queries.hold(session, provider_id)
+    provider = provider_queries.lock(session, provider_id)
     if provider is None:
         raise gone
     if not provider.enabled:
@@ -64,7 +64,7 @@ def hold(
     return provider
 
 
-def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
+def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
     """Return the account an identity is linked to, and record the sign-in; None if not linked.
 
     Raises: AccountDisabled.
@@ -84,22 +84,22 @@ def sign_in_again(rt: Runtime, session: Session, profile: ExternalProfile) -> Ac
     return account if queries.touch_identity(session, identity, rt.clock.now(), **known) else None
 
 
-def owner_of(reader: Reader, address: str) -> Account | None:
+def find_account_by_email(reader: Reader, address: str) -> Account | None:
     """Return the account with this email address, without locking it."""
     return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
 
 
-def held_owner_of(session: Session, address: str) -> Account | None:
+def lock_account_by_email(session: Session, address: str) -> Account | None:
     """Return the account with this email address, locked until the transaction ends.
 
     The address is compared again under the lock: it may have changed during the wait.
     """
-    found = owner_of(session, address)
+    found = find_account_by_email(session, address)
     account = users_queries.hold(session, found.id) if found else None
     return account if account is not None and account.email == address else None
 
 
-def require_own_address(account: Account) -> None:
+def require_verified_email(account: Account) -> None:
     """Refuse to link an account that has not verified its own email address.
 
     Otherwise whoever registered with somebody else's address would get that person's identity.
@@ -112,13 +112,18 @@ def require_own_address(account: Account) -> None:
 
 
 def link(
-    rt: Runtime, session: Session, proven: Proven, client: Client, *, email_snapshot: str | None
+    rt: Runtime,
+    session: Session,
+    resolved: ResolvedSignIn,
+    client: Client,
+    *,
+    email_snapshot: str | None,
 ) -> None:
     """Link an unlinked identity to a locked account; notify the owner unless the account is new.
 
     Raises: LinkConflict if the account, or the subject, already has a link at this provider.
     """
-    account, provider, profile = proven.account, proven.provider, proven.profile
+    account, provider, profile = resolved.account, resolved.provider, resolved.profile
     if not queries.is_linkable(session, account.id, provider.id, profile.subject):
         raise LinkConflict
     now = rt.clock.now()
@@ -144,18 +149,18 @@ def link(
         client=client,
         user_id=account.id,
         entity_name=provider.key,
-        details=_details(proven),
+        details=_details(resolved),
     )
     audit.record(rt, session, event)
-    if not proven.is_new_account:
+    if not resolved.is_new_account:
         owner_notices.tell(rt, session, account, notices.linked(provider.display_name))
 
 
 def complete(
     rt: Runtime,
-    proven: Proven,
+    resolved: ResolvedSignIn,
     client: Client,
-    password: RightPassword | None = None,
+    password: VerifiedPassword | None = None,
 ) -> LoginOutcome | MfaRequired:
     """Turn a verified identity into a session, or into a login that awaits a second factor.
 
@@ -167,19 +172,19 @@ def complete(
         kind=FirstFactorKind.PASSWORD if password else FirstFactorKind.EXTERNAL_AUTH,
         action=Action.USER_EXTERNAL_AUTH_LOGIN,
         entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
-        entity_name=proven.provider.key,
-        details=_details(proven),
+        entity_name=resolved.provider.key,
+        details=_details(resolved),
         password=password,
     )
-    return login.complete_login(rt, proven.account, factor, client)
+    return login.complete_login(rt, resolved.account, factor, client)
 
 
-def _details(proven: Proven) -> dict[str, object]:
+def _details(resolved: ResolvedSignIn) -> dict[str, object]:
     """Return what the audit log records about an identity (spec 03 §11)."""
     return {
-        "provider_key": proven.provider.key,
-        "issuer": proven.profile.namespace,
-        "subject": proven.profile.subject,
-        "linked": proven.is_new_link,
-        "auto_provisioned": proven.is_new_account,
+        "provider_key": resolved.provider.key,
+        "issuer": resolved.profile.namespace,
+        "subject": resolved.profile.subject,
+        "linked": resolved.is_new_link,
+        "auto_provisioned": resolved.is_new_account,
     }

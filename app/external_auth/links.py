@@ -14,7 +14,7 @@ from app.core.runtime import Runtime
 from app.external_auth import notices, providers, queries
 from app.external_auth.errors import LinkNotFound
 from app.external_auth.models import Link
-from app.login import ways
+from app.login import sign_in_methods
 from app.login.errors import LastWayIn
 from app.sessions import service as sessions
 from app.users import notices as owner_notices
@@ -34,10 +34,10 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
 
     Raises: LinkNotFound, LastWayIn; AccountDisabled, TokenInvalid if access ended meanwhile.
     """
-    can_sign_in = ways.any_of(rt)
+    can_sign_in = sign_in_methods.by_any_method(rt)
     wanted = parsed_id(link_id)
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         link = queries.find_link(session, account.id, wanted) if wanted is not None else None
         if link is None:
             raise LinkNotFound
@@ -61,7 +61,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
         owner_notices.tell(rt, session, account, notices.unlinked(link.provider_display_name))
 
 
-def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
+def by_external_link(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate: whether an account can sign in with some enabled provider.
 
     Links that no enabled provider may assert any more, since an issuer changed, do not count.
@@ -70,8 +70,8 @@ def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
 
     def can_sign_in(session: Session, user_id: int) -> bool:
         return any(
-            providers.signs_for(rt, provider, namespace)
-            for namespace in queries.list_open_namespaces(session, user_id)
+            providers.may_assert(rt, provider, namespace)
+            for namespace in queries.list_enabled_namespaces(session, user_id)
             for provider in enabled
         )
 

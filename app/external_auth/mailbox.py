@@ -19,10 +19,10 @@ from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
 from app.external_auth import linking, pending, provisioning, queries
 from app.external_auth.errors import PolicyDenied
-from app.external_auth.linking import Proven
-from app.external_auth.models import Pending, Provider
-from app.external_auth.provisioning import Terms
-from app.external_auth.service import Finished
+from app.external_auth.linking import ResolvedSignIn
+from app.external_auth.models import PendingIdentity, Provider
+from app.external_auth.provisioning import RegistrationSettings
+from app.external_auth.service import SignInResult
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
@@ -30,7 +30,7 @@ from app.users import identifiers
 from app.users.models import FIRST_SESSION_VERSION, Account
 
 
-class MailLink(StrEnum):
+class MailLinkFailure(StrEnum):
     """Why a mailed link signs nobody in, in the codes that the frontend's page knows."""
 
     MISSING = "email_verification_missing"
@@ -38,7 +38,7 @@ class MailLink(StrEnum):
     EXPIRED = "email_verification_expired"
 
 
-def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
+def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     """Mail a sign-in link to an address, once for each pending identity.
 
     Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
@@ -46,26 +46,26 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
     Source: spec 03 §8.1; decision E25.
     """
     token, address = pending.flow_token(flow_token), identifiers.email(email)
-    terms = Terms.of(rt)
+    settings = RegistrationSettings.of(rt)
     with rt.reading() as connection:
-        waiting = _find_unmailed(rt, connection, token)
+        waiting = _get_unmailed(rt, connection, token)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.count_chosen(rt, "external-mails", digest(identity))
     with rt.reading() as connection:
         provider = pending.provider_of(connection, waiting)
-        _require_signing_in(connection, provider, address, terms)
+        _require_signing_in(connection, provider, address, settings)
     # Per address as well, since one person may have many identities. Only if a mail would be sent:
     # otherwise refused requests could exhaust the address's quota.
     mail.count_chosen(rt, "external-mails-to", digest(address))
     mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         # Check everything again in the transaction: it may have changed meanwhile.
-        waiting = _find_unmailed(rt, session, token)
-        provider = _held(session, waiting)
-        owner = _require_signing_in(session, provider, address, terms)
+        waiting = _get_unmailed(rt, session, token)
+        provider = _lock_identity(session, waiting)
+        owner = _require_signing_in(session, provider, address, settings)
         version = owner.session_version if owner else FIRST_SESSION_VERSION
-        if not queries.request_mail(
+        if not queries.record_mail_request(
             session, waiting, digest(mail_token), address, now, owner_session_version=version
         ):
             raise ContactVerificationInvalid
@@ -83,7 +83,7 @@ def request_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
         )
 
 
-def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
+def confirm(rt: Runtime, token: str, client: Client) -> SignInResult | MailLinkFailure:
     """Sign in whoever follows a mailed link; create the account if there is none.
 
     Raises, without consuming the link: ProviderDisabled, PolicyDenied, AccountDisabled,
@@ -92,27 +92,27 @@ def confirm(rt: Runtime, token: str, client: Client) -> Finished | MailLink:
     """
     token = token.strip()
     if not token:
-        return MailLink.MISSING
-    terms, now = Terms.of(rt), rt.clock.now()
+        return MailLinkFailure.MISSING
+    settings, now = RegistrationSettings.of(rt), rt.clock.now()
     try:
-        proven, waiting = _redeemed(rt, token, terms, now, client)
+        resolved, waiting = _redeem(rt, token, settings, now, client)
     except ContactVerificationInvalid:
-        return MailLink.INVALID
+        return MailLinkFailure.INVALID
     except ContactVerificationExpired:
-        return MailLink.EXPIRED
+        return MailLinkFailure.EXPIRED
     with pending.reopened_on_failure(rt, waiting, now):
-        return Finished(linking.complete(rt, proven, client), waiting.return_path)
+        return SignInResult(linking.complete(rt, resolved, client), waiting.return_path)
 
 
-def _find_unmailed(rt: Runtime, reader: Reader, token: str) -> Pending:
-    waiting = pending.find_open(rt, reader, token)
+def _get_unmailed(rt: Runtime, reader: Reader, token: str) -> PendingIdentity:
+    waiting = pending.get_open(rt, reader, token)
     if waiting.email_requested_at is not None:
         raise ContactVerificationInvalid
     return waiting
 
 
 def _require_signing_in(
-    reader: Reader, provider: Provider, address: str, terms: Terms
+    reader: Reader, provider: Provider, address: str, settings: RegistrationSettings
 ) -> Account | None:
     """Refuse an address whose mail could sign nobody in; return its account, or None.
 
@@ -120,30 +120,30 @@ def _require_signing_in(
     """
     if not provider.allows(address):
         raise PolicyDenied
-    owner = linking.owner_of(reader, address)
+    owner = linking.find_account_by_email(reader, address)
     if owner is not None:
-        linking.require_own_address(owner)
-    elif not terms.may_register:
+        linking.require_verified_email(owner)
+    elif not settings.may_register:
         raise RegistrationDisabled
     return owner
 
 
-def _redeemed(
-    rt: Runtime, token: str, terms: Terms, now: datetime, client: Client
-) -> tuple[Proven, Pending]:
+def _redeem(
+    rt: Runtime, token: str, settings: RegistrationSettings, now: datetime, client: Client
+) -> tuple[ResolvedSignIn, PendingIdentity]:
     """Consume a mailed link; return who signs in, and the identity that was pending."""
     with rt.reading() as connection:
-        _find_mailed(connection, token, now)  # keeps bad tokens from taking the write lock
+        _get_mailed(connection, token, now)  # keeps bad tokens from taking the write lock
     with rt.transaction() as session:
-        waiting = _find_mailed(session, token, now)
-        provider = _held(session, waiting)
+        waiting = _get_mailed(session, token, now)
+        provider = _lock_identity(session, waiting)
         if not queries.consume(session, waiting, now):
             raise ContactVerificationInvalid
-        return _resolved(rt, session, provider, waiting, terms, client), waiting
+        return _resolve(rt, session, provider, waiting, settings, client), waiting
 
 
-def _find_mailed(reader: Reader, token: str, now: datetime) -> Pending:
-    waiting = queries.find_mailed(reader, digest(token))
+def _get_mailed(reader: Reader, token: str, now: datetime) -> PendingIdentity:
+    waiting = queries.find_by_mail_token(reader, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
     if waiting.expires_at <= now:
@@ -151,37 +151,41 @@ def _find_mailed(reader: Reader, token: str, now: datetime) -> Pending:
     return waiting
 
 
-def _held(session: Session, waiting: Pending) -> Provider:
+def _lock_identity(session: Session, waiting: PendingIdentity) -> Provider:
     profile = pending.profile_of(waiting)
-    return linking.hold(session, waiting.provider_id, profile, gone=ContactVerificationInvalid)
+    return linking.lock_identity(
+        session, waiting.provider_id, profile, gone=ContactVerificationInvalid
+    )
 
 
-def _resolved(
+def _resolve(
     rt: Runtime,
     session: Session,
     provider: Provider,
-    waiting: Pending,
-    terms: Terms,
+    waiting: PendingIdentity,
+    settings: RegistrationSettings,
     client: Client,
-) -> Proven:
+) -> ResolvedSignIn:
     """Return who signs in: the identity's account, else the mailbox's, else a new one."""
     address, profile = waiting.target_email or "", pending.profile_of(waiting)
     if not provider.allows(address):
         raise PolicyDenied
-    if account := linking.sign_in_again(rt, session, profile):
-        return Proven(account, provider, profile)
-    owner = linking.held_owner_of(session, address)
+    if account := linking.sign_in_linked(rt, session, profile):
+        return ResolvedSignIn(account, provider, profile)
+    owner = linking.lock_account_by_email(session, address)
     if owner is not None:
-        linking.require_own_address(owner)
+        linking.require_verified_email(owner)
         # Whatever ends all sessions, such as a new password, also invalidates mailed links. The
         # version is None for a mail from an older release, sent at most half an hour ago.
         if waiting.owner_session_version not in (None, owner.session_version):
             raise ContactVerificationInvalid
-    elif not terms.may_register:
+    elif not settings.may_register:
         raise RegistrationDisabled
     account = owner or provisioning.create_account(
-        rt, session, profile, address, terms, is_verified=True
+        rt, session, profile, address, settings, is_verified=True
     )
-    proven = Proven(account, provider, profile, is_new_link=True, is_new_account=owner is None)
-    linking.link(rt, session, proven, client, email_snapshot=address)
-    return proven
+    resolved = ResolvedSignIn(
+        account, provider, profile, is_new_link=True, is_new_account=owner is None
+    )
+    linking.link(rt, session, resolved, client, email_snapshot=address)
+    return resolved

@@ -83,7 +83,7 @@ class ExternalAuthIdentity(Base):
     last_login_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
 
 
-class PendingIdentity(Base):
+class ExternalAuthPending(Base):
     """A verified identity without an account, until a mailbox or a password shows whose it is.
 
     The email address that the provider reported is deliberately not stored.
@@ -198,7 +198,7 @@ class Link(NamedTuple):
     last_login_at: datetime | None
 
 
-class Pending(NamedTuple):
+class PendingIdentity(NamedTuple):
     """A read-only copy of a pending identity."""
 
     id: int

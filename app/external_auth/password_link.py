@@ -7,11 +7,11 @@ from app.core.client import Client
 from app.core.runtime import Runtime
 from app.external_auth import linking, pending, queries
 from app.external_auth.errors import PasswordMissing, PolicyDenied
-from app.external_auth.linking import Proven
-from app.external_auth.models import Pending
-from app.login import ways
+from app.external_auth.linking import ResolvedSignIn
+from app.external_auth.models import PendingIdentity
+from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
-from app.login.service import LoginOutcome, MfaRequired, check_password, uncounted_on_failure
+from app.login.service import LoginOutcome, MfaRequired, check_password, refund_on_failure
 from app.users import queries as users_queries
 from app.users.models import Account
 
@@ -26,28 +26,30 @@ def link_by_password(
     ProviderDisabled, RateLimited, CredentialsFailed, AccountDisabled, PendingActivation,
     PolicyDenied for an identity linked to another account, LinkConflict.
     """
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     token = pending.flow_token(flow_token)
     if not identifier.strip() or not password:
         raise PasswordMissing
-    waiting = _waiting(rt, token)
-    account, right = check_password(rt, identifier, password, client)
+    waiting = _get_pending(rt, token)
+    account, verified = check_password(rt, identifier, password, client)
     now = rt.clock.now()
-    with uncounted_on_failure(rt, right, client):
-        proven = _linked(rt, waiting, account, now, client)
+    with refund_on_failure(rt, verified, client):
+        resolved = _link(rt, waiting, account, now, client)
     with pending.reopened_on_failure(rt, waiting, now):
-        return linking.complete(rt, proven, client, right)
+        return linking.complete(rt, resolved, client, verified)
 
 
-def _waiting(rt: Runtime, token: str) -> Pending:
+def _get_pending(rt: Runtime, token: str) -> PendingIdentity:
     """Return the pending identity, if its provider is enabled."""
     with rt.reading() as connection:
-        waiting = pending.find_open(rt, connection, token)
+        waiting = pending.get_open(rt, connection, token)
         pending.provider_of(connection, waiting)
     return waiting
 
 
-def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client: Client) -> Proven:
+def _link(
+    rt: Runtime, waiting: PendingIdentity, seen: Account, now: datetime, client: Client
+) -> ResolvedSignIn:
     """Consume the pending identity for an account unchanged since its password was checked.
 
     If the identity is already linked to this account, only the sign-in is recorded.
@@ -56,7 +58,7 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client:
     """
     profile = pending.profile_of(waiting)
     with rt.transaction() as session:
-        provider = linking.hold(
+        provider = linking.lock_identity(
             session, waiting.provider_id, profile, gone=ContactVerificationInvalid
         )
         account = users_queries.hold(session, seen.id)
@@ -64,14 +66,14 @@ def _linked(rt: Runtime, waiting: Pending, seen: Account, now: datetime, client:
             raise CredentialsFailed
         if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts
             raise CredentialsFailed
-        linking.require_own_address(account)
+        linking.require_verified_email(account)
         if not queries.consume(session, waiting, now):
             raise ContactVerificationInvalid
         identity = queries.find_identity(session, profile.namespace, profile.subject)
         if identity is not None and identity.user_id != account.id:
             raise PolicyDenied
         if identity is not None and queries.touch_identity(session, identity, now):
-            return Proven(account, provider, profile)
-        proven = Proven(account, provider, profile, is_new_link=True)
-        linking.link(rt, session, proven, client, email_snapshot=None)
-        return proven
+            return ResolvedSignIn(account, provider, profile)
+        resolved = ResolvedSignIn(account, provider, profile, is_new_link=True)
+        linking.link(rt, session, resolved, client, email_snapshot=None)
+        return resolved

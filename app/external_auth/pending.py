@@ -13,7 +13,7 @@ from app.core.tokens import digest, random_hex
 from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import FlowTokenInvalid, ProviderDisabled
-from app.external_auth.models import Pending, Provider
+from app.external_auth.models import PendingIdentity, Provider
 
 PREFIX = "oev_"
 LIFE = timedelta(seconds=1800)
@@ -40,7 +40,7 @@ def open_pending(
     return token
 
 
-def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
+def get_open(rt: Runtime, reader: Reader, token: str) -> PendingIdentity:
     """Return the pending identity with a well-formed flow token.
 
     Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
@@ -52,7 +52,9 @@ def find_open(rt: Runtime, reader: Reader, token: str) -> Pending:
 
 
 @contextmanager
-def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) -> Iterator[None]:
+def reopened_on_failure(
+    rt: Runtime, pending: PendingIdentity, consumed_at: datetime
+) -> Iterator[None]:
     """Undo the consumption of a pending identity if the block fails.
 
     Best effort: while the database is unavailable the identity stays consumed.
@@ -65,7 +67,7 @@ def reopened_on_failure(rt: Runtime, pending: Pending, consumed_at: datetime) ->
         raise
 
 
-def provider_of(reader: Reader, pending: Pending) -> Provider:
+def provider_of(reader: Reader, pending: PendingIdentity) -> Provider:
     """Return the provider of a pending identity, without locking it.
 
     Raises: ProviderDisabled; ContactVerificationInvalid if it was deleted meanwhile.
@@ -89,7 +91,7 @@ def flow_token(typed: str) -> str:
     return token
 
 
-def profile_of(pending: Pending) -> ExternalProfile:
+def profile_of(pending: PendingIdentity) -> ExternalProfile:
     """Return the stored part of the identity's profile, which excludes its email address."""
     return ExternalProfile(
         namespace=pending.identity_namespace,

@@ -47,7 +47,7 @@ def find(reader: Reader, provider_id: int) -> Provider | None:
     return _provider(row) if row else None
 
 
-def hold(session: Session, provider_id: int) -> Provider | None:
+def lock(session: Session, provider_id: int) -> Provider | None:
     """Return the provider, locked against deletion until the transaction ends, or None."""
     statement = _PROVIDER.where(ExternalAuthProvider.id == provider_id)
     # FOR KEY SHARE: concurrent sign-ins with one provider do not block each other.

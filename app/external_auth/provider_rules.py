@@ -77,7 +77,7 @@ def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
         "enabled": True,
         "auto_provision_enabled": False,
         "auto_link_verified_email_enabled": False,
-        "require_email_verified": traits.requires_verified,
+        "require_email_verified": traits.requires_verified_email_by_default,
         **dict.fromkeys(CLAIMS),
         "allowed_domains": (),
     }
@@ -143,9 +143,9 @@ def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str 
 
     def rule(typed: str | None) -> str | None:
         url = _url(name, typed, MAX_URL_BYTES)
-        if url is None and traits.takes_endpoints:
+        if url is None and traits.supports_manual_endpoints:
             raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
-        if url is not None and not traits.takes_endpoints:
+        if url is not None and not traits.supports_manual_endpoints:
             raise ProviderInvalid(f"{name} cannot be set for the kind {kind}")
         return url
 
@@ -156,10 +156,10 @@ def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
     traits = TRAITS[kind]
     url = _url("issuer_url", typed, MAX_ISSUER_BYTES)
     if url is None:
-        if traits.needs_issuer:
+        if traits.requires_issuer_url:
             raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
         return None
-    if not traits.takes_issuer:
+    if not traits.supports_issuer_url:
         raise ProviderInvalid(f"issuer_url cannot be set for the kind {kind}")
     if "?" in url:
         raise ProviderInvalid("issuer_url must not have a query")

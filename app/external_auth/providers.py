@@ -140,7 +140,7 @@ def test(rt: Runtime, name: str) -> TestResult:
     try:
         result = drivers.of(rt, provider.provider_kind).test(config_of(rt, provider))
     except (DiscoveryFailed, ProviderMisconfigured) as error:
-        raise type(error)(error.reason, tells_reason=True) from None
+        raise type(error)(error.reason, is_reason_public=True) from None
     now = rt.clock.now()
     with rt.transaction() as session:
         provider = _named(session, name)  # it may have been removed meanwhile
@@ -149,20 +149,20 @@ def test(rt: Runtime, name: str) -> TestResult:
     return result
 
 
-def recently_stored(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
+def get_cached(rt: Runtime, kind: ProviderKind, key: str) -> Provider:
     """Return a provider as last read from the database, by a read begun at most a second ago.
 
     If a read is in progress, wait for it without a timeout. Only the start of a sign-in uses this
     cache, to be cheap; its end reads the database. Raises: ProviderNotFound.
     """
 
-    def stored() -> Provider:
+    def read() -> Provider:
         provider = provider_queries.look_up_key(rt.database, kind, key)
         if provider is None:
             raise ProviderNotFound
         return provider
 
-    return rt.fetch_cache.get((kind, key), stored, ttl=MAX_AGE).value
+    return rt.fetch_cache.get((kind, key), read, ttl=MAX_AGE).value
 
 
 def config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
@@ -196,10 +196,10 @@ def _config_of(rt: Runtime, provider: Provider) -> ProviderConfig:
     )
 
 
-def signs_for(rt: Runtime, provider: Provider, namespace: str) -> bool:
+def may_assert(rt: Runtime, provider: Provider, namespace: str) -> bool:
     """Return whether a provider, as configured now, may assert identities of this namespace."""
     try:
-        return drivers.of(rt, provider.provider_kind).signs_for(config_of(rt, provider), namespace)
+        return drivers.of(rt, provider.provider_kind).may_assert(config_of(rt, provider), namespace)
     except ProviderMisconfigured:
         return False
 
@@ -215,7 +215,7 @@ def namespace_of(rt: Runtime, provider: Provider) -> str | None:
         return None
 
 
-def sealed_for(kind: ProviderKind, key: str) -> str:
+def secret_row_name(kind: ProviderKind, key: str) -> str:
     """Return the row name that a provider's encrypted client secret is bound to."""
     return f"external_auth_provider:{kind}:{key}"
 
@@ -224,13 +224,13 @@ def _sealed(rt: Runtime, kind: ProviderKind, key: str, typed: str | None) -> str
     secret = provider_rules.client_secret(typed)
     if secret is None or secret == REDACTED:
         return None
-    return rt.secret_box.seal(secret, sealed_for(kind, key))
+    return rt.secret_box.seal(secret, secret_row_name(kind, key))
 
 
 def _opened(rt: Runtime, provider: Provider) -> str | None:
     if provider.client_secret is None:
         return None
-    row = sealed_for(provider.provider_kind, provider.key)
+    row = secret_row_name(provider.provider_kind, provider.key)
     try:
         return rt.secret_box.open(provider.client_secret, row)
     except SecretUnreadable:
@@ -251,12 +251,12 @@ def _change(
         change(session, before)
         after = provider_queries.find(session, before.id)
         if before.enabled and not (after and after.enabled):
-            _require_way_in(rt, session)
+            _require_sign_in_method(rt, session)
         _record(rt, session, action, after or before)
         return after or before
 
 
-def _require_way_in(rt: Runtime, session: Session) -> None:
+def _require_sign_in_method(rt: Runtime, session: Session) -> None:
     # From the database, not the cache: another command may just have switched something off.
     if settings.is_closed(rt, session, settings_queries.list_texts(session)):
         raise LastProvider

@@ -16,14 +16,14 @@ from app.users.models import Account
 
 
 @dataclass(frozen=True)
-class Terms:
+class RegistrationSettings:
     """The settings that govern account creation, read before the transaction."""
 
     may_register: bool
     storage_quota: int
 
     @classmethod
-    def of(cls, rt: Runtime) -> "Terms":
+    def of(cls, rt: Runtime) -> "RegistrationSettings":
         """Return the current settings."""
         return cls(
             rt.settings.get(keys.ALLOW_USER_REGISTRATION),
@@ -36,7 +36,7 @@ def create_account(
     session: Session,
     profile: ExternalProfile,
     address: str,
-    terms: Terms,
+    settings: RegistrationSettings,
     *,
     is_verified: bool,
 ) -> Account:
@@ -53,7 +53,7 @@ def create_account(
             password_hash=None,
             activated_at=now,
             email_verified_at=now if is_verified else None,
-            storage_quota=terms.storage_quota,
+            storage_quota=settings.storage_quota,
             policy_group_id=group_id,
         )
         try:

@@ -12,10 +12,10 @@ from app.core.database.lookups import Lookup
 from app.core.db import columns_of
 from app.external_auth.models import (
     ExternalAuthIdentity,
+    ExternalAuthPending,
     ExternalAuthProvider,
     Identity,
     Link,
-    Pending,
     PendingIdentity,
 )
 
@@ -37,7 +37,7 @@ _LINKS = Lookup(
     ).join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id),
     ExternalAuthIdentity.user_id,
 )
-_PENDING = select(*columns_of(Pending, PendingIdentity))
+_PENDING = select(*columns_of(PendingIdentity, ExternalAuthPending))
 
 
 def find_identity(session: Session, namespace: str, subject: str) -> Identity | None:
@@ -107,7 +107,7 @@ def remove_links(session: Session, user_id: int) -> int:
     return bulk.change(session, delete(ExternalAuthIdentity).where(mine))
 
 
-def list_open_namespaces(session: Session, user_id: int) -> list[str]:
+def list_enabled_namespaces(session: Session, user_id: int) -> list[str]:
     """Return the namespaces of an account's links at enabled providers (decision E26)."""
     mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled
     statement = (
@@ -120,22 +120,24 @@ def list_open_namespaces(session: Session, user_id: int) -> list[str]:
 
 def add_pending(session: Session, **columns: Any) -> None:
     """Insert a pending identity."""
-    session.execute(insert(PendingIdentity).values(**columns))
+    session.execute(insert(ExternalAuthPending).values(**columns))
 
 
-def find_pending(reader: Reader, flow_token_digest: str) -> Pending | None:
+def find_pending(reader: Reader, flow_token_digest: str) -> PendingIdentity | None:
     """Return the pending identity with this flow token, even if consumed or expired, or None."""
-    return _pending(reader, PendingIdentity.flow_token_digest == flow_token_digest)
+    return _pending(reader, ExternalAuthPending.flow_token_digest == flow_token_digest)
 
 
-def find_mailed(reader: Reader, verification_token_digest: str) -> Pending | None:
+def find_by_mail_token(reader: Reader, verification_token_digest: str) -> PendingIdentity | None:
     """Return the pending identity with this mailed token, even if consumed or expired, or None."""
-    return _pending(reader, PendingIdentity.verification_token_digest == verification_token_digest)
+    return _pending(
+        reader, ExternalAuthPending.verification_token_digest == verification_token_digest
+    )
 
 
-def request_mail(
+def record_mail_request(
     session: Session,
-    pending: Pending,
+    pending: PendingIdentity,
     token_digest: str,
     address: str,
     now: datetime,
@@ -143,8 +145,8 @@ def request_mail(
     owner_session_version: int,
 ) -> bool:
     """Record the only mail of a pending identity; of concurrent calls exactly one gets True."""
-    open_one = _open(pending, now), PendingIdentity.email_requested_at.is_(None)
-    statement = update(PendingIdentity).where(*open_one)
+    open_one = _open(pending, now), ExternalAuthPending.email_requested_at.is_(None)
+    statement = update(ExternalAuthPending).where(*open_one)
     noted = statement.values(
         target_email=address,
         verification_token_digest=token_digest,
@@ -154,32 +156,36 @@ def request_mail(
     return bulk.change(session, noted) == 1
 
 
-def consume(session: Session, pending: Pending, now: datetime) -> bool:
+def consume(session: Session, pending: PendingIdentity, now: datetime) -> bool:
     """Consume a pending identity; of concurrent calls exactly one gets True."""
-    statement = update(PendingIdentity).where(_open(pending, now)).values(consumed_at=now)
+    statement = update(ExternalAuthPending).where(_open(pending, now)).values(consumed_at=now)
     return bulk.change(session, statement) == 1
 
 
-def reopen(session: Session, pending: Pending, consumed_at: datetime) -> None:
+def reopen(session: Session, pending: PendingIdentity, consumed_at: datetime) -> None:
     """Undo the `consume` made at `consumed_at`, after the step that it was for has failed."""
-    mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
-    bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
+    mine = ExternalAuthPending.id == pending.id, ExternalAuthPending.consumed_at == consumed_at
+    bulk.change(session, update(ExternalAuthPending).where(*mine).values(consumed_at=None))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` pending identities that expired before `before`; return how many."""
-    expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
-    return bulk.change(session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired)))
+    expired = (
+        select(ExternalAuthPending.id).where(ExternalAuthPending.expires_at < before).limit(most)
+    )
+    return bulk.change(
+        session, delete(ExternalAuthPending).where(ExternalAuthPending.id.in_(expired))
+    )
 
 
-def _pending(reader: Reader, condition: Any) -> Pending | None:
+def _pending(reader: Reader, condition: Any) -> PendingIdentity | None:
     row = reader.execute(_PENDING.where(condition)).one_or_none()
-    return Pending(*row) if row else None
+    return PendingIdentity(*row) if row else None
 
 
-def _open(pending: Pending, now: datetime) -> Any:
+def _open(pending: PendingIdentity, now: datetime) -> Any:
     return (
-        (PendingIdentity.id == pending.id)
-        & PendingIdentity.consumed_at.is_(None)
-        & (PendingIdentity.expires_at > now)
+        (ExternalAuthPending.id == pending.id)
+        & ExternalAuthPending.consumed_at.is_(None)
+        & (ExternalAuthPending.expires_at > now)
     )

@@ -12,9 +12,9 @@ from app.external_auth import linking, provisioning
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import PolicyDenied
 from app.external_auth.kinds import TRAITS
-from app.external_auth.linking import Proven
+from app.external_auth.linking import ResolvedSignIn
 from app.external_auth.models import Provider
-from app.external_auth.provisioning import Terms
+from app.external_auth.provisioning import RegistrationSettings
 from app.users import identifiers
 from app.users import service as users
 from app.users.errors import EmailInvalid, PendingActivation
@@ -25,34 +25,34 @@ def resolve(
     session: Session,
     provider: Provider,
     profile: ExternalProfile,
-    terms: Terms,
+    settings: RegistrationSettings,
     client: Client,
-) -> Proven | None:
+) -> ResolvedSignIn | None:
     """Return who signs in; None if a mailbox or a password has to show whose identity it is.
 
     The caller holds the identity's lock. Raises: AccountDisabled, PolicyDenied, LinkConflict,
     SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
-    if account := linking.sign_in_again(rt, session, profile):
-        return Proven(account, provider, profile)
+    if account := linking.sign_in_linked(rt, session, profile):
+        return ResolvedSignIn(account, provider, profile)
     if profile.email is None:
         traits = TRAITS[provider.provider_kind]
-        if traits.tells_only_verified and provider.require_email_verified:
+        if traits.reports_only_verified_emails and provider.require_email_verified:
             raise PolicyDenied
         return None
     if provider.require_email_verified and not profile.email_verified:
         raise PolicyDenied
-    address = _local(profile.email)
+    address = _account_address(profile.email)
     if not provider.allows(address or profile.email):
         raise PolicyDenied
     if address is None:
         return None
-    if proven := _linked_by_address(rt, session, provider, profile, address, client):
-        return proven
-    return _provisioned(rt, session, provider, profile, address, terms, client)
+    if resolved := _link_by_address(rt, session, provider, profile, address, client):
+        return resolved
+    return _provision(rt, session, provider, profile, address, settings, client)
 
 
-def _local(email: str) -> str | None:
+def _account_address(email: str) -> str | None:
     """Return an email address as accounts store it; None if no account can have it."""
     try:
         return identifiers.email(email)
@@ -60,51 +60,51 @@ def _local(email: str) -> str | None:
         return None
 
 
-def _linked_by_address(
+def _link_by_address(
     rt: Runtime,
     session: Session,
     provider: Provider,
     profile: ExternalProfile,
     address: str,
     client: Client,
-) -> Proven | None:
+) -> ResolvedSignIn | None:
     """Link the account that has this verified address if auto-linking applies, else None (B4)."""
     if not provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
-    account = linking.held_owner_of(session, address)
+    account = linking.lock_account_by_email(session, address)
     if account is None:
         return None
     try:
-        linking.require_own_address(account)
+        linking.require_verified_email(account)
     except PendingActivation:
         return None
-    proven = Proven(account, provider, profile, is_new_link=True)
-    linking.link(rt, session, proven, client, email_snapshot=profile.email)
-    return proven
+    resolved = ResolvedSignIn(account, provider, profile, is_new_link=True)
+    linking.link(rt, session, resolved, client, email_snapshot=profile.email)
+    return resolved
 
 
-def _provisioned(
+def _provision(
     rt: Runtime,
     session: Session,
     provider: Provider,
     profile: ExternalProfile,
     address: str,
-    terms: Terms,
+    settings: RegistrationSettings,
     client: Client,
-) -> Proven | None:
+) -> ResolvedSignIn | None:
     """Create and link an account if that is enabled and permitted, else return None (B5 to B7)."""
     must_be_verified = provider.require_email_verified or provider.auto_link_verified_email_enabled
-    if not provider.auto_provision_enabled or not terms.may_register:
+    if not provider.auto_provision_enabled or not settings.may_register:
         return None
     if must_be_verified and not profile.email_verified:
         return None
     # Locked, so that of two identities racing for it the second finds it taken (decision E31).
     users.hold_address(session, address)
-    if linking.owner_of(session, address):
+    if linking.find_account_by_email(session, address):
         return None
     account = provisioning.create_account(
-        rt, session, profile, address, terms, is_verified=profile.email_verified
+        rt, session, profile, address, settings, is_verified=profile.email_verified
     )
-    proven = Proven(account, provider, profile, is_new_link=True, is_new_account=True)
-    linking.link(rt, session, proven, client, email_snapshot=profile.email)
-    return proven
+    resolved = ResolvedSignIn(account, provider, profile, is_new_link=True, is_new_account=True)
+    linking.link(rt, session, resolved, client, email_snapshot=profile.email)
+    return resolved

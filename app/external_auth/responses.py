@@ -14,10 +14,10 @@ from app.core.tokens import digest
 from app.external_auth.drivers.interface import ProviderKind, TestResult
 from app.external_auth.drivers.microsoft import DEFAULT_TENANT, tenant_of
 from app.external_auth.kinds import TRAITS
-from app.external_auth.mailbox import MailLink
+from app.external_auth.mailbox import MailLinkFailure
 from app.external_auth.models import Link, Provider
 from app.external_auth.provider_rules import CLAIMS, FLAGS
-from app.external_auth.service import PREFIX, EmailRequired, Finished, Started
+from app.external_auth.service import PREFIX, EmailRequired, SignInResult, StartedSignIn
 from app.login.service import MfaRequired
 from app.web import cookies
 from app.web.errors import as_refusal, note_failure, status_of
@@ -89,17 +89,17 @@ def kind(found: ProviderKind) -> dict[str, Any]:
             "enabled": True,
             "auto_provision_enabled": False,
             "auto_link_verified_email_enabled": False,
-            "require_email_verified": traits.requires_verified,
+            "require_email_verified": traits.requires_verified_email_by_default,
         },
-        "issuer_url_supported": traits.takes_issuer,
-        "issuer_url_required": traits.needs_issuer,
-        "manual_endpoint_configuration_supported": traits.takes_endpoints,
-        "authorization_url_required": traits.takes_endpoints,
-        "token_url_required": traits.takes_endpoints,
-        "userinfo_url_required": traits.takes_endpoints,
+        "issuer_url_supported": traits.supports_issuer_url,
+        "issuer_url_required": traits.requires_issuer_url,
+        "manual_endpoint_configuration_supported": traits.supports_manual_endpoints,
+        "authorization_url_required": traits.supports_manual_endpoints,
+        "token_url_required": traits.supports_manual_endpoints,
+        "userinfo_url_required": traits.supports_manual_endpoints,
         "supports_discovery": traits.has_discovery,
         "supports_pkce": True,
-        "supports_email_verified_claim": traits.tells_verified,
+        "supports_email_verified_claim": traits.reports_email_verified,
     }
 
 
@@ -118,7 +118,7 @@ def link(found: Link) -> dict[str, Any]:
     }
 
 
-def bind(response: Response, started: Started) -> Response:
+def bind(response: Response, started: StartedSignIn) -> Response:
     """Set the cookie that binds a sign-in to the browser that began it."""
     cookies.put(response, cookie_name(started.state), started.binding, started.seconds, PREFIX)
     return response
@@ -135,12 +135,12 @@ def cookie_name(state: str) -> str:
     return BINDING_COOKIE + digest(state)
 
 
-def to_frontend(rt: Runtime, finished: Finished | MailLink) -> Response:
+def to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Response:
     """Redirect to where a sign-in leads, and set the session cookies if there is a session."""
-    if isinstance(finished, MailLink):
-        note_failure(finished.value)
-        return to_page(rt, LOGIN_PAGE, {"external_auth": finished.value})
-    outcome, path = finished.outcome, finished.return_path
+    if isinstance(result, MailLinkFailure):
+        note_failure(result.value)
+        return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})
+    outcome, path = result.outcome, result.return_path
     if isinstance(outcome, EmailRequired):
         told = {"external_auth": "email_required", "flow": outcome.flow_token}
         return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})

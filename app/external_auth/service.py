@@ -27,9 +27,9 @@ from app.external_auth.errors import (
     SignInFailed,
 )
 from app.external_auth.flows import SignIn
-from app.external_auth.linking import Proven
+from app.external_auth.linking import ResolvedSignIn
 from app.external_auth.models import Provider
-from app.external_auth.provisioning import Terms
+from app.external_auth.provisioning import RegistrationSettings
 from app.login.service import LoginOutcome, MfaRequired
 from app.settings import keys
 from app.web import site
@@ -39,7 +39,7 @@ UNIFIED_CALLBACK = f"{PREFIX}/callback"
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedSignIn:
     """Where to send the browser, and the cookie that binds the sign-in to it."""
 
     authorization_url: str = field(repr=False)
@@ -49,7 +49,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Returned:
+class CallbackRequest:
     """What a browser returned with; None for each value that is missing.
 
     `binding` is the cookie that belongs to `state`. `issuer` is the parameter `iss` (RFC 9207).
@@ -70,7 +70,7 @@ class EmailRequired:
 
 
 @dataclass(frozen=True)
-class Finished:
+class SignInResult:
     """The outcome of a sign-in, and the path that was requested at its start."""
 
     outcome: LoginOutcome | MfaRequired | EmailRequired
@@ -79,7 +79,7 @@ class Finished:
 
 def start(
     rt: Runtime, *, kind: str, provider: str, wanted_path: str | None, own_origin: str | None
-) -> Started:
+) -> StartedSignIn:
     """Begin a sign-in.
 
     `own_origin` is the origin under which the caller reached the service, None if unknown.
@@ -88,7 +88,7 @@ def start(
     ProviderMisconfigured. Source: spec 03 §4.
     """
     provider_kind, key = kinds.named(kind), provider_rules.provider_key(provider)
-    found = providers.recently_stored(rt, provider_kind, key)
+    found = providers.get_cached(rt, provider_kind, key)
     if not found.enabled:
         raise ProviderDisabled
     path = return_path.checked(wanted_path)
@@ -106,12 +106,12 @@ def start(
     )
     state = authorization.state
     binding = flows.open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
-    return Started(authorization.url, state, binding, seconds)
+    return StartedSignIn(authorization.url, state, binding, seconds)
 
 
 def finish(
-    rt: Runtime, returned: Returned, client: Client, *, route: tuple[str, str] | None = None
-) -> Finished:
+    rt: Runtime, request: CallbackRequest, client: Client, *, route: tuple[str, str] | None = None
+) -> SignInResult:
     """Complete the sign-in of a browser that has returned from its provider.
 
     `route` is kind and provider from the legacy route's path; None on the unified route.
@@ -120,29 +120,29 @@ def finish(
     `complete_login` raise. Source: spec 03 §5, §6.
     """
     route_kind = kinds.named(route[0]) if route else None
-    sign_in = _consumed(rt, returned)
-    if returned.error is not None or not returned.code:
+    sign_in = _consume_sign_in(rt, request)
+    if request.error is not None or not request.code:
         raise SignInFailed
     provider = _provider_of(rt, sign_in)
     if route_kind and route and not _is_at(provider, route_kind, route[1]):
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
-    if not flows.take_code(rt, returned.code, provider.id):
+    if not flows.claim_code(rt, request.code, provider.id):
         raise SignInFailed
     callback = Callback(
-        code=returned.code,
+        code=request.code,
         redirect_uri=sign_in.redirect_uri,
         nonce=sign_in.nonce,
         pkce_verifier=sign_in.pkce_verifier,
-        issuer=returned.issuer,
+        issuer=request.issuer,
     )
     driver = drivers.of(rt, provider.provider_kind)
     profile = driver.identify(providers.config_of(rt, provider), callback)
-    proven = _resolved(rt, provider, profile, sign_in.return_path, client)
-    if isinstance(proven, EmailRequired):
-        return Finished(proven, sign_in.return_path)
-    return Finished(linking.complete(rt, proven, client), sign_in.return_path)
+    resolved = _resolve_or_open_pending(rt, provider, profile, sign_in.return_path, client)
+    if isinstance(resolved, EmailRequired):
+        return SignInResult(resolved, sign_in.return_path)
+    return SignInResult(linking.complete(rt, resolved, client), sign_in.return_path)
 
 
 def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> str:
@@ -168,10 +168,10 @@ def _callback_path(rt: Runtime, provider: Provider) -> str:
     return UNIFIED_CALLBACK
 
 
-def _consumed(rt: Runtime, returned: Returned) -> SignIn:
-    if not returned.state or not returned.binding:
+def _consume_sign_in(rt: Runtime, request: CallbackRequest) -> SignIn:
+    if not request.state or not request.binding:
         raise SignInFailed
-    sign_in = flows.consume(rt, returned.state, returned.binding)
+    sign_in = flows.consume(rt, request.state, request.binding)
     if sign_in is None:
         raise SignInFailed
     return sign_in
@@ -192,13 +192,13 @@ def _is_at(provider: Provider, kind: ProviderKind, typed_key: str) -> bool:
     return (provider.provider_kind, provider.key) == (kind, provider_rules.provider_key(typed_key))
 
 
-def _resolved(
+def _resolve_or_open_pending(
     rt: Runtime, provider: Provider, profile: ExternalProfile, path: str, client: Client
-) -> Proven | EmailRequired:
-    terms = Terms.of(rt)
+) -> ResolvedSignIn | EmailRequired:
+    settings = RegistrationSettings.of(rt)
     with rt.transaction() as session:
-        provider = linking.hold(session, provider.id, profile)
-        proven = resolution.resolve(rt, session, provider, profile, terms, client)
-        if proven is not None:
-            return proven
+        provider = linking.lock_identity(session, provider.id, profile)
+        resolved = resolution.resolve(rt, session, provider, profile, settings, client)
+        if resolved is not None:
+            return resolved
         return EmailRequired(pending.open_pending(rt, session, provider, profile, path))

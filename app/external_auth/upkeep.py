@@ -12,7 +12,13 @@ from app.external_auth import provider_queries, queries
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.models import Provider
-from app.external_auth.providers import config_of, list_all, namespace_of, sealed_for, signs_for
+from app.external_auth.providers import (
+    config_of,
+    list_all,
+    may_assert,
+    namespace_of,
+    secret_row_name,
+)
 
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 KEPT = timedelta(days=7)
@@ -34,7 +40,7 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
         sealed = provider.client_secret
         if not sealed:
             continue
-        fresh = resealer.resealed(sealed, sealed_for(provider.provider_kind, provider.key))
+        fresh = resealer.resealed(sealed, secret_row_name(provider.provider_kind, provider.key))
         if fresh is not None:
             changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
     return Resealed(changed, resealer.unreadable)
@@ -43,7 +49,7 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
 def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
     """Count the client secrets by the key they are encrypted with."""
     secrets = {
-        sealed_for(provider.provider_kind, provider.key): provider.client_secret
+        secret_row_name(provider.provider_kind, provider.key): provider.client_secret
         for provider in provider_queries.list_all(session)
         if provider.client_secret
     }
@@ -105,7 +111,7 @@ def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
     broken = {
         namespace: count
         for namespace, count in _count_links(rt, provider).items()
-        if not any(signs_for(rt, other, namespace) for other in signing)
+        if not any(may_assert(rt, other, namespace) for other in signing)
     }
     if not broken:
         return []

@@ -26,7 +26,7 @@ from app.external_auth.errors import (
     ProviderNotFound,
     ReturnPathInvalid,
 )
-from app.external_auth.mailbox import MailLink
+from app.external_auth.mailbox import MailLinkFailure
 from app.external_auth.schemas import (
     CallbackQuery,
     ConfirmMailboxQuery,
@@ -37,8 +37,8 @@ from app.external_auth.schemas import (
     StartedExternalLoginData,
     StartExternalLoginSchema,
 )
-from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, Finished, Returned
-from app.login import ways
+from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, CallbackRequest, SignInResult
+from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
 from app.login.responses import login_response
 from app.login.schemas import MfaRequiredData, SignedInData
@@ -80,12 +80,12 @@ def _deprecated(view: View) -> View:
     return mark_and_call
 
 
-def _while_passwords_are_in_use(view: View) -> View:
+def _password_login_required(view: View) -> View:
     """Refuse, before the body is read, while password logins are disabled (spec 03 §8.3)."""
 
     @wraps(view)
     def check_and_call(**arguments: Any) -> ResponseReturnValue:
-        ways.require_password_login(runtime())
+        sign_in_methods.require_password_login(runtime())
         return view(**arguments)
 
     return check_and_call
@@ -147,7 +147,7 @@ def callback(query: dict[str, Any]) -> ResponseReturnValue:
     `return_path`; `external_auth=email_required` with `flow` and `return_path`; or
     `external_auth=error` with the `code` of a refusal. HEAD does nothing.
     """
-    return _come_back(query)
+    return _finish_callback(query)
 
 
 @bp.get("/<kind>/<provider>/callback")
@@ -157,7 +157,7 @@ def callback(query: dict[str, Any]) -> ResponseReturnValue:
 @redirects(name="finishExternalLoginAtProvider")
 def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> ResponseReturnValue:
     """Finish a sign-in at the address of its provider; will be removed in 1.0.0."""
-    return _come_back(query, route=(kind, provider))
+    return _finish_callback(query, route=(kind, provider))
 
 
 @bp.post("/email-verification/start")
@@ -181,7 +181,7 @@ def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> Response
 def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
     """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
-    mailbox.request_mail(runtime(), **body)
+    mailbox.request_verification_mail(runtime(), **body)
     return ok({"message": MAIL_SENT})
 
 
@@ -196,13 +196,13 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
     `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
     """
     rt = runtime()
-    return _sent_on(lambda: mailbox.confirm(rt, query["token"], client()))
+    return _redirect_to_outcome(lambda: mailbox.confirm(rt, query["token"], client()))
 
 
 @bp.post("/password-link")
 @minimum_duration
 @anonymous_route(source_check=True)
-@_while_passwords_are_in_use
+@_password_login_required
 @json_body(LinkExternalIdentitySchema)
 @answers(
     SignedInData(),
@@ -253,20 +253,22 @@ def _own_origin() -> str | None:
         return None
 
 
-def _come_back(query: dict[str, Any], route: tuple[str, str] | None = None) -> Response:
+def _finish_callback(query: dict[str, Any], route: tuple[str, str] | None = None) -> Response:
     rt, state = runtime(), query["state"]
-    returned = Returned(
+    callback_request = CallbackRequest(
         state=state,
         binding=cookies.presented(responses.cookie_name(state)) if state else None,
         code=query["code"],
         error=query["error"],
         issuer=query["iss"],
     )
-    response = _sent_on(lambda: service.finish(rt, returned, client(), route=route))
+    response = _redirect_to_outcome(
+        lambda: service.finish(rt, callback_request, client(), route=route)
+    )
     return responses.unbind(response, state) if state and request.method != "HEAD" else response
 
 
-def _sent_on(finish: Callable[[], Finished | MailLink]) -> Response:
+def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -> Response:
     """Redirect a browser to where a sign-in led, or to the page that explains why it failed.
 
     A person is looking at the browser, to whom a JSON envelope would mean nothing.

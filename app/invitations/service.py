@@ -27,7 +27,7 @@ from app.invitations.errors import (
 )
 from app.invitations.models import InvitationStatus
 from app.invitations.queries import StoredInvitation
-from app.login import ways
+from app.login import sign_in_methods
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
@@ -86,7 +86,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid, SystemNotInitialized,
     UsernameInvalid, UsernameExists, IdentifierExists. Source: spec, States; 01 §4.
     """
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     invitation = look_up(rt, token)
     users.require_allowed_address(rt, invitation.email)
     _require_free_address(rt, token, invitation)

@@ -12,7 +12,7 @@ from app.core.client import Client
 from app.core.errors import AppError
 from app.core.failed_secrets import is_verdict, raise_if_guesses_limited
 from app.core.runtime import Runtime
-from app.login import completion, ways
+from app.login import completion, sign_in_methods
 from app.login.mfa_login import (
     MAX_ATTEMPTS,
     FirstFactorKind,
@@ -37,7 +37,7 @@ from app.mfa.errors import (
     MfaRecoveryCodeUsed,
 )
 from app.mfa.models import MfaMethod
-from app.mfa.queries import Totp
+from app.mfa.queries import TotpFactor
 from app.mfa.service import EmailCodeProof, Proof
 
 
@@ -73,20 +73,22 @@ def verify(
 
 def _second_step(
     rt: Runtime, login: MfaLogin, method: MfaMethod, client: Client
-) -> tuple[SecondStep, Totp | None]:
+) -> tuple[SecondStep, TotpFactor | None]:
     """Return the step with the account as it is now; for method TOTP also its factor, if any.
 
     Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
     if login.first_factor is FirstFactorKind.PASSWORD:
-        ways.require_password_login(rt)
+        sign_in_methods.require_password_login(rt)
     if method is MfaMethod.TOTP:
         account, factor = mfa_queries.find_account_with_totp(rt.database, login.user_id)
         return SecondStep(login, require_unchanged(login, account), method, client), factor
     return SecondStep(login, unchanged_account(rt, login), method, client), None
 
 
-def _verifier(rt: Runtime, step: SecondStep, factor: Totp | None, code: str) -> Callable[[], Proof]:
+def _verifier(
+    rt: Runtime, step: SecondStep, factor: TotpFactor | None, code: str
+) -> Callable[[], Proof]:
     """Return a function that verifies the code; refuse right away what must not spend an attempt.
 
     Raises: MfaFactorRequired, MfaFlowInvalid, MfaEmailCodeRequired, MfaEmailCodeExpired.
@@ -98,7 +100,7 @@ def _verifier(rt: Runtime, step: SecondStep, factor: Totp | None, code: str) -> 
     return partial(mfa.check_recovery_code, rt, step.login.user_id, code)
 
 
-def _totp_verifier(rt: Runtime, factor: Totp | None, code: str) -> Callable[[], Proof]:
+def _totp_verifier(rt: Runtime, factor: TotpFactor | None, code: str) -> Callable[[], Proof]:
     digits = totp.normalised(code)
     if digits is None:
         return _refuse_malformed

@@ -52,7 +52,7 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
 
 def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> LoginOutcome:
     account = step.account
-    is_limited = sessions.is_change_forced(rt, account)
+    is_limited = sessions.is_password_change_forced(rt, account)
     event = step.event(
         Action.USER_MFA_CHALLENGE_SUCCESS,
         entity_id=proof.factor.id if isinstance(proof, TotpProof) else None,
@@ -68,7 +68,7 @@ def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> L
             step.login.client,
             is_limited=is_limited,
             event=event,
-            use=mfa.login_use(rt, proof) if isinstance(proof, TotpProof) else None,
+            use=mfa.one_time_login_use(rt, proof) if isinstance(proof, TotpProof) else None,
         )
     if pair is None:
         raise _refusal(rt, step, proof)
@@ -83,7 +83,7 @@ def _open_with_recovery_code(
         now_is = users_queries.lock_version(session, account.id)
         if now_is != (account.status, account.session_version):
             return None
-        if not mfa.use_up(rt, session, account.id, proof):
+        if not mfa.consume_proof(rt, session, account.id, proof):
             return None
         notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
         audit.record(rt, session, event)
@@ -96,7 +96,7 @@ def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
     Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
     """
     unchanged_account(rt, step.login)
-    return proof.used_meanwhile()
+    return proof.lost_race_error()
 
 
 def _reopen_if_safe(
@@ -116,4 +116,4 @@ def _reopen_if_safe(
 
 def _forget_email_code(rt: Runtime, step: SecondStep) -> None:
     with suppress(RedisError):  # the code is worthless without its login
-        email_codes.use_up(rt, step.account, step.login.flow)
+        email_codes.delete_for_login(rt, step.account, step.login.flow)

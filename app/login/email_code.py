@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.login.mfa_login import find_login, unchanged_account
+from app.login.mfa_login import get_login, unchanged_account
 from app.login.second_step import SecondStep, record
 from app.mail import service as mail
 from app.mail.errors import MailNotConfigured
@@ -41,7 +41,7 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
         raise MfaFlowInvalid
     if not rt.settings.get(keys.EMAIL_CODE_LOGIN_ENABLED) or not mail.is_smtp_configured(rt):
         raise MailNotConfigured
-    login = find_login(rt, flow_token)
+    login = get_login(rt, flow_token)
     account = unchanged_account(rt, login)
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
@@ -58,7 +58,7 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
         mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)
     except BaseException:
         with suppress(RedisError):  # then the cooldown remains
-            email_codes.drop(rt, new.sent)
+            email_codes.delete(rt, new.sent)
         raise
     sent = EmailCodeSent(expires_in, int(cooldown.total_seconds()))
     record(

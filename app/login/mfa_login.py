@@ -90,7 +90,7 @@ def open_login(
     return token, seconds
 
 
-def find_login(rt: Runtime, flow_token: str) -> MfaLogin:
+def get_login(rt: Runtime, flow_token: str) -> MfaLogin:
     """Return the login of a token.
 
     Raises: MfaFlowInvalid, also if another request has taken the last attempt: that request decides

@@ -13,7 +13,7 @@ from app.core.client import Client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.runtime import Runtime
-from app.login import ways
+from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.login.mfa_login import FirstFactorKind, open_login
 from app.mfa import service as mfa
@@ -63,7 +63,7 @@ class MfaRequired:
 
 
 @dataclass(frozen=True)
-class RightPassword:
+class VerifiedPassword:
     """A correct password, whose check was counted as an attempt beforehand.
 
     `attempts_key` is what attempts are counted under, `attempt` identifies this one. `new_hash`
@@ -89,7 +89,7 @@ class FirstFactor:
     action: Action
     entity_type: EntityType
     entity_name: str
-    password: RightPassword | None = None
+    password: VerifiedPassword | None = None
     entity_id: int | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     use: OneTimeUse | None = None
@@ -104,24 +104,24 @@ def log_in(
     AccountDisabled and PendingActivation for the right password only.
     Source: decisions A3, A4, A11, E20; spec, Authentication 7.
     """
-    ways.require_password_login(rt)
-    account, right = check_password(rt, identifier, password, client)
+    sign_in_methods.require_password_login(rt)
+    account, verified = check_password(rt, identifier, password, client)
     factor = FirstFactor(
         kind=FirstFactorKind.PASSWORD,
         action=Action.USER_LOGIN,
         entity_type=EntityType.AUTH_SESSION,
         entity_name=identifier,
-        password=right,
+        password=verified,
     )
     return complete_login(rt, account, factor, client)
 
 
 def check_password(
     rt: Runtime, identifier: str, password: str, client: Client
-) -> tuple[Account, RightPassword]:
+) -> tuple[Account, VerifiedPassword]:
     """Return the account of identifier and password, as it was read for the check.
 
-    The attempt counts as failed until `complete_login` or `uncounted_on_failure` uncounts it.
+    The attempt counts as failed until `complete_login` or `refund_on_failure` refunds it.
     Raises: RateLimited; CredentialsFailed, after the same work whether or not the account exists.
     """
     who = identifiers.identifier(identifier)
@@ -136,7 +136,7 @@ def check_password(
         verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed
-    return account, RightPassword(attempts_key, attempt, stored_hash, verdict.new_hash)
+    return account, VerifiedPassword(attempts_key, attempt, stored_hash, verdict.new_hash)
 
 
 def complete_login(
@@ -149,15 +149,15 @@ def complete_login(
     or the factor was consumed meanwhile.
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
-    with uncounted_on_failure(rt, factor.password, client):
+    with refund_on_failure(rt, factor.password, client):
         users.require_open(account)
         methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
         if methods:
             return _wait_for_second(rt, account, factor, methods, client)
         outcome = _open_session(rt, account, factor, client)
-    if (right := factor.password) is not None:
-        rt.failed_secrets.clear(right.attempts_key, client.network, right.attempt)
-        _renew_hash(rt, account, right)
+    if (verified := factor.password) is not None:
+        rt.failed_secrets.clear(verified.attempts_key, client.network, verified.attempt)
+        _renew_hash(rt, account, verified)
     return outcome
 
 
@@ -168,7 +168,7 @@ def _open_session(
 
     Raises: CredentialsFailed if the account changed, or the factor was consumed, meanwhile.
     """
-    is_limited = sessions.is_change_forced(rt, account)
+    is_limited = sessions.is_password_change_forced(rt, account)
     details = {"mfa_required": False} if factor.kind.needs_second else {}
     details["password_change_required"] = is_limited
     event = _event(account, factor, client, details)
@@ -180,13 +180,13 @@ def _open_session(
     return LoginOutcome(pair, is_limited)
 
 
-def _renew_hash(rt: Runtime, account: Account, right: RightPassword) -> None:
+def _renew_hash(rt: Runtime, account: Account, verified: VerifiedPassword) -> None:
     """Replace a hash made with outdated parameters; if that fails, a later login retries."""
-    if right.new_hash is None:
+    if verified.new_hash is None:
         return
     try:
         with rt.transaction() as session:
-            users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
+            users_queries.replace_hash(session, account.id, verified.old_hash, verified.new_hash)
     except DATABASE_ERRORS as error:
         log.warning("a password's hash was not renewed: %s", reason_of(error))
 
@@ -202,16 +202,16 @@ def _wait_for_second(
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Not after the second step, because no password hash may be kept in Redis until then.
-        if (right := factor.password) is not None and right.new_hash is not None:
-            users_queries.replace_hash(session, account.id, right.old_hash, right.new_hash)
+        if (verified := factor.password) is not None and verified.new_hash is not None:
+            users_queries.replace_hash(session, account.id, verified.old_hash, verified.new_hash)
         audit.record(rt, session, _event(account, factor, client, details))
-    _uncount(rt, factor.password, client)
+    _refund_attempt(rt, factor.password, client)
     return MfaRequired(flow_token, expires_in, methods)
 
 
 @contextmanager
-def uncounted_on_failure(
-    rt: Runtime, right: RightPassword | None, client: Client
+def refund_on_failure(
+    rt: Runtime, verified: VerifiedPassword | None, client: Client
 ) -> Iterator[None]:
     """Do not count a correct password as a failure if something else fails in the block (E20).
 
@@ -222,14 +222,14 @@ def uncounted_on_failure(
     except CredentialsFailed:
         raise
     except BaseException:
-        _uncount(rt, right, client)
+        _refund_attempt(rt, verified, client)
         raise
 
 
-def _uncount(rt: Runtime, right: RightPassword | None, client: Client) -> None:
-    """Uncount a correct password; wrong ones before it stay counted (decision E20)."""
-    if right is not None:
-        rt.failed_secrets.give_back(right.attempts_key, client.network, right.attempt)
+def _refund_attempt(rt: Runtime, verified: VerifiedPassword | None, client: Client) -> None:
+    """Refund a correct password's attempt; wrong ones before it stay counted (decision E20)."""
+    if verified is not None:
+        rt.failed_secrets.give_back(verified.attempts_key, client.network, verified.attempt)
 
 
 def _event(

@@ -40,7 +40,7 @@ return 0
 """)
 
 # Deletes the code if the given field has this value, so never a code that has replaced it.
-_DROP = Script("""
+_DELETE_IF = Script("""
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('DEL', KEYS[1])
 """)
@@ -123,7 +123,7 @@ def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
     expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
     sent = SentCode(found["id"], account.id, found["code_hash"], expires_at)
     if sent.expires_at <= rt.clock.now():
-        drop(rt, sent)
+        delete(rt, sent)
         raise MfaEmailCodeExpired
     return sent
 
@@ -137,17 +137,17 @@ def check(rt: Runtime, account: Account, flow: Flow, sent: SentCode, code: str) 
         raise MfaCodeInvalid
 
 
-def drop(rt: Runtime, sent: SentCode) -> None:
+def delete(rt: Runtime, sent: SentCode) -> None:
     """Delete a code, and with it the cooldown, unless another has replaced it."""
-    _run(rt, _DROP, sent.user_id, "id", sent.id)
+    _run(rt, _DELETE_IF, sent.user_id, "id", sent.id)
 
 
-def use_up(rt: Runtime, account: Account, flow: Flow) -> None:
+def delete_for_login(rt: Runtime, account: Account, flow: Flow) -> None:
     """Delete the code of a completed login, unless one for another login has replaced it."""
-    _run(rt, _DROP, account.id, "flow", flow.name)
+    _run(rt, _DELETE_IF, account.id, "flow", flow.name)
 
 
-def forget(rt: Runtime, user_id: int) -> None:
+def delete_for_account(rt: Runtime, user_id: int) -> None:
     """Delete the newest code of an account, whichever login it is for."""
     rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
 

@@ -32,6 +32,6 @@ def discard_all(rt: Runtime, user_id: int) -> None:
     try:
         logins(rt).discard_all(user_id)
         totp_setups(rt).discard_all(user_id)
-        email_codes.forget(rt, user_id)
+        email_codes.delete_for_account(rt, user_id)
     except RedisError as error:
         log.warning("open flows of a changed account stay until they expire: %s", error)

@@ -97,10 +97,10 @@ def _with_proof(
         proof = _proof(rt, principal.user_id, code)
     rt.failed_secrets.give_back(attempts_key, client.network, attempt)
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         users.require_activated(account)
-        if not service.use_up(rt, session, account.id, proof):
-            raise proof.used_meanwhile
+        if not service.consume_proof(rt, session, account.id, proof):
+            raise proof.lost_race_error
         if isinstance(proof, RecoveryCodeProof):
             notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
         return change(session, account)

@@ -28,7 +28,7 @@ from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 
-class Totp(NamedTuple):
+class TotpFactor(NamedTuple):
     """The TOTP factor of an account, its secret sealed.
 
     `enabled_at` distinguishes it from a later factor with the same id, since SQLite reuses ids. The
@@ -43,7 +43,7 @@ class Totp(NamedTuple):
     last_management_step: int | None
 
 
-class Code(NamedTuple):
+class RecoveryCode(NamedTuple):
     """A recovery code as stored; `used_at` is None until it is used."""
 
     id: int
@@ -52,10 +52,10 @@ class Code(NamedTuple):
 
 
 _UNUSED = (MfaRecoveryCode.user_id == MfaFactor.user_id, MfaRecoveryCode.used_at.is_(None))
-_HELD = Lookup(
+_SUMMARY = Lookup(
     select(MfaFactor.id, exists(select(MfaRecoveryCode.id).where(*_UNUSED))), MfaFactor.user_id
 )
-_TOTP_COLUMNS = columns_of(Totp, MfaFactor)
+_TOTP_COLUMNS = columns_of(TotpFactor, MfaFactor)
 _TOTP = Lookup(select(*_TOTP_COLUMNS), MfaFactor.user_id)
 _ACCOUNT_WITH_TOTP = Lookup(
     with_profile(select(*_TOTP_COLUMNS, *ACCOUNT_COLUMNS).select_from(User)).outerjoin(
@@ -63,7 +63,7 @@ _ACCOUNT_WITH_TOTP = Lookup(
     ),
     User.id,
 )
-_CODES = Lookup(select(*columns_of(Code, MfaRecoveryCode)), MfaRecoveryCode.user_id)
+_CODES = Lookup(select(*columns_of(RecoveryCode, MfaRecoveryCode)), MfaRecoveryCode.user_id)
 
 
 def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnElement[bool]:
@@ -80,7 +80,7 @@ _OPEN_WITH_TOTP = opening.if_unchanged(
 )
 _USE_STEP = Prepared(
     update(MfaFactor)
-    .where(MfaFactor.id == bindparam("factor_id"), opening.was_opened())
+    .where(MfaFactor.id == bindparam("factor_id"), opening.session_exists())
     .values(
         last_login_step=bindparam("step", type_=MfaFactor.last_login_step.type),
         last_used_at=bindparam("used_at", type_=MfaFactor.last_used_at.type),
@@ -101,7 +101,7 @@ _LISTED = Lookup(
 )
 
 
-class Held(NamedTuple):
+class FactorSummary(NamedTuple):
     """Which methods an account's TOTP factor allows at a login."""
 
     factor_id: int
@@ -119,30 +119,32 @@ class ListedFactor(NamedTuple):
     recovery_codes_remaining: int
 
 
-def find_held(database: Database, user_id: int) -> Held | None:
+def find_factor_summary(database: Database, user_id: int) -> FactorSummary | None:
     """Return what the account's TOTP factor allows; None if it has none."""
-    row = database.lookup(_HELD, user_id)
-    return Held(*row) if row else None
+    row = database.lookup(_SUMMARY, user_id)
+    return FactorSummary(*row) if row else None
 
 
-def find_totp(database: Database, user_id: int) -> Totp | None:
+def find_totp(database: Database, user_id: int) -> TotpFactor | None:
     """Return the account's TOTP factor; None if it has none."""
     row = database.lookup(_TOTP, user_id)
-    return Totp(*row) if row else None
+    return TotpFactor(*row) if row else None
 
 
-def find_account_with_totp(database: Database, user_id: int) -> tuple[Account | None, Totp | None]:
+def find_account_with_totp(
+    database: Database, user_id: int
+) -> tuple[Account | None, TotpFactor | None]:
     """Return an account and its TOTP factor, each None if it does not exist."""
     row = database.lookup(_ACCOUNT_WITH_TOTP, user_id)
     if row is None:
         return None, None
     mine = len(_TOTP_COLUMNS)
-    return Account(*row[mine:]), Totp(*row[:mine]) if row[0] is not None else None
+    return Account(*row[mine:]), TotpFactor(*row[:mine]) if row[0] is not None else None
 
 
-def list_codes(database: Database, user_id: int) -> list[Code]:
+def list_codes(database: Database, user_id: int) -> list[RecoveryCode]:
     """Return the recovery codes of an account, used ones included."""
-    return [Code(*row) for row in database.lookup_all(_CODES, user_id)]
+    return [RecoveryCode(*row) for row in database.lookup_all(_CODES, user_id)]
 
 
 def list_factors(database: Database, user_id: int) -> list[ListedFactor]:
@@ -177,7 +179,7 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
     return session.execute(statement.returning(MfaFactor.id)).scalar_one()
 
 
-def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
+def one_time_login_use(factor: TotpFactor, step: int, now: datetime) -> OneTimeUse:
     """Return what opening a session with a TOTP code consumes: its time step.
 
     No session opens if that step or a later one was already used, so of concurrent logins with one
@@ -188,7 +190,7 @@ def login_use(factor: Totp, step: int, now: datetime) -> OneTimeUse:
     return OneTimeUse(_OPEN_WITH_TOTP, {**which, "enabled_at": factor.enabled_at}, used)
 
 
-def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
+def consume_management_step(session: Session, factor: TotpFactor, step: int) -> bool:
     """Consume a time step for managing factors; False if it or a later one was already used."""
     statement = update(MfaFactor).where(
         MfaFactor.id == factor.id,
@@ -199,7 +201,7 @@ def accept_for_management(session: Session, factor: Totp, step: int) -> bool:
     return bulk.change(session, statement.values(last_management_step=step)) == 1
 
 
-def use_code(session: Session, user_id: int, code: Code, now: datetime) -> bool:
+def consume_code(session: Session, user_id: int, code: RecoveryCode, now: datetime) -> bool:
     """Consume a recovery code; False if it was already used, or replaced meanwhile."""
     statement = update(MfaRecoveryCode).where(
         MfaRecoveryCode.id == code.id,

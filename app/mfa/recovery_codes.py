@@ -28,13 +28,13 @@ def normalised(typed: str) -> str | None:
     return code.upper() if is_possible else None
 
 
-def stored(box: SecretBox, user_id: int, code: str) -> str:
+def hash_code(box: SecretBox, user_id: int, code: str) -> str:
     """Return the keyed hash under which an account's code is stored."""
     return box.keyed_hash(_bound(user_id, code), PURPOSE)
 
 
-def is_stored_as(box: SecretBox, user_id: int, code: str, code_hash: str) -> bool:
-    """Return whether `code_hash` is what `stored` made of the code, under any known key."""
+def matches_hash(box: SecretBox, user_id: int, code: str, code_hash: str) -> bool:
+    """Return whether `code_hash` is what `hash_code` made of the code, under any known key."""
     return box.is_keyed_hash(_bound(user_id, code), code_hash, PURPOSE)
 
 

@@ -1,7 +1,7 @@
 """Second factors: which methods are available, whether a code is right, and consuming it.
 
 Invariant: checking consumes nothing. A code works only once because a conditional statement
-consumes it in the transaction of what it authorises: see `login_use` and `use_up`.
+consumes it in the transaction of what it authorises: see `one_time_login_use` and `consume_proof`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from app.mfa import queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.notices import Notice
-from app.mfa.queries import Code, Totp
+from app.mfa.queries import RecoveryCode, TotpFactor
 from app.sessions.opening import OneTimeUse
 from app.settings import keys
 from app.users import notices
@@ -36,28 +36,28 @@ class Purpose(StrEnum):
 class TotpProof:
     """A correct TOTP code, not yet consumed: its time step and the factor as it was read.
 
-    `used_meanwhile`, as in the other proofs, is the error to raise if a concurrent request was
+    `lost_race_error`, as in the other proofs, is the error to raise if a concurrent request was
     faster to consume it.
     """
 
-    factor: Totp = field(repr=False)
+    factor: TotpFactor = field(repr=False)
     step: int
-    used_meanwhile: ClassVar[type[AppError]] = MfaCodeInvalid
+    lost_race_error: ClassVar[type[AppError]] = MfaCodeInvalid
 
 
 @dataclass(frozen=True)
 class RecoveryCodeProof:
     """A correct recovery code, not yet consumed, as stored."""
 
-    code: Code = field(repr=False)
-    used_meanwhile: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
+    code: RecoveryCode = field(repr=False)
+    lost_race_error: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
 
 
 @dataclass(frozen=True)
 class EmailCodeProof:
     """A correct e-mail code; it has no database row, and is consumed with its login flow."""
 
-    used_meanwhile: ClassVar[type[AppError]] = MfaFlowInvalid
+    lost_race_error: ClassVar[type[AppError]] = MfaFlowInvalid
 
 
 StoredProof = TotpProof | RecoveryCodeProof
@@ -69,24 +69,24 @@ def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
 
     Source: spec, Endpoint rules 4; spec 02 §1.1.
     """
-    held = queries.find_held(rt.database, account.id)
+    factor = queries.find_factor_summary(rt.database, account.id)
     is_open = {
-        MfaMethod.TOTP: held is not None,
-        MfaMethod.RECOVERY_CODE: held is not None and held.has_recovery_code,
-        MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=held is not None),
+        MfaMethod.TOTP: factor is not None,
+        MfaMethod.RECOVERY_CODE: factor is not None and factor.has_recovery_code,
+        MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=factor is not None),
     }
     return tuple(method for method in MfaMethod if is_open[method])
 
 
 def check_totp(
-    rt: Runtime, factor: Totp, digits: str, *, purpose: Purpose = Purpose.LOGIN
+    rt: Runtime, factor: TotpFactor, digits: str, *, purpose: Purpose = Purpose.LOGIN
 ) -> TotpProof:
     """Check the six digits of a TOTP code.
 
     Raises: MfaCodeInvalid, also for a replay of one accepted for this purpose before;
     SecretUnreadable, in which case nothing was checked.
     """
-    secret = rt.secret_box.open(factor.secret, sealed_for(factor.user_id))
+    secret = rt.secret_box.open(factor.secret, secret_row_name(factor.user_id))
     is_login = purpose is Purpose.LOGIN
     last_step = factor.last_login_step if is_login else factor.last_management_step
     step = totp.matching_step(secret, digits, rt.clock.now(), after=last_step)
@@ -111,24 +111,24 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodePro
     return RecoveryCodeProof(found)
 
 
-def login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
+def one_time_login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
     """Return what a login with this TOTP code consumes; it also marks the factor as just used."""
-    return queries.login_use(proof.factor, proof.step, rt.clock.now())
+    return queries.one_time_login_use(proof.factor, proof.step, rt.clock.now())
 
 
-def use_up(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> bool:
+def consume_proof(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> bool:
     """Consume a recovery code, or a TOTP code for managing factors, in the caller's transaction.
 
     False if another request was faster.
     """
     if isinstance(proof, RecoveryCodeProof):
-        return queries.use_code(session, user_id, proof.code, rt.clock.now())
-    return queries.accept_for_management(session, proof.factor, proof.step)
+        return queries.consume_code(session, user_id, proof.code, rt.clock.now())
+    return queries.consume_management_step(session, proof.factor, proof.step)
 
 
 def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:
     """Replace all recovery codes of an account by these, given in display form."""
-    hashes = [recovery_codes.stored(rt.secret_box, user_id, code) for code in codes]
+    hashes = [recovery_codes.hash_code(rt.secret_box, user_id, code) for code in codes]
     queries.replace_codes(session, user_id, hashes)
 
 
@@ -143,7 +143,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     return removed
 
 
-def sealed_for(user_id: int) -> str:
+def secret_row_name(user_id: int) -> str:
     """Return the row name that an account's TOTP secret is sealed for."""
     return f"mfa_factor:{user_id}"
 
@@ -156,10 +156,12 @@ def _takes_email_code(rt: Runtime, account: Account, *, has_totp: bool) -> bool:
     return mail.is_smtp_configured(rt)
 
 
-def _matching(rt: Runtime, user_id: int, typed: str, stored: Sequence[Code]) -> Code | None:
+def _matching(
+    rt: Runtime, user_id: int, typed: str, stored: Sequence[RecoveryCode]
+) -> RecoveryCode | None:
     """Return the stored code that was typed; all are compared, so timing reveals no position."""
     box = rt.secret_box
     matching = [
-        code for code in stored if recovery_codes.is_stored_as(box, user_id, typed, code.code_hash)
+        code for code in stored if recovery_codes.matches_hash(box, user_id, typed, code.code_hash)
     ]
     return matching[0] if matching else None

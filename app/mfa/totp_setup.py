@@ -73,7 +73,7 @@ def start(rt: Runtime, account: Account) -> StartedSetup:
     waiting = {
         "user_id": account.id,
         "session_version": account.session_version,
-        "secret": rt.secret_box.seal(secret, _sealed_for(account.id)),
+        "secret": rt.secret_box.seal(secret, _secret_row_name(account.id)),
     }
     token = flows.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
     issuer = rt.settings.get(keys.BRANDING_TITLE) or keys.BRANDING_TITLE.default
@@ -110,7 +110,7 @@ def finish(
     with ExitStack() as undo:
         undo.callback(_reopen, setups, flow, attempt)
         with rt.transaction() as session:
-            account = _held_without_factor(rt, session, principal)
+            account = _lock_account_without_factor(rt, session, principal)
             users.require_activated(account)
             factor = _enable(rt, session, account, name, secret, codes, client)
             undo.pop_all()  # a commit that fails may have taken effect all the same
@@ -142,13 +142,13 @@ def _used_up(rt: Runtime, principal: Principal) -> AppError:
     """Return the error for a setup that another request is finishing or has finished."""
     with rt.transaction() as session:
         # Waits for that request's row lock, unless it has not started writing yet.
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         is_enabled = queries.has_factor(session, account.id)
     return MfaFactorAlreadyExists() if is_enabled else SetupInvalid()
 
 
-def _held_without_factor(rt: Runtime, session: Session, principal: Principal) -> Account:
-    account = sessions.hold(rt, session, principal)
+def _lock_account_without_factor(rt: Runtime, session: Session, principal: Principal) -> Account:
+    account = sessions.lock_account(rt, session, principal)
     if queries.has_factor(session, account.id):
         raise MfaFactorAlreadyExists
     return account
@@ -160,7 +160,7 @@ def _proven_secret(rt: Runtime, user_id: int, flow: Flow, typed: str) -> str:
     if code is None:
         raise TotpCodeMalformed
     try:
-        secret = rt.secret_box.open(flow.data["secret"], _sealed_for(user_id))
+        secret = rt.secret_box.open(flow.data["secret"], _secret_row_name(user_id))
     except SecretUnreadable:
         raise SetupInvalid from None  # its key was removed from the keyring meanwhile
     if totp.matching_step(secret, code, rt.clock.now()) is None:
@@ -178,7 +178,7 @@ def _enable(
     client: Client,
 ) -> ListedFactor:
     now = rt.clock.now()
-    sealed = rt.secret_box.seal(secret, service.sealed_for(account.id))
+    sealed = rt.secret_box.seal(secret, service.secret_row_name(account.id))
     factor_id = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
     service.store_codes(rt, session, account.id, codes)
     event = Event(
@@ -201,7 +201,7 @@ def _enable(
 
 
 def _require_no_factor(rt: Runtime, account: Account) -> None:
-    if queries.find_held(rt.database, account.id) is not None:
+    if queries.find_factor_summary(rt.database, account.id) is not None:
         raise MfaFactorAlreadyExists
 
 
@@ -212,6 +212,6 @@ def _tidy_name(typed: str | None) -> str:
     return name
 
 
-def _sealed_for(user_id: int) -> str:
+def _secret_row_name(user_id: int) -> str:
     """Return the row name a pending secret is sealed for; it cannot be opened as a factor's."""
     return f"totp_setup:{user_id}"

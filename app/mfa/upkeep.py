@@ -8,7 +8,7 @@ from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
 from app.mfa import queries
 from app.mfa.models import MfaFactor, MfaRecoveryCode
-from app.mfa.service import sealed_for
+from app.mfa.service import secret_row_name
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
@@ -20,7 +20,7 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
     resealer, changed, last_id = Resealer(rt.secret_box), 0, 0
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
         for factor_id, user_id, sealed in batch:
-            fresh = resealer.resealed(sealed, sealed_for(user_id))
+            fresh = resealer.resealed(sealed, secret_row_name(user_id))
             if fresh is not None:
                 changed += queries.replace_secret(session, factor_id, sealed, fresh)
             last_id = factor_id
@@ -29,6 +29,6 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
 
 def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
     """Count the secrets of TOTP factors, and unused recovery codes, by the key they need."""
-    use.add_column(rt.secret_box, session, MfaFactor.secret, MfaFactor.user_id, sealed_for)
+    use.add_column(rt.secret_box, session, MfaFactor.secret, MfaFactor.user_id, secret_row_name)
     unused = MfaRecoveryCode.used_at.is_(None)
     use.add_hashes(rt.secret_box, session, MfaRecoveryCode.code_hash, unused)

@@ -29,7 +29,7 @@ from app.passkeys.relying_party import RelyingParty
 
 log = logging.getLogger(__name__)
 
-MAX_QUOTED_LENGTH = 200
+MAX_LOGGED_ORIGIN_LENGTH = 200
 CREATE, GET = "webauthn.create", "webauthn.get"
 # The options ask for no attestation, but not every client strips what an authenticator added
 # (§5.4.7).
@@ -57,7 +57,7 @@ class NewCredential:
 
 
 @dataclass(frozen=True)
-class KnownCredential:
+class StoredCredential:
     """The stored state of a credential that signs in."""
 
     public_key: bytes
@@ -66,14 +66,14 @@ class KnownCredential:
 
 
 @dataclass(frozen=True)
-class Used:
+class CredentialUpdate:
     """What an authentication changes in its stored credential."""
 
     sign_count: int
     backed_up: bool
 
 
-def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCredential:
+def verify_registration(site: RelyingParty, challenge: str, new: Attestation) -> NewCredential:
     """Verify a registration.
 
     Raises: PasskeyRefused.
@@ -83,14 +83,14 @@ def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCrede
     _check_authenticator_data(site, data)
     credential = data.credential_data
     if credential is None:
-        raise _refused("there is no new credential")
+        raise _log_refusal("there is no new credential")
     length = len(credential.credential_id)
-    _insist(0 < length <= MAX_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
+    _require(0 < length <= MAX_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
     is_same = base64url.encoded(credential.credential_id) == new.credential_id
-    _insist(is_same, "browser and authenticator tell two ids")
-    public_key = public_keys.stored(credential.public_key)
+    _require(is_same, "browser and authenticator tell two ids")
+    public_key = public_keys.encode(credential.public_key)
     if public_key is None:
-        raise _refused("the public key is none that may sign in")
+        raise _log_refusal("the public key is none that may sign in")
     _check_attestation(new)
     return NewCredential(
         credential_id=new.credential_id,
@@ -101,9 +101,9 @@ def registered(site: RelyingParty, challenge: str, new: Attestation) -> NewCrede
     )
 
 
-def authenticated(
-    site: RelyingParty, challenge: str, known: KnownCredential, proof: Assertion
-) -> Used:
+def verify_authentication(
+    site: RelyingParty, challenge: str, known: StoredCredential, proof: Assertion
+) -> CredentialUpdate:
     """Verify an authentication.
 
     Raises: PasskeyRefused.
@@ -112,32 +112,32 @@ def authenticated(
     data = proof.authenticator_data
     _check_authenticator_data(site, data)
     is_as_known = data.is_backup_eligible() == known.backup_eligible
-    _insist(is_as_known, "whether it can be backed up has changed")
+    _require(is_as_known, "whether it can be backed up has changed")
     signed = bytes(data) + hashlib.sha256(proof.client_data.raw).digest()
     is_signed = public_keys.has_signed(known.public_key, signed, proof.signature)
-    _insist(is_signed, "the signature is not that of the passkey")
+    _require(is_signed, "the signature is not that of the passkey")
     # A counter that fails to advance may mean a cloned authenticator; both 0: it has none (§6.1.1).
     counts_on = data.counter > known.sign_count or data.counter == known.sign_count == 0
-    _insist(counts_on, "the count of signatures went back")
-    return Used(sign_count=data.counter, backed_up=data.is_backed_up())
+    _require(counts_on, "the count of signatures went back")
+    return CredentialUpdate(sign_count=data.counter, backed_up=data.is_backed_up())
 
 
 def _check_client_data(site: RelyingParty, data: ClientData, kind: str, challenge: str) -> None:
-    _insist(data.type == kind, "it is of another ceremony")
+    _require(data.type == kind, "it is of another ceremony")
     answered = data.challenge.encode("utf-8", "replace")
-    _insist(hmac.compare_digest(answered, challenge.encode()), "it answers another challenge")
+    _require(hmac.compare_digest(answered, challenge.encode()), "it answers another challenge")
     if data.origin not in site.origins:
-        told = ascii(data.origin[:MAX_QUOTED_LENGTH])
-        raise _refused(f"the page's origin {told} is not in public_site_url")
-    _insist(not data.is_embedded, "the page was in a frame of another site")
+        told = ascii(data.origin[:MAX_LOGGED_ORIGIN_LENGTH])
+        raise _log_refusal(f"the page's origin {told} is not in public_site_url")
+    _require(not data.is_embedded, "the page was in a frame of another site")
 
 
 def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> None:
     is_ours = hmac.compare_digest(data.rp_id_hash, site.id_hash)
-    _insist(is_ours, "it is for another host than the first of public_site_url")
-    _insist(data.is_user_present() and data.is_user_verified(), "nobody was verified")
+    _require(is_ours, "it is for another host than the first of public_site_url")
+    _require(data.is_user_present() and data.is_user_verified(), "nobody was verified")
     is_sound = data.is_backup_eligible() or not data.is_backed_up()
-    _insist(is_sound, "it is backed up and cannot be")
+    _require(is_sound, "it is backed up and cannot be")
 
 
 def _check_attestation(new: Attestation) -> None:
@@ -147,15 +147,15 @@ def _check_attestation(new: Attestation) -> None:
         FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)
     # Besides its own errors, the library lets through whatever Python raises on malformed input.
     except Exception as error:
-        raise _refused(f"its attestation does not hold ({type(error).__name__})") from None
+        raise _log_refusal(f"its attestation does not hold ({type(error).__name__})") from None
 
 
-def _insist(holds: bool, otherwise: str) -> None:
+def _require(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise _refused(otherwise)
+        raise _log_refusal(otherwise)
 
 
-def _refused(why: str) -> PasskeyRefused:
+def _log_refusal(why: str) -> PasskeyRefused:
     """Log the failed condition, for the operator only and without secrets; return the refusal."""
     log.info("a passkey was refused: %s", why)
     return PasskeyRefused()

@@ -17,19 +17,19 @@ from app.login.errors import CredentialsFailed
 from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
 from app.passkeys import ceremony, credentials, flows, options, queries, relying_party
-from app.passkeys.ceremony import KnownCredential
+from app.passkeys.ceremony import StoredCredential
 from app.passkeys.credentials import Assertion
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
 from app.passkeys.flows import Purpose
-from app.passkeys.queries import Known
-from app.passkeys.registration import Started
+from app.passkeys.queries import PasskeyWithAccount
+from app.passkeys.registration import StartedCeremony
 from app.settings import keys
 from app.users import identifiers
 from app.users import service as users
 from app.users.models import Account
 
 
-def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> Started:
+def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> StartedCeremony:
     """Begin a sign-in; the response is the same for every `identifier`, known or not.
 
     Only the account of that `identifier` may finish it; if it is None or blank, any account may.
@@ -38,14 +38,14 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     _require_enabled(rt)
     site = relying_party.current(rt)
     challenge = flows.new_challenge()
-    waiting = {"challenge": challenge, "identifier": _kept(identifier)}
+    waiting = {"challenge": challenge, "identifier": _identifier_digest(identifier)}
     public_key = options.request(
         site,
         challenge=challenge,
         seconds=flows.life_seconds(rt),
         is_conditional=bool(conditional),
     )
-    return Started(flows.open_flow(rt, Purpose.LOGIN, waiting), public_key)
+    return StartedCeremony(flows.open_flow(rt, Purpose.LOGIN, waiting), public_key)
 
 
 def finish(
@@ -61,28 +61,28 @@ def finish(
     site = relying_party.current(rt)
     flow = flows.take(rt, Purpose.LOGIN, flow_id)
     proof = credentials.assertion(credential)
-    known = _known(rt, proof)
-    _require_named(known.account, flow["identifier"])
-    users.require_open(known.account)  # before the signature is verified (spec 02 §2.8)
-    stored = KnownCredential(known.public_key, known.sign_count, known.backup_eligible)
-    used = ceremony.authenticated(site, flow["challenge"], stored, proof)
+    passkey = _get_passkey(rt, proof)
+    _require_requested_account(passkey.account, flow["identifier"])
+    users.require_open(passkey.account)  # before the signature is verified (spec 02 §2.8)
+    stored = StoredCredential(passkey.public_key, passkey.sign_count, passkey.backup_eligible)
+    update = ceremony.verify_authentication(site, flow["challenge"], stored, proof)
     factor = FirstFactor(
         kind=FirstFactorKind.PASSKEY,
         action=Action.USER_PASSKEY_LOGIN,
         entity_type=EntityType.PASSKEY,
-        entity_id=known.id,
-        entity_name=known.name,
-        details={"passkey_id": known.id, "name": known.name},
-        use=queries.use(
-            known.id,
+        entity_id=passkey.id,
+        entity_name=passkey.name,
+        details={"passkey_id": passkey.id, "name": passkey.name},
+        use=queries.one_time_use(
+            passkey.id,
             proof.credential_id,
-            count=used.sign_count,
-            backed_up=used.backed_up,
+            count=update.sign_count,
+            backed_up=update.backed_up,
             now=rt.clock.now(),
         ),
     )
     try:
-        return complete_login(rt, known.account, factor, client)
+        return complete_login(rt, passkey.account, factor, client)
     except CredentialsFailed:
         raise PasskeyRefused from None
 
@@ -92,25 +92,25 @@ def _require_enabled(rt: Runtime) -> None:
         raise PasskeyLoginDisabled
 
 
-def _known(rt: Runtime, proof: Assertion) -> Known:
+def _get_passkey(rt: Runtime, proof: Assertion) -> PasskeyWithAccount:
     """Return the stored passkey of this credential, if its account has the asserted user handle.
 
     Raises: PasskeyRefused.
     """
-    known = queries.find_known(rt.database, proof.credential_id)
-    if known is None or not hmac.compare_digest(known.handle, proof.user_handle or ""):
+    passkey = queries.find_by_credential_id(rt.database, proof.credential_id)
+    if passkey is None or not hmac.compare_digest(passkey.handle, proof.user_handle or ""):
         raise PasskeyRefused
-    return known
+    return passkey
 
 
-def _kept(identifier: str | None) -> str:
+def _identifier_digest(identifier: str | None) -> str:
     """Return what Redis stores of an identifier: a digest of fixed length, or "" if blank."""
     typed = (identifier or "").strip()
     return digest(identifiers.identifier(typed).key) if typed else ""
 
 
-def _require_named(account: Account, kept: str) -> None:
+def _require_requested_account(account: Account, identifier_digest: str) -> None:
     """Refuse an account other than the one the sign-in was started for, if any (decision E21)."""
     names = (account.email, identifiers.username_key(account.username))
-    if kept and kept not in map(digest, names):
+    if identifier_digest and identifier_digest not in map(digest, names):
         raise PasskeyRefused

@@ -11,7 +11,7 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
-from app.login import ways
+from app.login import sign_in_methods
 from app.login.errors import LastWayIn
 from app.passkeys import names, queries, relying_party
 from app.passkeys.notices import Notice
@@ -36,7 +36,7 @@ def rename(
     if the account or session has just become invalid.
     """
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         passkey = _own(session, account, passkey_id)
         new_name = names.tidy(name)
         queries.rename(session, passkey.id, new_name, rt.clock.now())
@@ -59,9 +59,9 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
     Raises: PasskeyNotFound, LastWayIn; AccountDisabled, TokenInvalid if the account or session has
     just become invalid.
     """
-    can_sign_in = ways.any_of(rt)
+    can_sign_in = sign_in_methods.by_any_method(rt)
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         passkey = _own(session, account, passkey_id)
         queries.remove(session, account.id, passkey.id)
         # Other passkeys suffice even while they cannot be used: passkey login may be enabled again.
@@ -80,7 +80,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
         notices.tell(rt, session, account, Notice.REMOVED)
 
 
-def way_in(rt: Runtime) -> Callable[[Session, int], bool]:
+def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate for whether an account can sign in with a passkey."""
     is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and relying_party.is_usable(rt)
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)

@@ -18,7 +18,7 @@ RSA_BITS = range(2048, 4097)
 MAX_EXPONENT_BYTES = 4
 
 
-def stored(key: CoseKey) -> bytes | None:
+def encode(key: CoseKey) -> bytes | None:
     """Return the CBOR encoding to store of a key; None if the key is not acceptable.
 
     Only the parameters that make up the key are kept.

@@ -33,7 +33,7 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 # A runaway client may register thousands; listing them all would block a worker, and every request
 # it serves, for seconds.
 MAX_LISTED = 500
-_KNOWN = Lookup(
+_BY_CREDENTIAL_ID = Lookup(
     with_profile(
         select(
             Passkey.id,
@@ -65,7 +65,7 @@ _OPEN = opening.if_unchanged(
 )
 _USE = Prepared(
     update(Passkey)
-    .where(*_IS_PASSKEY, opening.was_opened())
+    .where(*_IS_PASSKEY, opening.session_exists())
     .values(
         sign_count=bindparam("new_count", type_=BigInteger),
         backed_up=bindparam("new_backed_up", type_=Boolean),
@@ -111,7 +111,7 @@ _FIRST = Prepared(
 )
 
 
-class Known(NamedTuple):
+class PasskeyWithAccount(NamedTuple):
     """A stored passkey with its account, as a sign-in needs it."""
 
     id: int
@@ -123,17 +123,19 @@ class Known(NamedTuple):
     account: Account
 
 
-def find_known(database: Database, credential_id: str) -> Known | None:
+def find_by_credential_id(database: Database, credential_id: str) -> PasskeyWithAccount | None:
     """Return the passkey of a credential with its account, in one indexed read; None if unknown."""
-    row = database.lookup(_KNOWN, credential_id)
+    row = database.lookup(_BY_CREDENTIAL_ID, credential_id)
     if row is None:
         return None
     passkey_id, name, public_key, sign_count, backup_eligible, handle, *account = row
     whose = Account(*account)
-    return Known(passkey_id, name, public_key, sign_count, backup_eligible, handle, whose)
+    return PasskeyWithAccount(
+        passkey_id, name, public_key, sign_count, backup_eligible, handle, whose
+    )
 
 
-def use(
+def one_time_use(
     passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
 ) -> OneTimeUse:
     """Return what opening a session with a passkey requires, and how that updates the passkey.

@@ -45,14 +45,14 @@ from app.users.models import Account
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedCeremony:
     """A pending ceremony; `public_key` is what the page passes to `navigator.credentials`."""
 
     flow_id: str
     public_key: Options
 
 
-def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
+def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCeremony:
     """Begin the registration of a passkey.
 
     Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid, PasskeyNameTooLong, PasskeyNameInvalid;
@@ -62,7 +62,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
     name = names.tidy(name)
     challenge = flows.new_challenge()
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         handle = _handle(session, account)
         known = queries.list_credentials(session, account.id)
     waiting = {
@@ -82,7 +82,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> Started:
         seconds=flows.life_seconds(rt),
         excluded=[credential_id for _, credential_id in known],
     )
-    return Started(flows.open_flow(rt, Purpose.REGISTRATION, waiting), public_key)
+    return StartedCeremony(flows.open_flow(rt, Purpose.REGISTRATION, waiting), public_key)
 
 
 def finish(
@@ -109,9 +109,9 @@ def finish(
     made = credentials.attestation(credential)
     if made.is_discoverable is False:
         raise PasskeyNotDiscoverable
-    new = ceremony.registered(site, flow["challenge"], made)
+    new = ceremony.verify_registration(site, flow["challenge"], made)
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         _require_unchanged(account, flow)
         _require_new(session, new, flow)
         tidy = names.tidy(flow["name"] if name is None else name)

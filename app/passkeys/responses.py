@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from app.passkeys.queries import ListedPasskey
-from app.passkeys.registration import Started
+from app.passkeys.registration import StartedCeremony
 from app.web.schema import timestamp
 
 
-def started(waiting: Started) -> dict[str, Any]:
+def started(waiting: StartedCeremony) -> dict[str, Any]:
     """Return the payload of a started ceremony."""
     return {"flow_id": waiting.flow_id, "public_key": waiting.public_key}
 

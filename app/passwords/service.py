@@ -9,7 +9,7 @@ from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
 from app.core.passwords import are_equivalent
 from app.core.runtime import Runtime
-from app.login import ways
+from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -60,7 +60,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     The caller cannot tell whether there is one, nor whether it was mailed a link a moment ago.
     Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
     """
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     address = identifiers.email(email)
     account = users_queries.look_up_identifier(rt.database, Identifier(address, is_email=True))
     if account is None or not _is_open(account):
@@ -92,7 +92,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     if only the account's names make the password guessable.
     Source: spec 01 §4; decisions E3, E20.
     """
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     users.require_acceptable(rt, new_password)
     with rt.reading() as connection:
         found = tokens.peek(rt, connection, token, RESETTING)
@@ -118,7 +118,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         )
         removed = 0
         if account.email_verified_at is None:
-            removed = sum(close(session, account.id) for close in rt.dropped_by_reset)
+            removed = sum(remove(session, account.id) for remove in rt.on_unverified_reset)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE

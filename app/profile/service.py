@@ -28,7 +28,7 @@ def update_profile(
     name = None if display_name is None else _normalised(display_name)
     now = rt.clock.now()
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         if display_name is not None and name != account.display_name:
             queries.set_display_name(session, account.id, name, now)
         details = {} if display_name is None else {"display_name": name}
@@ -48,7 +48,7 @@ def update_preferences(
     change = preferences.checked(**wanted)
     now = rt.clock.now()
     with rt.transaction() as session:
-        account = sessions.hold(rt, session, principal)
+        account = sessions.lock_account(rt, session, principal)
         merged = change.merged_into(account.preferences)
         if merged != account.preferences:
             users_queries.set_columns(session, account.id, now, preferences=merged)

@@ -12,7 +12,7 @@ from app.contact_verification.models import Purpose
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.login import ways
+from app.login import sign_in_methods
 from app.mail import service as mail
 from app.registration import queries
 from app.registration.errors import RegistrationDisabled
@@ -67,7 +67,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     those mailed within the cooldown, are skipped silently.
     Raises: PasswordLoginDisabled. Source: spec 01 §4.
     """
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     account = users_queries.look_up_identifier(rt.database, identifiers.identifier(identifier))
     if account is None or not _is_waiting(account) or _is_blocked(rt, account.email):
         return
@@ -91,7 +91,7 @@ def is_activation_needed(rt: Runtime) -> bool:
 
 
 def _require_open(rt: Runtime) -> None:
-    ways.require_password_login(rt)
+    sign_in_methods.require_password_login(rt)
     if not rt.settings.get(keys.ALLOW_USER_REGISTRATION):
         raise RegistrationDisabled
 

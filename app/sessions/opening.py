@@ -59,14 +59,14 @@ def if_unchanged(
     return Prepared(insert(LoginSession).from_select(_COLUMNS, chosen), names)
 
 
-def was_opened() -> ColumnElement[bool]:
+def session_exists() -> ColumnElement[bool]:
     """Return the condition that the session `session_id` exists."""
     wanted = bindparam("session_id", type_=LoginSession.id.type)
     return exists(select(LoginSession.id).where(LoginSession.id == wanted))
 
 
 _ADD_IF_UNCHANGED = if_unchanged()
-_RECORD_IF_ADDED = audit_queries.add_if(was_opened(), "session_id")
+_RECORD_IF_ADDED = audit_queries.add_if(session_exists(), "session_id")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class OneTimeUse:
 
     `opening` comes from `if_unchanged`; `values` are its further parameters by name. Each of
     `changes` takes its own values and the `session_id`. It must change exactly one row if that
-    session `was_opened`, else none: the last step's row count shows whether it was.
+    `session_exists`, else none: the last step's row count shows whether it was.
     """
 
     opening: Prepared

@@ -36,7 +36,7 @@ _ACCESS = Lookup(
     ),
     LoginSession.id,
 )
-_HOLDER = Lookup(
+_BY_TOKEN = Lookup(
     select(
         LoginSession.id,
         LoginSession.user_id,
@@ -147,7 +147,7 @@ class Access(NamedTuple):
     account: Account
 
 
-class Holder(NamedTuple):
+class TokenSession(NamedTuple):
     """The session a refresh token belongs to, and the state of its account."""
 
     session_id: str
@@ -174,16 +174,16 @@ def find_access(database: Database, session_id: str) -> Access | None:
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
-def find_holder(database: Database, token: RefreshToken) -> Holder | None:
+def find_by_token(database: Database, token: RefreshToken) -> TokenSession | None:
     """Return the session this token belongs or belonged to; None if there is none."""
-    row = database.lookup(_HOLDER, token.selector_digest)
-    return Holder(*row) if row else None
+    row = database.lookup(_BY_TOKEN, token.selector_digest)
+    return TokenSession(*row) if row else None
 
 
-def find_live_holder(database: Database, token: RefreshToken) -> Holder | None:
+def find_by_live_token(database: Database, token: RefreshToken) -> TokenSession | None:
     """Return the session whose live token this is, even if it has ended; None for a spent token."""
-    holder = find_holder(database, token)
-    return holder if holder and token.is_stored_as(holder.refresh_digest) else None
+    found = find_by_token(database, token)
+    return found if found and token.is_stored_as(found.refresh_digest) else None
 
 
 def rotate(

@@ -11,7 +11,7 @@ from app.core.access import Principal, TokenInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import shortened
-from app.sessions import access_token, endings, queries, refresh_token
+from app.sessions import access_token, queries, refresh_token, revocation_events
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.users import queries as users_queries
 
@@ -22,7 +22,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
-    current = _presented_holder(rt, presented)
+    current = _find_presented_session(rt, presented)
     if current is None or current.revoked_at is not None or current.expires_at <= now:
         raise TokenInvalid
     if current.user_id != user_id:
@@ -32,7 +32,9 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         details = {"removed": removed}
-        _tell(rt, session, Action.USER_REVOKE_OTHER_SESSIONS, user_id, client, details)
+        _record_and_publish(
+            rt, session, Action.USER_REVOKE_OTHER_SESSIONS, user_id, client, details
+        )
     return removed
 
 
@@ -45,18 +47,21 @@ def revoke(
     Raises: SessionNotFound, also for another user's session.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
-    holder = _presented_holder(rt, presented)
+    token_session = _find_presented_session(rt, presented)
     with rt.transaction() as session:
         user_id = principal.user_id
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
-        is_current = session_id in {principal.session_id, holder.session_id if holder else None}
+        is_current = session_id in {
+            principal.session_id,
+            token_session.session_id if token_session else None,
+        }
         users_queries.lock_version(session, user_id)
         if queries.revoke(session, session_id, now):
             if not is_current:
                 users_queries.drop_pending_email(session, user_id)
             details = {"session_id": session_id, "revoked_current": is_current}
-            _tell(rt, session, Action.USER_REVOKE_SESSION, user_id, client, details)
+            _record_and_publish(rt, session, Action.USER_REVOKE_SESSION, user_id, client, details)
     return is_current
 
 
@@ -78,7 +83,7 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
-        endings.announce(rt, session, owner)
+        revocation_events.publish_after_commit(rt, session, owner)
         event = Event(
             Action.USER_REVOKE_SESSION,
             EntityType.AUTH_SESSION,
@@ -98,7 +103,7 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
         user_id = queries.find_owner(session, session_id) or 0
         if queries.revoke(session, session_id, now):
             details = {"session_id": session_id}
-            _tell(rt, session, Action.USER_LOGOUT, user_id, client, details)
+            _record_and_publish(rt, session, Action.USER_LOGOUT, user_id, client, details)
 
 
 def canonical_id(session_id: str) -> str:
@@ -116,7 +121,7 @@ def canonical_id(session_id: str) -> str:
     raise SessionNotFound
 
 
-def _tell(
+def _record_and_publish(
     rt: Runtime,
     session: Session,
     action: Action,
@@ -125,15 +130,15 @@ def _tell(
     details: Mapping[str, object],
 ) -> None:
     """Record what has ended, and notify every process of it after the commit."""
-    endings.announce(rt, session, user_id)
+    revocation_events.publish_after_commit(rt, session, user_id)
     event = Event(action, EntityType.AUTH_SESSION, client=client, user_id=user_id, details=details)
     audit.record(rt, session, event)
 
 
 def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
-    holder = _presented_holder(rt, presented)
-    if holder is not None:
-        return holder.session_id
+    token_session = _find_presented_session(rt, presented)
+    if token_session is not None:
+        return token_session.session_id
     try:
         now = rt.clock.now()
         return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
@@ -141,7 +146,7 @@ def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> st
         return None
 
 
-def _presented_holder(rt: Runtime, presented: str | None) -> queries.Holder | None:
+def _find_presented_session(rt: Runtime, presented: str | None) -> queries.TokenSession | None:
     """Return the session whose live refresh token is presented; None for a spent or invalid one."""
     token = refresh_token.parse(rt.keyring, presented) if presented else None
-    return queries.find_live_holder(rt.database, token) if token else None
+    return queries.find_by_live_token(rt.database, token) if token else None

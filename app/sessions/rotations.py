@@ -19,12 +19,12 @@ from app.core.lua import epoch_seconds
 from app.core.runtime import Runtime
 
 # Longer than any request can be in flight (see `web.peer.arrived_at`).
-REMEMBERED_SECONDS = 120
+COMMIT_TIME_TTL_SECONDS = 120
 # The winner may have committed before its commit time reaches Redis.
-LATE_NEWS_SECONDS = 0.05
+COMMIT_TIME_RETRY_SECONDS = 0.05
 # Requests sent at once arrive with no longer gaps; a client refreshes so rarely, about every 15
 # minutes, that the delay goes unnoticed.
-RIVALS_SECONDS = 0.025
+MAX_ARRIVAL_GAP_SECONDS = 0.025
 MAX_WAITS = 8
 
 _in_progress: Counter[str] = Counter()
@@ -43,13 +43,15 @@ class Arrival:
 
 
 @contextmanager
-def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterator[None]:
+def awaiting_concurrent_requests(
+    rt: Runtime, token_digest: str, arrival: Arrival
+) -> Iterator[None]:
     """Give concurrent requests with the same token time to arrive and get their timestamp."""
     _in_progress[token_digest] += 1
     try:
         rt.clock.sleep(0)
         if arrival.opened_connection or _in_progress[token_digest] > 1:
-            _wait_for_rivals(rt, token_digest)
+            _wait_for_concurrent_requests(rt, token_digest)
         yield
     finally:
         _in_progress[token_digest] -= 1
@@ -57,19 +59,19 @@ def gathering_rivals(rt: Runtime, token_digest: str, arrival: Arrival) -> Iterat
             del _in_progress[token_digest]
 
 
-def _wait_for_rivals(rt: Runtime, token_digest: str) -> None:
+def _wait_for_concurrent_requests(rt: Runtime, token_digest: str) -> None:
     """Wait until no more arrive, at most MAX_WAITS times."""
     for _ in range(MAX_WAITS):
         known = _in_progress[token_digest]
-        rt.clock.sleep(RIVALS_SECONDS)
+        rt.clock.sleep(MAX_ARRIVAL_GAP_SECONDS)
         if _in_progress[token_digest] <= known:
             return
 
 
-def remember(rt: Runtime, spent_digest: str) -> None:
+def record_commit(rt: Runtime, spent_digest: str) -> None:
     """Record that the rotation which spent this token is now committed."""
     now = epoch_seconds(rt.clock.now())
-    rt.deferred_writes.put(_key(spent_digest), now, REMEMBERED_SECONDS)
+    rt.deferred_writes.put(_key(spent_digest), now, COMMIT_TIME_TTL_SECONDS)
 
 
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
@@ -77,7 +79,7 @@ def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
     try:
         seconds = _read(rt, spent_digest)
         if seconds is None:
-            rt.clock.sleep(LATE_NEWS_SECONDS)
+            rt.clock.sleep(COMMIT_TIME_RETRY_SECONDS)
             seconds = _read(rt, spent_digest)
     except RedisError:
         return None

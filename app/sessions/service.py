@@ -23,11 +23,11 @@ from app.core.runtime import Runtime
 from app.core.tokens import digest, random_uuid
 from app.sessions import (
     access_token,
-    endings,
     opening,
     queries,
     refresh_token,
     replay,
+    revocation_events,
     rotations,
 )
 from app.sessions.errors import RefreshTokenStale
@@ -54,12 +54,12 @@ def authenticate(rt: Runtime, token: str) -> Principal:
         raise AccountDisabled
     if access.revoked_at is not None or access.expires_at <= now:
         raise TokenInvalid
-    if access.is_limited != is_change_forced(rt, access.account):
+    if access.is_limited != is_password_change_forced(rt, access.account):
         raise TokenInvalid
     return Principal(access.account, claims.session_id, claims.expires_at, access.is_limited)
 
 
-def is_change_forced(rt: Runtime, account: Account | queries.Holder) -> bool:
+def is_password_change_forced(rt: Runtime, account: Account | queries.TokenSession) -> bool:
     """Return whether a password change is forced, which requires that password login is enabled."""
     return account.must_change_password and _enforces_change(rt)
 
@@ -112,14 +112,15 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
     token = refresh_token.parse(rt.keyring, presented)
     if token is None:
         raise TokenInvalid
-    with rotations.gathering_rivals(rt, token.digest, arrival):
+    with rotations.awaiting_concurrent_requests(rt, token.digest, arrival):
         return _rotate(rt, token, client, arrival.at)
 
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
     # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
-    saw_it_live = (
-        rt.fail_fast_breaker.is_broken and queries.find_live_holder(rt.database, token) is not None
+    was_live_on_arrival = (
+        rt.fail_fast_breaker.is_broken
+        and queries.find_by_live_token(rt.database, token) is not None
     )
     now = rt.clock.now()
     successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)
@@ -132,29 +133,34 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
         enforces_change=_enforces_change(rt),
     )
     if rotated is None:
-        _refuse_rotation(rt, token, client, arrived_at, saw_it_live=saw_it_live)
+        _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live_on_arrival)
     session_id, user_id = rotated
-    rotations.remember(rt, token.digest)
+    rotations.record_commit(rt, token.digest)
     note_caller(user_id, session_id)
     return _pair(rt, session_id, user_id, successor, now)
 
 
 def _refuse_rotation(
-    rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime, *, saw_it_live: bool
+    rt: Runtime,
+    token: RefreshToken,
+    client: Client,
+    arrived_at: datetime,
+    *,
+    was_live_on_arrival: bool,
 ) -> NoReturn:
     """Raise the reason a token was refused; a replay first ends all of the user's sessions."""
-    holder = queries.find_holder(rt.database, token)
-    if holder is None:
+    token_session = queries.find_by_token(rt.database, token)
+    if token_session is None:
         raise TokenInvalid
-    if holder.status != Status.ACTIVE:
+    if token_session.status != Status.ACTIVE:
         raise AccountDisabled
-    if holder.revoked_at is not None:
+    if token_session.revoked_at is not None:
         raise TokenInvalid
-    if not token.is_stored_as(holder.refresh_digest) and not saw_it_live:
-        replay.refuse_spent(rt, token, holder, client, arrived_at)
-    if holder.expires_at <= rt.clock.now():
+    if not token.is_stored_as(token_session.refresh_digest) and not was_live_on_arrival:
+        replay.refuse_spent(rt, token, token_session, client, arrived_at)
+    if token_session.expires_at <= rt.clock.now():
         raise TokenExpired
-    if holder.is_limited or is_change_forced(rt, holder):
+    if token_session.is_limited or is_password_change_forced(rt, token_session):
         raise PasswordChangeRequired
     # Another request has just exchanged it, or the obstacle has gone meanwhile.
     raise RefreshTokenStale
@@ -172,7 +178,7 @@ def list_sessions(
     return [(row, hmac.compare_digest(row.refresh_digest, current)) for row in rows]
 
 
-def hold(rt: Runtime, session: Session, principal: Principal) -> Account:
+def lock_account(rt: Runtime, session: Session, principal: Principal) -> Account:
     """Lock the caller's account until the commit and return it as it is now.
 
     Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
@@ -192,11 +198,11 @@ def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
 
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     """End every session of a user in the caller's transaction; return how many ended."""
-    endings.announce(rt, session, user_id)
+    revocation_events.publish_after_commit(rt, session, user_id)
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
-def still_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
+def filter_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
     """Return which of these sessions may continue: the checks of `authenticate` for many at once.
 
     Excludes sessions that may only change the password. Raises: DatabaseUnavailable.

@@ -16,7 +16,7 @@ import pytest
 from app.core.tokens import digest, random_hex, random_token
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
-from app.external_auth.queries import find_pending, request_mail
+from app.external_auth.queries import find_pending, record_mail_request
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
 from tests.support.external import add_provider, wait_for_account
@@ -226,7 +226,9 @@ def test_the_longest_way_back_from_a_provider_passes(bed, user):
     with bed.rt.transaction() as session:
         waiting = find_pending(session, digest(flow_token))
         now = bed.rt.clock.now()
-        request_mail(session, waiting, digest(token), user.email, now, owner_session_version=1)
+        record_mail_request(
+            session, waiting, digest(token), user.email, now, owner_session_version=1
+        )
     with bed.client() as client:
         answer = client.get(f"/auth/external-auth/email-verification/confirm?token={token}")
         assert answer.status == 302

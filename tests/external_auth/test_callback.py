@@ -521,8 +521,8 @@ def test_a_code_that_was_sent_to_nobody_is_still_good(rt, api, jane, fake):
 
 @pytest.mark.parametrize(("code", "is_taken"), [("x" * 15, True), ("x" * 16, False)])
 def test_a_code_of_few_characters_can_come_from_two_providers_by_chance(rt, code, is_taken):
-    assert [flows.take_code(rt, code, provider_id) for provider_id in (1, 1)] == [True, True]
-    assert flows.take_code(rt, code, 2) is is_taken
+    assert [flows.claim_code(rt, code, provider_id) for provider_id in (1, 1)] == [True, True]
+    assert flows.claim_code(rt, code, 2) is is_taken
 
 
 @pytest.mark.parametrize("code", ["\x00", "a\nb", "é", "\u212a"])

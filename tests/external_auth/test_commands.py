@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.core.secret_box import SecretUnreadable
 from app.external_auth import providers
 from app.external_auth.drivers.oidc import OidcDriver
-from app.external_auth.models import ExternalAuthIdentity, ExternalAuthProvider, PendingIdentity
+from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending, ExternalAuthProvider
 from app.external_auth.provider_rules import CLAIMS
 from tests.support.commands import CommandLine
 from tests.support.external import (
@@ -596,7 +596,7 @@ def test_remove_takes_links_and_waiting_identities_along(rt, run, user):
     wait_for_account(rt, provider)
     removed = run("remove", "other")
     assert removed["key"] == "other"
-    assert count(rt, ExternalAuthIdentity) == count(rt, PendingIdentity) == 0
+    assert count(rt, ExternalAuthIdentity) == count(rt, ExternalAuthPending) == 0
     assert [item["key"] for item in run("list")] == ["corp"]
     [entry] = audit_rows(rt, "admin_delete_external_auth_provider")
     assert (entry.entity_id, entry.entity_name) == (removed["id"], "other")

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import AppError
 from app.external_auth import linking, providers
-from app.external_auth.models import ExternalAuthIdentity, PendingIdentity
+from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -87,14 +87,14 @@ def test_who_looks_for_an_address_holds_it(rt, app, admin, fake, corp, monkeypat
     """Else two would find it free, and the second could only be told that it failed."""
     change_provider(rt, corp, auto_provision_enabled=True)
     somebody_else_each_time(fake, sub="identity {}")
-    both, real = Barrier(2), linking.owner_of
+    both, real = Barrier(2), linking.find_account_by_email
 
-    def owner_of(reader, address):
+    def find_account_by_email(reader, address):
         with suppress(BrokenBarrierError):
             both.wait(0.5)
         return real(reader, address)
 
-    monkeypatch.setattr(linking, "owner_of", owner_of)
+    monkeypatch.setattr(linking, "find_account_by_email", find_account_by_email)
     answers = at_once(begun(app, fake, 2))
     assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": 1}
 
@@ -204,7 +204,7 @@ def test_of_many_right_passwords_one_links(rt, app, user, provider):
     jobs = [lambda: ApiClient(app).post("/auth/external-auth/password-link", body)] * MANY
     codes = Counter(answer.code for answer in at_once(jobs))
     assert codes == {"success": 1, "auth.contact_verification_invalid": MANY - 1}
-    assert count(rt, PendingIdentity, PendingIdentity.consumed_at.is_(None)) == 0
+    assert count(rt, ExternalAuthPending, ExternalAuthPending.consumed_at.is_(None)) == 0
 
 
 # --- the last way in -----------------------------------------------------------------------------

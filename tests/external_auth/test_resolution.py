@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.external_auth import linking, usernames
-from app.external_auth.models import ExternalAuthIdentity, PendingIdentity
+from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending
 from app.sessions.models import LoginSession
 from app.users import queries as users_queries
 from app.users.models import User
@@ -178,7 +178,7 @@ def test_b2_an_unverified_address_is_refused(
     fake.claims["email_verified"] = verified
     fails(sign_in(api, fake), DENIED)
     nothing_happened(rt, 1)
-    assert count(rt, PendingIdentity) == 0
+    assert count(rt, ExternalAuthPending) == 0
 
 
 @pytest.mark.parametrize(
@@ -269,8 +269,10 @@ def test_b4_an_address_that_was_given_up_this_moment_links_nothing(
 ):
     """Between being found and being held the account may get another address."""
     change_user(rt, owner, email="moved@example.com")
-    real = linking.owner_of
-    monkeypatch.setattr(linking, "owner_of", lambda reader, _: real(reader, "moved@example.com"))
+    real = linking.find_account_by_email
+    monkeypatch.setattr(
+        linking, "find_account_by_email", lambda reader, _: real(reader, "moved@example.com")
+    )
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 2)
 
@@ -412,7 +414,7 @@ def test_b7_otherwise_an_address_is_asked_for(rt, api, fake, corp, owner, clock)
     asks_for_address(sign_in(api, fake, return_path="/x"), "/x")
     nothing_happened(rt, 2)
     with rt.reading() as connection:
-        [row] = connection.execute(sa.select(PendingIdentity.__table__.columns)).all()
+        [row] = connection.execute(sa.select(ExternalAuthPending.__table__.columns)).all()
     assert (row.identity_namespace, row.subject) == (fake.issuer, SUBJECT)
     assert (row.display_name_snapshot, row.preferred_username_snapshot) == ("Jane Doe", "jane")
     assert row.target_email is None

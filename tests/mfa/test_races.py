@@ -133,9 +133,9 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
         with rt.transaction() as session:
             session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
     with rt.transaction() as session:
-        assert not service.use_up(rt, session, user.id, proof)
+        assert not service.consume_proof(rt, session, user.id, proof)
     account = users_queries.look_up_account(rt.database, user.id)
-    use = service.login_use(rt, proof)
+    use = service.one_time_login_use(rt, proof)
     event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
     pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)
     assert pair is None
@@ -146,5 +146,5 @@ def test_a_replaced_recovery_code_uses_up_none_of_the_new_ones(rt, signed_in, us
     body = {"code": enabled.app.code()}
     signed_in.post("/auth/mfa/recovery-codes/regenerate", body).ok()
     with rt.transaction() as session:
-        assert not service.use_up(rt, session, user.id, proof)
+        assert not service.consume_proof(rt, session, user.id, proof)
     assert management.list_factors(rt, user.id)[0].recovery_codes_remaining == 10

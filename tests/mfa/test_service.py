@@ -28,9 +28,9 @@ def check_totp(rt, user, code, purpose=Purpose.LOGIN):
 def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
     if purpose is Purpose.MANAGEMENT:
         with rt.transaction() as session:
-            return service.use_up(rt, session, user.id, proof)
+            return service.consume_proof(rt, session, user.id, proof)
     account = users_queries.look_up_account(rt.database, user.id)
-    use = service.login_use(rt, proof)
+    use = service.one_time_login_use(rt, proof)
     event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
     pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)
     return pair is not None
@@ -114,7 +114,7 @@ def test_a_code_stays_right_while_keys_rotate(rt, user, enabled, purpose):
     """The same secret is sealed anew between the look at the code and its use."""
     proof = check_totp(rt, user, enabled.app.code(), purpose)
     with rt.transaction() as session:
-        again = rt.secret_box.seal(enabled.app.secret, service.sealed_for(user.id))
+        again = rt.secret_box.seal(enabled.app.secret, service.secret_row_name(user.id))
         assert queries.replace_secret(session, enabled.factor_id, proof.factor.secret, again)
     assert claim(rt, user, proof, purpose)
     assert not claim(rt, user, proof, purpose)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.passkeys import ceremony, credentials, flows, relying_party
-from app.passkeys.ceremony import KnownCredential
+from app.passkeys.ceremony import StoredCredential
 from app.passkeys.errors import CredentialMalformed, PasskeyRefused
 from app.passkeys.flows import Purpose
 from app.sessions import service as sessions
@@ -223,13 +223,13 @@ def test_broken_attestations_are_refused_or_harmless(rt, signed_in):
 def test_reading_and_verifying_proofs_raises_nothing_else():
     device, mutator, seen = Authenticator(), Mutator(3), Counter()
     made = credentials.attestation(device.create(CREATION))
-    new = ceremony.registered(SITE, CHALLENGE, made)
-    known = KnownCredential(new.public_key, 0, new.backup_eligible)
+    new = ceremony.verify_registration(SITE, CHALLENGE, made)
+    known = StoredCredential(new.public_key, 0, new.backup_eligible)
     recording = device.get(REQUEST)
     for _ in range(DIRECTLY):
         try:
             proof = credentials.assertion(mutator.changed(recording))
-            ceremony.authenticated(SITE, CHALLENGE, known, proof)
+            ceremony.verify_authentication(SITE, CHALLENGE, known, proof)
             seen["accepted"] += 1
         except (CredentialMalformed, PasskeyRefused) as refusal:
             seen[type(refusal).__name__] += 1
@@ -241,11 +241,13 @@ def test_reading_and_verifying_attestations_raises_nothing_else():
     for _ in range(DIRECTLY):
         try:
             made = credentials.attestation(mutator.changed(mutator._random.choice(recordings)))
-            new = ceremony.registered(SITE, CHALLENGE, made)
+            new = ceremony.verify_registration(SITE, CHALLENGE, made)
             # A key that was accepted can verify.
-            known = KnownCredential(new.public_key, 0, new.backup_eligible)
+            known = StoredCredential(new.public_key, 0, new.backup_eligible)
             with pytest.raises(PasskeyRefused):
-                ceremony.authenticated(SITE, CHALLENGE, known, credentials.assertion(FOREIGN))
+                ceremony.verify_authentication(
+                    SITE, CHALLENGE, known, credentials.assertion(FOREIGN)
+                )
             seen["accepted"] += 1
         except (CredentialMalformed, PasskeyRefused) as refusal:
             seen[type(refusal).__name__] += 1
@@ -287,7 +289,7 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
         device = Authenticator()
         made = device.create(CREATION, fmt=fmt, statement=statement, cose=key)
         try:
-            ceremony.registered(SITE, CHALLENGE, credentials.attestation(made))
+            ceremony.verify_registration(SITE, CHALLENGE, credentials.attestation(made))
         except (CredentialMalformed, PasskeyRefused):
             continue
         assert (fmt, statement, key) == ("none", {}, None)
@@ -298,4 +300,4 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
 def test_any_bytes_are_refused_as_an_attestation(raw):
     made = Authenticator().create(CREATION, response={"attestationObject": b64(raw)})
     with pytest.raises((CredentialMalformed, PasskeyRefused)):
-        ceremony.registered(SITE, CHALLENGE, credentials.attestation(made))
+        ceremony.verify_registration(SITE, CHALLENGE, credentials.attestation(made))

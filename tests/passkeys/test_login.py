@@ -357,13 +357,13 @@ def test_redis_shows_no_flow_that_could_be_answered(rt, api, user):
 def test_a_login_overtaken_is_refused_and_changes_nothing(
     rt, signed_in, user, device, passkey, monkeypatch, columns
 ):
-    real = queries.use
+    real = queries.one_time_use
 
     def overtaken(*args, **options):
         change_user(rt, user, **columns)
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "use", overtaken)
+    monkeypatch.setattr(queries, "one_time_use", overtaken)
     log_in(signed_in.stranger(), device, count=5).fails(*REFUSED)
     assert audit_rows(rt, "user_passkey_login") == []
     with rt.transaction() as session:
@@ -371,14 +371,14 @@ def test_a_login_overtaken_is_refused_and_changes_nothing(
 
 
 def test_a_passkey_removed_meanwhile_is_refused(rt, signed_in, user, device, passkey, monkeypatch):
-    real = queries.use
+    real = queries.one_time_use
 
     def overtaken(*args, **options):
         with rt.transaction() as session:
             queries.remove(session, user.id, passkey["id"])
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "use", overtaken)
+    monkeypatch.setattr(queries, "one_time_use", overtaken)
     log_in(signed_in.stranger(), device).fails(*REFUSED)
     assert audit_rows(rt, "user_passkey_login") == []
 
@@ -387,7 +387,7 @@ def test_a_passkey_that_took_a_removed_ones_id_is_another(
     rt, signed_in, user, device, passkey, monkeypatch
 ):
     """SQLite gives ids out again."""
-    real = queries.use
+    real = queries.one_time_use
 
     def overtaken(*args, **options):
         with rt.transaction() as session:
@@ -395,7 +395,7 @@ def test_a_passkey_that_took_a_removed_ones_id_is_another(
             session.execute(statement)
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "use", overtaken)
+    monkeypatch.setattr(queries, "one_time_use", overtaken)
     log_in(signed_in.stranger(), device).fails(*REFUSED)
 
 

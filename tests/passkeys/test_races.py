@@ -7,7 +7,7 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from app.external_auth.models import ExternalAuthIdentity
-from app.login import ways
+from app.login import sign_in_methods
 from app.passkeys import queries
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions.models import LoginSession
@@ -152,8 +152,8 @@ def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(
     rt, signed_in, user, together, monkeypatch
 ):
     """Decision E26."""
-    any_of = ways.any_of
-    monkeypatch.setattr(ways, "any_of", lambda rt: together(any_of(rt)))
+    by_any_method = sign_in_methods.by_any_method
+    monkeypatch.setattr(sign_in_methods, "by_any_method", lambda rt: together(by_any_method(rt)))
     passkey = register(signed_in, Authenticator()).ok()
     link_id = link(rt, user, add_provider(rt))
     change_user(rt, user, password_hash=None)

@@ -29,16 +29,16 @@ def test_a_replay_overtaken_by_another_ends_nothing_begun_since(rt, signed_in, u
     """Decision E5: by then the session is gone, and its owner has signed in again."""
     thief, accomplice, owner = signed_in.twin(), signed_in.twin(), signed_in.stranger()
     signed_in.refresh().ok()
-    look = queries.find_holder
+    look = queries.find_by_token
 
     def overtaken(*arguments):
         holder = look(*arguments)
-        monkeypatch.setattr(queries, "find_holder", look)
+        monkeypatch.setattr(queries, "find_by_token", look)
         accomplice.refresh().fails(401, REUSED)
         owner.login(user).ok()
         return holder
 
-    monkeypatch.setattr(queries, "find_holder", overtaken)
+    monkeypatch.setattr(queries, "find_by_token", overtaken)
     assert thief.refresh().fails(401, INVALID).set_cookies == {}
     owner.me().ok()
     owner.refresh().ok()

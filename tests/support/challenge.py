@@ -5,7 +5,7 @@ from typing import Any
 from app.core.clock import Clock
 from app.core.runtime import Runtime
 from app.mfa import queries, recovery_codes, totp
-from app.mfa.service import sealed_for
+from app.mfa.service import secret_row_name
 from tests.support.api import Answer
 from tests.support.authenticator import Authenticator, Enabled
 from tests.support.factories import KnownUser
@@ -21,10 +21,10 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
             session,
             user.id,
             name="App",
-            secret=box.seal(secret, sealed_for(user.id)),
+            secret=box.seal(secret, secret_row_name(user.id)),
             now=rt.clock.now(),
         )
-        hashes = [recovery_codes.stored(box, user.id, code) for code in codes]
+        hashes = [recovery_codes.hash_code(box, user.id, code) for code in codes]
         queries.replace_codes(session, user.id, hashes)
     return Enabled(factor_id, Authenticator(secret, clock or rt.clock), codes)
 

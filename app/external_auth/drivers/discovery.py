@@ -9,7 +9,7 @@ import requests
 
 from app.core.fetch_cache import CacheEntry, FetchCache
 from app.core.outgoing import Outgoing
-from app.external_auth.drivers import answers
+from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
 
 PATH = "/.well-known/openid-configuration"
@@ -25,10 +25,10 @@ class Issuer(Protocol):
     def url(self) -> str:
         """Return the URL that the path of the discovery document is appended to."""
 
-    def calls_itself(self, name: str) -> bool:
+    def accepts_document_issuer(self, name: str) -> bool:
         """Return whether the discovery document may have `name` as its issuer."""
 
-    def signs_as(self, name: str, documented: str) -> bool:
+    def accepts_token_issuer(self, name: str, documented: str) -> bool:
         """Return whether `name` may be an ID token's issuer if the document says `documented`."""
 
     def __hash__(self) -> int: ...
@@ -38,7 +38,7 @@ class Issuer(Protocol):
 class Metadata:
     """The part of a discovery document that a sign-in needs.
 
-    `token_endpoint` may be missing until a code is exchanged. `announces_issuer` promises that
+    `token_endpoint` may be missing until a code is exchanged. With `promises_callback_iss`
     every callback names the issuer (RFC 9207).
     """
 
@@ -48,7 +48,7 @@ class Metadata:
     userinfo_endpoint: str | None
     jwks_uri: str
     algorithms: tuple[str, ...]
-    announces_issuer: bool
+    promises_callback_iss: bool
 
 
 class Discovery:
@@ -63,7 +63,7 @@ class Discovery:
 
         Raises: DiscoveryFailed.
         """
-        with _in_time():
+        with _timeout_as_discovery_failure():
             found = self._cache.get(
                 issuer,
                 lambda: self._fetch_metadata(issuer),
@@ -77,7 +77,7 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
-        with _in_time():
+        with _timeout_as_discovery_failure():
             return self._cache.get(
                 url, lambda: self._fetch_keys(url), timeout_seconds=self._outgoing.seconds_left()
             )
@@ -88,7 +88,7 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
-        with _in_time():
+        with _timeout_as_discovery_failure():
             return self._cache.get_newer(
                 url,
                 than,
@@ -98,7 +98,7 @@ class Discovery:
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:
         metadata = self._metadata(self._fetch(f"{issuer.url}{PATH}"))
-        if not issuer.calls_itself(metadata.issuer):
+        if not issuer.accepts_document_issuer(metadata.issuer):
             raise DiscoveryFailed("the document is another issuer's")
         return metadata
 
@@ -110,9 +110,9 @@ class Discovery:
 
     def _fetch(self, url: str) -> Mapping[str, Any]:
         try:
-            return answers.members(self._outgoing.get(url))
+            return json_responses.parse_object(self._outgoing.get(url))
         except requests.RequestException as error:
-            raise DiscoveryFailed(answers.transport_reason(error)) from None
+            raise DiscoveryFailed(json_responses.transport_reason(error)) from None
         except ProviderRejected as error:
             raise DiscoveryFailed(error.reason) from None
 
@@ -127,7 +127,8 @@ class Discovery:
             userinfo_endpoint=self._url(document, "userinfo_endpoint"),
             jwks_uri=self._required(document, "jwks_uri"),
             algorithms=_texts(document, "id_token_signing_alg_values_supported"),
-            announces_issuer=document.get("authorization_response_iss_parameter_supported") is True,
+            promises_callback_iss=document.get("authorization_response_iss_parameter_supported")
+            is True,
         )
 
     def _required(self, document: Document, name: str) -> str:
@@ -147,7 +148,7 @@ class Discovery:
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
+def _timeout_as_discovery_failure() -> Iterator[None]:
     try:
         yield
     except TimeoutError:

@@ -26,8 +26,8 @@ class DiscoveryFailed(BadRequest):
 
     message = "OIDC discovery failed."
 
-    def __init__(self, reason: str = "no answer", *, tells_reason: bool = False) -> None:
-        super().__init__(f"OIDC discovery failed: {reason}." if tells_reason else None)
+    def __init__(self, reason: str = "no answer", *, is_reason_public: bool = False) -> None:
+        super().__init__(f"OIDC discovery failed: {reason}." if is_reason_public else None)
         self.reason = reason
 
 
@@ -39,6 +39,8 @@ class ProviderMisconfigured(Misconfigured):
 
     message = "The external provider is not configured completely."
 
-    def __init__(self, reason: str = "something is missing", *, tells_reason: bool = False) -> None:
-        super().__init__(f"{self.message[:-1]}: {reason}." if tells_reason else None)
+    def __init__(
+        self, reason: str = "something is missing", *, is_reason_public: bool = False
+    ) -> None:
+        super().__init__(f"{self.message[:-1]}: {reason}." if is_reason_public else None)
         self.reason = reason

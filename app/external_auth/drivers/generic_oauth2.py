@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.core.origins import origin_of
-from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers import claims, json_responses, oauth
 from app.external_auth.drivers.errors import ProviderMisconfigured
 from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
 from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
@@ -44,7 +44,7 @@ class GenericOAuth2Driver(PlainOAuthDriver):
         self, provider: ProviderConfig, endpoints: Endpoints, access_token: str
     ) -> ExternalProfile:
         """Read the claims by their configured names."""
-        answer = answers.members(
+        answer = json_responses.parse_object(
             self.outgoing.get(endpoints.userinfo, headers=oauth.bearer(access_token))
         )
         names = provider.claims

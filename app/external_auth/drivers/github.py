@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers import claims, json_responses, oauth
 from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
 from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
@@ -24,7 +24,7 @@ class GithubDriver(PlainOAuthDriver):
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
         """Return GitHub's endpoints."""
-        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
+        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).overridden_by(provider)
 
     def namespace(self, _provider: ProviderConfig) -> str:
         """Return GitHub's namespace."""
@@ -35,8 +35,10 @@ class GithubDriver(PlainOAuthDriver):
     ) -> ExternalProfile:
         """Return the user, with the email address that is both primary and verified, if any."""
         shown = oauth.bearer(access_token)
-        user = answers.members(self.outgoing.get(endpoints.userinfo, headers=shown))
-        email = _primary(answers.value(self.outgoing.get(_emails_url(endpoints), headers=shown)))
+        user = json_responses.parse_object(self.outgoing.get(endpoints.userinfo, headers=shown))
+        email = _primary(
+            json_responses.parse_value(self.outgoing.get(_emails_url(endpoints), headers=shown))
+        )
         return ExternalProfile(
             namespace=self.namespace(provider),
             subject=claims.subject(claims.text(user.get("id"))),

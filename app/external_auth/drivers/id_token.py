@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 from jwt.algorithms import HMACAlgorithm
 
-from app.external_auth.drivers import answers
+from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import ProviderRejected
 
 MAX_TOKEN_LENGTH = 64 * 1024
@@ -140,7 +140,7 @@ def _usable(key: Mapping[str, Any], algorithm: str | None) -> jwt.PyJWK | None:
 
 def _members(payload: bytes) -> dict[str, Any]:
     try:
-        found = answers.parsed(payload)
+        found = json_responses.parse_text(payload)
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -167,7 +167,7 @@ class Driver(Protocol):
         In a profile it may have a trailing slash. Raises: ProviderMisconfigured.
         """
 
-    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+    def may_assert(self, provider: ProviderConfig, namespace: str) -> bool:
         """Return whether the provider may assert identities of this namespace.
 
         Raises: ProviderMisconfigured.

@@ -30,7 +30,7 @@ class TenantIssuer:
         """Return the issuer URL of the tenant, or of the alias itself."""
         return f"{self.authority}/{self.tenant}/v2.0"
 
-    def calls_itself(self, name: str) -> bool:
+    def accepts_document_issuer(self, name: str) -> bool:
         """Return whether the document may call its issuer this; an alias may use a template."""
         if name == self.url:
             return True
@@ -38,7 +38,7 @@ class TenantIssuer:
             return False
         return name == f"{self.authority}/{{tenantid}}/v2.0" or self._stands_for(name)
 
-    def signs_as(self, name: str, _documented: str) -> bool:
+    def accepts_token_issuer(self, name: str, _documented: str) -> bool:
         """Return whether `name` is a concrete tenant's issuer: this one, or one under the alias."""
         return self._stands_for(name)
 
@@ -59,7 +59,7 @@ class MicrosoftDriver(OpenIdDriver):
 
     algorithms = ("RS256",)
     # A tenant's administrator can give an account any email address.
-    vouches_for_email = False
+    trusts_email_verified = False
 
     def issuer(self, provider: ProviderConfig) -> Issuer:
         """Return the stored tenant's issuer, else the stored issuer, else the default tenant's."""

@@ -22,7 +22,7 @@ from requests_oauthlib import OAuth2Session
 from app.core import tokens
 from app.core.outgoing import Outgoing
 from app.core.texts import one_line
-from app.external_auth.drivers import answers
+from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import Authorization, Callback, ProviderConfig
 
@@ -59,7 +59,7 @@ def authorization(
 
     Source: spec 03 §4.2.
     """
-    _leave_plain_http_to(outgoing)
+    _allow_plain_http_in_development(outgoing)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()
     # Take only what oauthlib adds: it re-encodes an existing query, and servers differ in parsing.
@@ -84,7 +84,7 @@ def exchange(
 
     Raises: ProviderRejected, requests.RequestException.
     """
-    _leave_plain_http_to(outgoing)
+    _allow_plain_http_in_development(outgoing)
     authentication = None
     if request.basic_auth and provider.client_secret:
         # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.
@@ -116,7 +116,7 @@ def _checked(response: requests.Response) -> requests.Response:
 
     Raises: ProviderRejected.
     """
-    answer = answers.members(response)
+    answer = json_responses.parse_object(response)
     token, kind, id_token = (
         answer.get(name) for name in ("access_token", "token_type", "id_token")
     )
@@ -138,7 +138,7 @@ def _refusal(answer: Mapping[str, Any]) -> str | None:
     return one_line(str(error))[:MAX_REASON_LENGTH] if error else None
 
 
-def _leave_plain_http_to(outgoing: Outgoing) -> None:
+def _allow_plain_http_in_development(outgoing: Outgoing) -> None:
     """Under the development switch, leave it to the guard to restrict plain HTTP to loopback.
 
     oauthlib would refuse plain HTTP altogether, and has only a process-wide switch for that.

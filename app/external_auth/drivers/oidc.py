@@ -17,11 +17,11 @@ class ExactIssuer:
 
     url: str
 
-    def calls_itself(self, name: str) -> bool:
+    def accepts_document_issuer(self, name: str) -> bool:
         """Return whether this is the issuer's name, with or without a trailing slash."""
         return name in (self.url, f"{self.url}/")
 
-    def signs_as(self, name: str, documented: str) -> bool:
+    def accepts_token_issuer(self, name: str, documented: str) -> bool:
         """Return whether this is exactly the name in the document."""
         return name == documented
 

@@ -29,7 +29,7 @@ class OpenIdDriver:
     # Whether a provider with no scopes configured gets the kind's default scopes.
     has_default_scopes: ClassVar[bool] = True
     # Whether its claim that an email address is verified is trusted.
-    vouches_for_email: ClassVar[bool] = True
+    trusts_email_verified: ClassVar[bool] = True
 
     def __init__(self, outgoing: Outgoing, cache: FetchCache, clock: Clock) -> None:
         self._outgoing = outgoing
@@ -74,13 +74,15 @@ class OpenIdDriver:
             raise ProviderRejected("there is no ID token")
         said = self._claims(provider, metadata, token, callback.nonce)
         vouching = said.get("iss")
-        if not isinstance(vouching, str) or not issuer.signs_as(vouching, metadata.issuer):
+        if not isinstance(vouching, str) or not issuer.accepts_token_issuer(
+            vouching, metadata.issuer
+        ):
             raise ProviderRejected("the ID token is another issuer's")
         return ExternalProfile(
             namespace=claims.namespace(vouching),
             subject=claims.subject(said.get("sub")),
             email=claims.email(said.get("email")),
-            email_verified=self.vouches_for_email and claims.flag(said.get("email_verified")),
+            email_verified=self.trusts_email_verified and claims.flag(said.get("email_verified")),
             display_name=claims.name(said.get("name")),
             preferred_username=claims.name(said.get("preferred_username")),
         )
@@ -91,15 +93,17 @@ class OpenIdDriver:
         Raises: ProviderMisconfigured.
         """
         issuer = self.issuer(provider)
-        return issuer.url if issuer.signs_as(issuer.url, issuer.url) else None
+        return issuer.url if issuer.accepts_token_issuer(issuer.url, issuer.url) else None
 
-    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+    def may_assert(self, provider: ProviderConfig, namespace: str) -> bool:
         """Return whether the namespace is the issuer, or one that it stands for.
 
         Raises: ProviderMisconfigured.
         """
         issuer = self.issuer(provider)
-        return issuer.calls_itself(namespace) and issuer.signs_as(namespace, namespace)
+        return issuer.accepts_document_issuer(namespace) and issuer.accepts_token_issuer(
+            namespace, namespace
+        )
 
     def test(self, provider: ProviderConfig) -> TestResult:
         """Fetch the discovery document and the keys.
@@ -169,9 +173,9 @@ def _token_endpoint(metadata: Metadata) -> str:
 def _check_callback(callback: Callback, metadata: Metadata, issuer: Issuer) -> None:
     """Refuse a callback that comes from another provider (RFC 9207; decisions A25, E28)."""
     if callback.issuer is None:
-        if metadata.announces_issuer:
+        if metadata.promises_callback_iss:
             raise ProviderRejected("the callback does not name its issuer")
-    elif callback.issuer != metadata.issuer and not issuer.signs_as(
+    elif callback.issuer != metadata.issuer and not issuer.accepts_token_issuer(
         callback.issuer, metadata.issuer
     ):
         raise ProviderRejected("the callback names another issuer")

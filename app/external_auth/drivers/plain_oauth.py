@@ -26,7 +26,7 @@ class Endpoints:
     token: str
     userinfo: str
 
-    def unless_stored(self, provider: ProviderConfig) -> "Endpoints":
+    def overridden_by(self, provider: ProviderConfig) -> "Endpoints":
         """Return these, each overridden by the provider's stored one, if any."""
         return Endpoints(
             provider.authorization_url or self.authorization,
@@ -75,7 +75,7 @@ class PlainOAuthDriver:
         """
         raise NotImplementedError
 
-    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+    def may_assert(self, provider: ProviderConfig, namespace: str) -> bool:
         """Return whether the subjects belong to this namespace.
 
         Raises: ProviderMisconfigured.

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from app.external_auth.drivers import answers, claims, oauth
+from app.external_auth.drivers import claims, json_responses, oauth
 from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import Check, ExternalProfile, ProviderConfig
 from app.external_auth.drivers.plain_oauth import Endpoints, PlainOAuthDriver
@@ -29,7 +29,7 @@ class QQDriver(PlainOAuthDriver):
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
         """Return QQ's endpoints."""
-        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).unless_stored(provider)
+        return Endpoints(AUTHORIZATION, TOKEN, USERINFO).overridden_by(provider)
 
     def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
         """Return QQ's form of the token request."""
@@ -68,7 +68,7 @@ def _openid_url(endpoints: Endpoints) -> str:
 
 def _accepted(response: requests.Response) -> Mapping[str, Any]:
     """Return the object of a response that is not a refusal; QQ refuses with status 200."""
-    answer = answers.members(response)
+    answer = json_responses.parse_object(response)
     if answer.get("ret", 0) != 0 or answer.get("error"):
         raise ProviderRejected("QQ refused")
     return answer

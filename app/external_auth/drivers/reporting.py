@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import requests
 from prometheus_client import Counter
 
-from app.external_auth.drivers.answers import transport_reason
 from app.external_auth.drivers.errors import (
     DiscoveryFailed,
     ProviderMisconfigured,
@@ -22,6 +21,7 @@ from app.external_auth.drivers.interface import (
     ProviderKind,
     TestResult,
 )
+from app.external_auth.drivers.json_responses import transport_reason
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +53,10 @@ class ReportingDriver:
         with _reported(provider):
             return self._driver.namespace(provider)
 
-    def signs_for(self, provider: ProviderConfig, namespace: str) -> bool:
+    def may_assert(self, provider: ProviderConfig, namespace: str) -> bool:
         """Return whether the provider may assert identities of this namespace."""
         with _reported(provider):
-            return self._driver.signs_for(provider, namespace)
+            return self._driver.may_assert(provider, namespace)
 
     def test(self, provider: ProviderConfig) -> TestResult:
         """Check whether the provider is usable; failures go to the caller, not to the log."""

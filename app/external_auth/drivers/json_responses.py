@@ -10,7 +10,7 @@ from app.core.outgoing import Refused
 from app.external_auth.drivers.errors import ProviderRejected
 
 
-def parsed(text: bytes | str) -> Any:
+def parse_text(text: bytes | str) -> Any:
     """Return the value of a JSON text; bytes must be UTF-8 (RFC 8259 §8.1).
 
     Raises: ValueError, also for numbers that are not finite and for text nested too deeply.
@@ -23,7 +23,7 @@ def parsed(text: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def value(response: requests.Response) -> Any:
+def parse_value(response: requests.Response) -> Any:
     """Return the JSON value of a successful response, whatever its content type.
 
     Raises: ProviderRejected.
@@ -31,17 +31,17 @@ def value(response: requests.Response) -> Any:
     if not 200 <= response.status_code < 300:
         raise ProviderRejected(f"status {response.status_code}")
     try:
-        return parsed(response.content)
+        return parse_text(response.content)
     except ValueError:
         raise ProviderRejected("the answer is not JSON") from None
 
 
-def members(response: requests.Response) -> dict[str, Any]:
+def parse_object(response: requests.Response) -> dict[str, Any]:
     """Return the JSON object of a successful response.
 
     Raises: ProviderRejected.
     """
-    found = value(response)
+    found = parse_value(response)
     if not isinstance(found, dict):
         raise ProviderRejected("the answer is not an object")
     return found

@@ -11,6 +11,6 @@ from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 
 
-def announce(rt: Runtime, session: Session, user_id: int) -> None:
+def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
     """Publish the user's id once the running transaction is committed."""
     after_commit(session, lambda: rt.deferred_writes.publish(SESSIONS_CHANNEL, str(user_id)))

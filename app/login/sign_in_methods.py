@@ -1,8 +1,8 @@
 """The ways in which an account can sign in (decisions A26, E26).
 
 Each area that provides one registers a predicate for whether an account can use it
-(`Runtime.ways_in`) and, unless it is the password, a function by which a password reset removes it
-from an account whose address nobody had verified before (`Runtime.dropped_by_reset`).
+(`Runtime.sign_in_methods`) and, unless it is the password, a function by which a password reset
+removes it from an account whose address nobody had verified before (`Runtime.on_unverified_reset`).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def require_password_login(rt: Runtime) -> None:
         raise PasswordLoginDisabled
 
 
-def any_of(rt: Runtime) -> Callable[[Session, int], bool]:
+def by_any_method(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate for whether an account can sign in at all; call before the transaction."""
-    ways = [way(rt) for way in rt.ways_in]
-    return lambda session, user_id: any(way(session, user_id) for way in ways)
+    checks = [method(rt) for method in rt.sign_in_methods]
+    return lambda session, user_id: any(can_sign_in(session, user_id) for can_sign_in in checks)
