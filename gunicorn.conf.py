@@ -113,7 +113,7 @@ def when_ready(server: Any) -> None:
     """
     from app.operations import service as operations
 
-    _record(server, operations.begin, "start")
+    _record(server, operations.record_start, "start")
     # Otherwise the collector would write to shared pages and make each worker copy them.
     gc.collect()
     gc.freeze()
@@ -141,7 +141,7 @@ def on_exit(server: Any) -> None:
     """Record the stop, in the master, after the last worker has exited."""
     from app.operations import service as operations
 
-    _record(server, operations.end, "stop")
+    _record(server, operations.record_stop, "stop")
 
 
 def _record(server: Any, record: Callable[[Any], None], what: str) -> None:

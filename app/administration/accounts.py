@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.administration.errors import (
-    AdministratorKept,
+    AdministratorUndeletable,
     LastAdministrator,
     NoAdministrator,
     PasswordAbsent,
@@ -48,7 +48,7 @@ class Provisioned:
 
 
 @dataclass(frozen=True)
-class WaysIn:
+class CredentialSummary:
     """The credentials an account has; `second_factor` lists the methods a login would ask for."""
 
     password: bool
@@ -57,10 +57,10 @@ class WaysIn:
     external_links: int
 
 
-def ways_in(rt: Runtime, account: Account) -> WaysIn:
+def summarize_credentials(rt: Runtime, account: Account) -> CredentialSummary:
     """Return the credentials an account can sign in with."""
     database, user_id = rt.database, account.id
-    return WaysIn(
+    return CredentialSummary(
         password=users_queries.find_password_hash(database, user_id) is not None,
         second_factor=mfa.methods(rt, account),
         passkeys=len(passkeys_queries.list_passkeys(database, user_id)),
@@ -82,7 +82,7 @@ def create(
     The installation must be ready, except for the first administrator, who can thus be created
     without a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
     """
-    chosen, generated = _chosen(rt, password, username, email)
+    chosen, generated = _given_or_generated(rt, password, username, email)
     password_hash = rt.passwords.hash(chosen)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
@@ -112,10 +112,10 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
     """
     with rt.reading() as connection:
         named = users.named(connection, who)
-    chosen, generated = _chosen(rt, password, named.username, named.email)
+    chosen, generated = _given_or_generated(rt, password, named.username, named.email)
     password_hash = rt.passwords.hash(chosen)
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         is_forced = generated is not None
         users_queries.set_columns(
             session,
@@ -138,7 +138,7 @@ def set_role(rt: Runtime, who: str, role: Role) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         if role is not Role.ADMIN:
             _require_other_admin(session, account)
         return _change(rt, session, account, ends_sessions=False, role=role)
@@ -151,7 +151,7 @@ def set_status(rt: Runtime, who: str, status: Status) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         if status is Status.DISABLED:
             _require_other_admin(session, account)
         return _change(rt, session, account, status=status)
@@ -163,7 +163,7 @@ def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account
     Raises: UserNotFound, PasswordAbsent.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         if required and not users_queries.has_password(session, account.id):
             raise PasswordAbsent
         return _change(rt, session, account, must_change_password=required)
@@ -175,7 +175,7 @@ def verify_email(rt: Runtime, who: str) -> Account:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account, now = users.hold_named(session, who), rt.clock.now()
+        account, now = users.lock_named(session, who), rt.clock.now()
         if account.activated_at is None:
             tokens.void(session, account.id)  # the mailed activation link has become pointless
         return _change(
@@ -193,7 +193,7 @@ def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         return _change(rt, session, account, ends_sessions=False, storage_quota=quota_bytes)
 
 
@@ -204,7 +204,7 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         target = storage.named_group(session, group)
         storage.require_assignable(session, target)
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
@@ -216,13 +216,13 @@ def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
     Return the account and how many factors it had. Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        held = users.hold_named(session, who)
-        removed = mfa.remove(rt, session, held)
-        sessions.revoke_all(rt, session, held.id)
+        locked = users.lock_named(session, who)
+        removed = mfa.remove(rt, session, locked)
+        sessions.revoke_all(rt, session, locked.id)
         users.record(
-            rt, session, Action.ADMIN_RESET_USER_MFA, held, details={"removed_factors": removed}
+            rt, session, Action.ADMIN_RESET_USER_MFA, locked, details={"removed_factors": removed}
         )
-        account = users.get(session, held.id)
+        account = users.get(session, locked.id)
     mfa_flows.discard_all(rt, account.id)
     return account, removed
 
@@ -233,7 +233,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
     Raises: UserNotFound.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         removed = sessions.revoke_all(rt, session, account.id)
         details = {"removed": removed}
         users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=details)
@@ -243,14 +243,14 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
 def delete(rt: Runtime, who: str) -> Account:
     """Delete an account with everything it owns; return its last state.
 
-    Raises: UserNotFound, AdministratorKept, TeamCreatorKept, TeamOwnerKept.
+    Raises: UserNotFound, AdministratorUndeletable, TeamCreatorUndeletable, TeamOwnerUndeletable.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        account = users.hold_named(session, who)
+        account = users.lock_named(session, who)
         if account.role == Role.ADMIN:
-            raise AdministratorKept
-        teams.require_dispensable(session, account.id)
+            raise AdministratorUndeletable
+        teams.require_deletable(session, account.id)
         sessions.revoke_all(rt, session, account.id)  # also notifies open event streams
         users_queries.remove(session, account.id)
         users.record(
@@ -260,7 +260,7 @@ def delete(rt: Runtime, who: str) -> Account:
     return account
 
 
-def _chosen(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:
+def _given_or_generated(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:
     """Return the password to set, and a second time if it was generated, else None."""
     if password is None:
         generated = generated_password()
@@ -274,7 +274,7 @@ def _group_for(session: Session, role: Role) -> int | None:
     if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
         return storage_queries.find_default_group_id(session)
     try:
-        return setup.group_for_newcomer(session)
+        return setup.get_group_id_for_new_account(session)
     except AdministratorMissing:
         raise NoAdministrator from None
 

@@ -40,7 +40,7 @@ def prepare(new_keys: bool) -> Output:
     longer be read.
     """
     rt = runtime()
-    instance.begin(rt, new_keys=new_keys)
+    instance.create_if_missing(rt, new_keys=new_keys)
     is_ours = migrations.upgrade(rt)
     if not is_ours:
         log.warning("the database was migrated by a newer version and is left as it is")

@@ -20,7 +20,7 @@ from app.core.runtime import Runtime
 Check = Callable[[Runtime], Finding]
 
 # The file is not a database, or is corrupt. Every other error leaves it as good as it was.
-LOST = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+UNUSABLE_FILE_ERRORS = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MACHINE: dict[str, Check] = {
     "configuration": machine.configuration,
@@ -85,19 +85,19 @@ def _finding(rt: Runtime, check: Check) -> Finding:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         if rt.database.is_sqlite:
             file = rt.database.engine.url.database
-            return fail(f"{file} cannot be used as a database ({reason}). {_mend_file(error)}")
+            return fail(f"{file} cannot be used as a database ({reason}). {_file_remedy(error)}")
         return fail(f"The database failed ({reason}). Start it, or correct GATEHOUSE_DATABASE_URL.")
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}.")
 
 
-def _mend_file(error: SQLAlchemyError) -> str:
+def _file_remedy(error: SQLAlchemyError) -> str:
     if isinstance(getattr(error, "orig", None), FileGone):
         return (
             "See whether its disk is mounted, put the file back, or a backup in its place, or "
             "correct GATEHOUSE_DATABASE_URL. Only for a new installation `flask prepare` makes one."
         )
-    if kind_of(error) in LOST:
+    if kind_of(error) in UNUSABLE_FILE_ERRORS:
         return "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
     return (
         "See whether its folder is there, has room and belongs to the user the service runs as, or "

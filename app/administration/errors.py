@@ -10,7 +10,7 @@ class LastAdministrator(Conflict):
     message = "This is the last active administrator."
 
 
-class AdministratorKept(Conflict):
+class AdministratorUndeletable(Conflict):
     """Administrators are not deleted (decision E15)."""
 
     message = "An administrator cannot be deleted; take the role away first."

@@ -17,10 +17,10 @@ from app.settings import keys
 
 log = logging.getLogger(__name__)
 
-TURN = "gatehouse:cleanup_turn"
+CLEANUP_LOCK_KEY = "gatehouse:cleanup_turn"
 POLL_SECONDS = 30.0
 RETRY_MS = 120_000
-AWAY = (RedisError, SQLAlchemyError, AppError)
+TRANSIENT_ERRORS = (RedisError, SQLAlchemyError, AppError)
 STOP_SECONDS = 2.0  # a batch of deletions takes less
 
 
@@ -32,7 +32,7 @@ def start(rt: Runtime) -> Callable[[], None]:
         # Random polling doubles as jitter: a run starts up to POLL_SECONDS after it is due.
         while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
             try:
-                take_turn(rt)
+                run_if_due(rt)
             except Exception:
                 log.exception("cleaning up failed")  # nothing restarts this thread
 
@@ -46,7 +46,7 @@ def start(rt: Runtime) -> Callable[[], None]:
     return stop
 
 
-def take_turn(rt: Runtime) -> bool:
+def run_if_due(rt: Runtime) -> bool:
     """Clean up unless a process did so within `maintenance_cleanup_interval_secs`; return whether.
 
     The lock is a Redis key that is never released: it expires when the next run is due, sooner if
@@ -54,17 +54,17 @@ def take_turn(rt: Runtime) -> bool:
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
-        if not rt.redis.set(TURN, "taken", nx=True, px=interval_ms):
+        if not rt.redis.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
             return False
-    except AWAY as error:
+    except TRANSIENT_ERRORS as error:
         log.warning("cleaning up was put off: %s", reason_of(error))
         return False
     try:
         cleaned = service.cleanup(rt)
     except Exception as error:
         with suppress(RedisError):
-            rt.redis.set(TURN, "failed", px=min(interval_ms, RETRY_MS))
-        if not isinstance(error, AWAY):
+            rt.redis.set(CLEANUP_LOCK_KEY, "failed", px=min(interval_ms, RETRY_MS))
+        if not isinstance(error, TRANSIENT_ERRORS):
             raise
         log.warning("cleaning up was put off: %s", reason_of(error))
         return False

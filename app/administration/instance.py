@@ -27,7 +27,7 @@ USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
 )
 
 
-def begin(rt: Runtime, *, new_keys: bool = False) -> None:
+def create_if_missing(rt: Runtime, *, new_keys: bool = False) -> None:
     """Create the folder and the key file of a new instance; leave existing ones as they are.
 
     `new_keys`: the keys that the database was used with are lost for good.

@@ -36,8 +36,8 @@ def instance_folder(rt: Runtime) -> Finding:
     try:
         _try_writing(folder)
     except OSError as error:
-        mend = _mend(error, "Give it to the user the service runs as.")
-        return fail(f"{folder} cannot be written ({error.strerror}). {mend}")
+        remedy = _remedy(error, "Give it to the user the service runs as.")
+        return fail(f"{folder} cannot be written ({error.strerror}). {remedy}")
     if mode := _open_to_others(folder):
         return warn(f"{folder} is open to others ({mode}). Run `chmod 700 {folder}`.")
     return ok("Private.")
@@ -52,8 +52,8 @@ def keys(rt: Runtime) -> Finding:
         return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")
     file = rt.keyring.path
     if mode := _open_to_others(file):
-        mend = f"Run `chmod 600 {file}`, then `flask keys rotate`."
-        return fail(f"{file} is open to others ({mode}). {mend}")
+        remedy = f"Run `chmod 600 {file}`, then `flask keys rotate`."
+        return fail(f"{file} is open to others ({mode}). {remedy}")
     return ok(f"{count} in {file}.")
 
 
@@ -65,22 +65,22 @@ def avatars(rt: Runtime) -> Finding:
     try:
         _draw(folder)
     except OSError as error:
-        mend = _mend(
+        remedy = _remedy(
             error, "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
         )
-        return fail(f"{folder} cannot be written or locked ({error.strerror}). {mend}")
+        return fail(f"{folder} cannot be written or locked ({error.strerror}). {remedy}")
     except (FileTypeNotAllowed, RenderFailed):
         return fail("No picture can be drawn. The log tells why.")
     return ok(f"In {folder}; pictures can be drawn.")
 
 
 def _draw(folder: Path) -> None:
-    place = staging.new_place(folder, 0)
+    staged = staging.stage_upload(folder, 0)
     try:
-        place.write(ONE_PIXEL)
-        render_process.render(place)
+        staged.write(ONE_PIXEL)
+        render_process.render(staged)
     finally:
-        place.clear()
+        staged.clear()
 
 
 def password_hash(rt: Runtime) -> Finding:
@@ -115,7 +115,7 @@ def _try_writing(folder: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _mend(error: OSError, otherwise: str) -> str:
+def _remedy(error: OSError, otherwise: str) -> str:
     return "Make room there." if error.errno in (errno.ENOSPC, errno.EDQUOT) else otherwise
 
 

@@ -32,7 +32,7 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 # The areas that store encrypted secrets or keyed hashes.
-SEALING = (settings_upkeep, mail_upkeep, mfa_upkeep, external_auth_upkeep)
+AREAS_WITH_SECRETS = (settings_upkeep, mail_upkeep, mfa_upkeep, external_auth_upkeep)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
-        outcomes = [area.reseal(rt, session) for area in SEALING]
+        outcomes = [area.reseal(rt, session) for area in AREAS_WITH_SECRETS]
     resealed = sum(outcome.changed for outcome in outcomes)
     if resealed:
         settings.announce(rt)
@@ -136,7 +136,7 @@ def key_use(rt: Runtime) -> KeyUse:
     """Return which keys the stored secrets need, and which of those are missing or wrong."""
     use = KeyUse()
     with rt.reading_session() as session:
-        for area in SEALING:
+        for area in AREAS_WITH_SECRETS:
             area.count_keys(rt, session, use)
     return use
 
@@ -151,20 +151,20 @@ def audit_page(
     """
     with rt.reading() as connection:
         if user is not None:
-            wanted = _deeds_of(rt, connection, user, wanted)
+            wanted = _filter_by_actor(rt, connection, user, wanted)
         entries = audit_queries.list_newest(connection, wanted, most)
         named = users_queries.list_named(connection, {entry.user_id for entry in entries})
 
-    def doer(entry: Any) -> Account | None:
+    def actor(entry: Any) -> Account | None:
         account = named.get(entry.user_id)
         # SQLite reuses ids: an entry older than the account belongs to a previous one.
         is_another = account and rt.database.is_sqlite and entry.created_at < account.created_at
         return None if is_another else account
 
-    return [(entry, doer(entry)) for entry in entries]
+    return [(entry, actor(entry)) for entry in entries]
 
 
-def _deeds_of(
+def _filter_by_actor(
     rt: Runtime, reader: Reader, typed: str, wanted: audit_queries.Filter
 ) -> audit_queries.Filter:
     try:

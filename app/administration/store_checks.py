@@ -27,7 +27,7 @@ def redis(rt: Runtime) -> Finding:
         server: Any = rt.redis.info("server")
         redis_client.require_writable(rt.redis)
     except ResponseError as error:
-        return fail(f"Redis refuses requests ({error}). {_mend(error)}")
+        return fail(f"Redis refuses requests ({error}). {_remedy(error)}")
     except RedisError as error:
         if not rt.config.embedded_redis:
             raise
@@ -45,7 +45,7 @@ def redis(rt: Runtime) -> Finding:
     return ok(f"Redis {version}.")
 
 
-def _mend(error: ResponseError) -> str:
+def _remedy(error: ResponseError) -> str:
     if isinstance(error, OutOfMemoryError):
         return "Raise its `maxmemory`, or wait until something expires."
     if isinstance(error, ReadOnlyError):

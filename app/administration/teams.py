@@ -28,7 +28,7 @@ def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
     """
     quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
     with rt.transaction() as session:
-        account = users.hold_named(session, owner)
+        account = users.lock_named(session, owner)
         group_id = storage_queries.find_default_group_id(session)
         team = teams.create(
             session, name, account, policy_group_id=group_id, storage_quota=quota, now=now
@@ -56,8 +56,8 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
     TeamMemberExists.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
-        team = teams.hold(session, which)
+        account = users.lock_named(session, who)
+        team = teams.lock_unarchived(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
         details = {"added_user_id": account.id, "role": role}
         _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
@@ -79,8 +79,8 @@ def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
     Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
-        team = teams.hold(session, which)
+        account = users.lock_named(session, who)
+        team = teams.lock_unarchived(session, which)
         if not teams.set_role(session, team, account, role, rt.clock.now()):
             return team
         details = {"changed_user_id": account.id, "role": role}
@@ -94,8 +94,8 @@ def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
     Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:
-        account = users.hold_named(session, who)
-        team = teams.hold(session, which)
+        account = users.lock_named(session, who)
+        team = teams.lock_unarchived(session, which)
         teams.remove_member(session, team, account)
         details = {"removed_user_id": account.id}
         _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
@@ -109,7 +109,7 @@ def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        team = teams.hold(session, which)
+        team = teams.lock_unarchived(session, which)
         target = storage.named_group(session, group)
         storage.require_assignable(session, target)
         if team.policy_group_id == target.id:
@@ -126,7 +126,7 @@ def archive(rt: Runtime, which: str) -> TeamInfo:
     Raises: TeamNotFound, TeamAmbiguous.
     """
     with rt.transaction() as session:
-        team = teams.hold_any(session, which)
+        team = teams.lock_named(session, which)
         if team.archived_at is not None:
             return team
         now = rt.clock.now()

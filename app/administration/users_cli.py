@@ -50,7 +50,7 @@ def list_users(
 ) -> Output:
     """List the accounts by id."""
     rt = runtime()
-    wanted = users_queries.Wanted(
+    wanted = users_queries.AccountFilter(
         search, Standing(status) if status else None, Role(role) if role else None
     )
     with rt.reading() as connection:
@@ -72,7 +72,7 @@ def show(user: str) -> Output:
     quota = sizes.format_size(account.storage_quota) if account.storage_quota else "no limit"
     shown |= {"storage_used": sizes.format_size(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
-    return Output(info, details(shown | asdict(accounts.ways_in(rt, account))))
+    return Output(info, details(shown | asdict(accounts.summarize_credentials(rt, account))))
 
 
 @group.command("create")

@@ -47,7 +47,7 @@ def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
     }
 
 
-def record_alone(rt: Runtime, event: Event) -> None:
+def record_best_effort(rt: Runtime, event: Event) -> None:
     """Record an event that changes nothing else; failing to do so is only logged (04 §0)."""
     try:
         with rt.transaction() as session:
@@ -58,7 +58,7 @@ def record_alone(rt: Runtime, event: Event) -> None:
 
 def record_server_event(rt: Runtime, action: Action) -> None:
     """Record that a server has started or stopped."""
-    record_alone(rt, Event(action, EntityType.SYSTEM_CONFIG))
+    record_best_effort(rt, Event(action, EntityType.SYSTEM_CONFIG))
 
 
 def delete_outdated(rt: Runtime) -> int:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
+def run_in_disk_thread(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
     """Run a function that blocks on the disk in a native thread and return its result.
 
     Raises: StorageFailed.

@@ -80,7 +80,7 @@ class StorageFailed(ServerFault):
     message = "Storage Driver Error"
 
 
-class VersionsUsedUp(ServerFault):
+class VersionsExhausted(ServerFault):
     """The avatar's version counter has reached its maximum (spec 04 §3.2)."""
 
 

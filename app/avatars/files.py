@@ -61,7 +61,7 @@ def file_key(user_id: int, name: str, size: int) -> str:
     return f"{key(user_id, name)}/{size}.webp"
 
 
-def are_there(root: Path, user_id: int, name: str) -> bool:
+def exists(root: Path, user_id: int, name: str) -> bool:
     """Return whether an avatar's folder exists."""
     return (_folder_of(root, user_id) / name).is_dir()
 
@@ -73,7 +73,7 @@ def make_root(root: Path) -> None:
         _make(root)
 
 
-def put_in_place(rendered: Path, root: Path, user_id: int, name: str) -> None:
+def publish_folder(rendered: Path, root: Path, user_id: int, name: str) -> None:
     """Durably move a folder of finished files to where they are served from.
 
     The files themselves were fsynced when they were written; this fsyncs the folders.
@@ -123,7 +123,7 @@ def list_users(root: Path) -> Iterator[int]:
         return
 
 
-def write_through(file: Path, content: bytes) -> None:
+def write_durably(file: Path, content: bytes) -> None:
     """Write a new file and fsync it."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     with open(descriptor, "wb") as stream:

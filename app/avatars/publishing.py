@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from app.audit.models import Action
 from app.avatars import files, metrics, queries, render_process, staging, upload_limit
-from app.avatars.disk import disk_errors, on_disk
+from app.avatars.disk import disk_errors, run_in_disk_thread
 from app.avatars.errors import (
     FileRequired,
     FileTooLarge,
     QuotaExceeded,
     StorageFailed,
     UploadReadFailed,
-    VersionsUsedUp,
+    VersionsExhausted,
 )
-from app.avatars.staging import Place
+from app.avatars.staging import StagedUpload
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody, MultipartFileReader
@@ -35,7 +35,7 @@ from app.users.models import Account, AvatarSource
 log = logging.getLogger(__name__)
 
 WRITE_BYTES = 256 * 1024
-MAX_TURN_SECONDS = 0.003
+YIELD_AFTER_SECONDS = 0.003
 LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
 
 
@@ -55,12 +55,12 @@ def publish_upload(
     Raises: as `service.upload`, except TooManyUploads.
     """
     max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
-    require_another_version(principal.account)
+    require_version_left(principal.account)
     seen = principal.account.avatar_version or 0
-    with _place(rt, principal.user_id) as place:
-        _receive(rt, body, place, max_bytes)
-        rendered_bytes = _render(rt, place)
-        return _publish(rt, principal, place, seen, rendered_bytes, client)
+    with _staged_upload(rt, principal.user_id) as staged:
+        _receive(rt, body, staged, max_bytes)
+        rendered_bytes = _render(rt, staged)
+        return _publish(rt, principal, staged, seen, rendered_bytes, client)
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -72,37 +72,37 @@ def reconcile(rt: Runtime, user_id: int) -> int:
     with rt.transaction() as session:
         # A deleted account has no row to lock, but no upload can be published for it either.
         users_queries.lock(session, user_id)
-        names = on_disk(rt, files.list_names, root, user_id)
+        names = run_in_disk_thread(rt, files.list_names, root, user_id)
         account = users_queries.find_account(session, user_id)
         kept = files.name_of(account) if account else None
-        return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
+        return run_in_disk_thread(rt, files.remove_all_but, root, user_id, names, kept)
 
 
-def require_another_version(account: Account) -> None:
+def require_version_left(account: Account) -> None:
     """Refuse a change if the account's avatar version cannot be incremented any more.
 
-    Raises: VersionsUsedUp.
+    Raises: VersionsExhausted.
     """
     if (account.avatar_version or 0) >= LAST_VERSION:
         log.error("the versions of the avatar of user %s are used up", account.id)
-        raise VersionsUsedUp
+        raise VersionsExhausted
 
 
 @contextmanager
-def _place(rt: Runtime, user_id: int) -> Iterator[Place]:
-    place = on_disk(rt, staging.new_place, rt.config.avatar_dir, user_id)
+def _staged_upload(rt: Runtime, user_id: int) -> Iterator[StagedUpload]:
+    staged = run_in_disk_thread(rt, staging.stage_upload, rt.config.avatar_dir, user_id)
     try:
-        yield place
+        yield staged
     finally:
         with suppress(StorageFailed):
-            on_disk(rt, place.clear)
+            run_in_disk_thread(rt, staged.clear)
 
 
-def _receive(rt: Runtime, body: MultipartBody, place: Place, max_bytes: int) -> None:
+def _receive(rt: Runtime, body: MultipartBody, staged: StagedUpload, max_bytes: int) -> None:
     pending = bytearray()
 
     def flush() -> None:
-        on_disk(rt, place.write, bytes(pending))
+        run_in_disk_thread(rt, staged.write, bytes(pending))
         pending.clear()
 
     def write(content: bytes) -> None:
@@ -111,7 +111,7 @@ def _receive(rt: Runtime, body: MultipartBody, place: Place, max_bytes: int) -> 
             flush()
 
     try:
-        received = MultipartFileReader(body, max_bytes, write).read(pause=_considerately(rt))
+        received = MultipartFileReader(body, max_bytes, write).read(pause=_cooperative_yield(rt))
     except BodyUnreadable:
         raise UploadReadFailed from None
     except BodyTooLarge:
@@ -122,7 +122,7 @@ def _receive(rt: Runtime, body: MultipartBody, place: Place, max_bytes: int) -> 
     metrics.SOURCE_BYTES.observe(received)
 
 
-def _considerately(rt: Runtime) -> Callable[[], None]:
+def _cooperative_yield(rt: Runtime) -> Callable[[], None]:
     """Return a function that lets other greenlets run, but not more often than every 3 ms.
 
     Data that has already arrived is read without blocking, so nothing else yields. Yielding before
@@ -132,24 +132,24 @@ def _considerately(rt: Runtime) -> Callable[[], None]:
 
     def pause() -> None:
         nonlocal ran_until
-        if rt.clock.monotonic() - ran_until > MAX_TURN_SECONDS:
+        if rt.clock.monotonic() - ran_until > YIELD_AFTER_SECONDS:
             rt.clock.sleep(0)
             ran_until = rt.clock.monotonic()
 
     return pause
 
 
-def _render(rt: Runtime, place: Place) -> int:
-    """Render once the account's turn and a slot in the pool are free; return the bytes written."""
+def _render(rt: Runtime, staged: StagedUpload) -> int:
+    """Render once the account's lock and a slot in the pool are free; return the bytes written."""
     asked, began = rt.clock.monotonic(), 0.0
 
     def render() -> int:
         nonlocal began
         began = rt.clock.monotonic()
-        return render_process.render(place)
+        return render_process.render(staged)
 
-    own_turn = upload_limit.turn(place.user_id)
-    with own_turn, metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
+    render_lock = upload_limit.render_lock(staged.user_id)
+    with render_lock, metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
         written = rt.renders.run(render)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)
@@ -159,7 +159,7 @@ def _render(rt: Runtime, place: Place) -> int:
 def _publish(
     rt: Runtime,
     principal: Principal,
-    place: Place,
+    staged: StagedUpload,
     seen: int,
     rendered_bytes: int,
     client: Client,
@@ -183,10 +183,10 @@ def _publish(
             users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, details)
             if version is not None:
                 is_in_place = True
-                on_disk(rt, files.put_in_place, place.rendered, root, user_id, name)
+                run_in_disk_thread(rt, files.publish_folder, staged.rendered, root, user_id, name)
     except BaseException:
         if is_in_place:
-            _sort_out(rt, place)
+            _reconcile_after_failure(rt, staged)
         raise
     metrics.PUBLISH_SECONDS.observe(rt.clock.monotonic() - began)
     if version is not None:
@@ -200,16 +200,16 @@ def _require_room(account: Account, more_bytes: int) -> None:
         raise QuotaExceeded(quota=quota, used=used, need=more_bytes)
 
 
-def _sort_out(rt: Runtime, place: Place) -> None:
+def _reconcile_after_failure(rt: Runtime, staged: StagedUpload) -> None:
     """Reconcile files that are in place with a commit that failed or whose outcome is unknown.
 
     If that fails too, say because the database is down, leave it to a later sweep.
     """
     try:
-        reconcile(rt, place.user_id)
+        reconcile(rt, staged.user_id)
     except Exception:
-        log.warning("the avatar files of user %s are left to the next cleanup", place.user_id)
-        place.keep()
+        log.warning("the avatar files of user %s are left to the next cleanup", staged.user_id)
+        staged.keep()
 
 
 def _remove_replaced(rt: Runtime, before: Account) -> None:

@@ -9,7 +9,7 @@ from app.avatars.errors import (
     ProcessorUnavailable,
     RenderFailed,
 )
-from app.avatars.staging import Place
+from app.avatars.staging import StagedUpload
 from app.core.sandbox import LimitExceeded, Limits, Sandbox, SandboxFailed
 
 log = logging.getLogger(__name__)
@@ -22,15 +22,15 @@ REFUSALS = (FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable,
 _sandbox = Sandbox("app.avatars.rendering:render", LIMITS, REFUSALS)
 
 
-def render(place: Place) -> int:
-    """Render `place.source` into the folder `place.rendered`; return its size in bytes.
+def render(staged: StagedUpload) -> int:
+    """Render `staged.source` into the folder `staged.rendered`; return its size in bytes.
 
     Runs in a native thread, at most two at a time (`rt.renders`).
     Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
     OSError if the disk fails.
     """
     try:
-        written: int = _sandbox.call(str(place.source.absolute()), str(place.rendered.absolute()))
+        written: int = _sandbox.call(str(staged.source.absolute()), str(staged.rendered.absolute()))
     except LimitExceeded:
         log.info("an image needed more than %s, or crashed its decoder", LIMITS)
         raise FileTypeNotAllowed from None

@@ -91,7 +91,7 @@ def render(source: str, folder: str) -> int:
     written = 0
     for size in files.SIZES:
         content = _webp(image, size)
-        files.write_through(rendered / f"{size}.webp", content)
+        files.write_durably(rendered / f"{size}.webp", content)
         written += len(content)
     folders.sync(rendered)
     return written

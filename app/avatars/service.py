@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from app.audit.models import Action
 from app.avatars import files, metrics, publishing, queries, upload_limit
-from app.avatars.disk import on_disk, storage_failed
+from app.avatars.disk import run_in_disk_thread, storage_failed
 from app.avatars.errors import AvatarNotFound, NothingUploaded, SizeUnknown
 from app.avatars.publishing import Uploaded
 from app.core.access import Principal
@@ -55,10 +55,10 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
     and on every failure, the account keeps the avatar it has and the upload is discarded.
     Raises: TooManyUploads, UploadReadFailed, FileRequired, FileTooLarge, FileTypeNotAllowed,
     EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed, StorageFailed, QuotaExceeded,
-    VersionsUsedUp; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
+    VersionsExhausted; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
     """
     try:
-        with upload_limit.counted(principal.user_id):
+        with upload_limit.upload_slot(principal.user_id):
             uploaded = publishing.publish_upload(rt, principal, body, client)
     except Exception as error:
         metrics.UPLOADS.labels("failed").inc()
@@ -72,7 +72,7 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
     """Change the avatar's source; uploaded files are kept for switching back.
 
-    Raises: NothingUploaded, StorageFailed, VersionsUsedUp; AccountDisabled, TokenInvalid if the
+    Raises: NothingUploaded, StorageFailed, VersionsExhausted; AccountDisabled, TokenInvalid if the
     account or session ended meanwhile.
     """
     now = rt.clock.now()
@@ -82,7 +82,7 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
             return account
         if source is AvatarSource.UPLOADED:
             _require_files(rt, account)
-        publishing.require_another_version(account)
+        publishing.require_version_left(account)
         queries.set_source(session, account.id, source, now)
         details = {"source": source}
         users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, details)
@@ -149,5 +149,7 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
 
 def _require_files(rt: Runtime, account: Account) -> None:
     name = files.name_of(account)
-    if name is None or not on_disk(rt, files.are_there, rt.config.avatar_dir, account.id, name):
+    if name is None or not run_in_disk_thread(
+        rt, files.exists, rt.config.avatar_dir, account.id, name
+    ):
         raise NothingUploaded

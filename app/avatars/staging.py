@@ -2,9 +2,9 @@
 
 Every function here blocks on the disk and must run in a native thread (`rt.disk`).
 
-Invariant: a place belongs to a live upload exactly as long as its file is locked. The kernel
-releases the lock when the process ends, however it ends, and on a shared volume other machines see
-the lock too. So a process that acquires the lock of a place may clear it at once, whoever made it.
+Invariant: a staged upload is live exactly as long as its file is locked. The kernel releases
+the lock when the process ends, however it ends, and on a shared volume other machines see the lock
+too. So a process that acquires the lock of one may clear it at once, whoever made it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from app.core.tokens import random_uuid
 RENDERED = ".rendered"
 
 
-class Place:
+class StagedUpload:
     """A locked file for the upload, named after the account, and a folder for rendered files."""
 
     def __init__(self, source: Path, descriptor: int) -> None:
@@ -55,8 +55,8 @@ class Place:
             os.close(self._descriptor)
 
 
-def new_place(root: Path, user_id: int) -> Place:
-    """Create and lock a place for an upload of this account."""
+def stage_upload(root: Path, user_id: int) -> StagedUpload:
+    """Create and lock the files for an upload of this account."""
     folder = _folder(root)
     files.make_root(root)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -67,7 +67,7 @@ def new_place(root: Path, user_id: int) -> Place:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             # A sweep may have locked and removed the file before this process locked it.
             if os.fstat(descriptor).st_nlink:
-                return Place(source, descriptor)
+                return StagedUpload(source, descriptor)
         except OSError:
             source.unlink(missing_ok=True)
             os.close(descriptor)
@@ -75,21 +75,19 @@ def new_place(root: Path, user_id: int) -> Place:
         os.close(descriptor)
 
 
-def abandoned(root: Path) -> Iterator[Place]:
-    """Yield the places of uploads whose process has died, each locked for the caller."""
+def claim_abandoned(root: Path) -> Iterator[StagedUpload]:
+    """Yield the uploads whose process has died, each locked for the caller."""
     for name in _listed(_folder(root)):
         source = _folder(root) / name
         if name.endswith(RENDERED):
             # The source is removed last, so a folder without one is an orphan.
             if not source.with_name(name.removesuffix(RENDERED)).exists():
                 shutil.rmtree(source, ignore_errors=True)
-        elif files.user_id_of(name.partition("-")[0]) is not None and (
-            place := _taken_over(source)
-        ):
-            yield place
+        elif files.user_id_of(name.partition("-")[0]) is not None and (staged := _claim(source)):
+            yield staged
 
 
-def _taken_over(source: Path) -> Place | None:
+def _claim(source: Path) -> StagedUpload | None:
     try:
         descriptor = os.open(source, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -99,7 +97,7 @@ def _taken_over(source: Path) -> Place | None:
     except OSError:
         os.close(descriptor)
         return None
-    return Place(source, descriptor)
+    return StagedUpload(source, descriptor)
 
 
 def _folder(root: Path) -> Path:

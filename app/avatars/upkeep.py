@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from app.avatars import files, publishing, queries, staging
-from app.avatars.disk import on_disk
+from app.avatars.disk import run_in_disk_thread
 from app.avatars.errors import StorageFailed
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
@@ -42,17 +42,17 @@ def sweep(rt: Runtime) -> int:
     Safe while uploads are running, on other instances too: they hold locks. A killed upload may
     have left published files that the account's row does not name, so the account is reconciled.
     """
-    places, cleared = staging.abandoned(rt.config.avatar_dir), 0
+    abandoned, cleared = staging.claim_abandoned(rt.config.avatar_dir), 0
     # One at a time: each is an open file and a lock, which is held only while it is cleaned up.
-    while place := on_disk(rt, next, places, None):
-        cleared += _clear_up(rt, place)
+    while staged := run_in_disk_thread(rt, next, abandoned, None):
+        cleared += _clear_up(rt, staged)
     return cleared
 
 
 def cleanup(rt: Runtime) -> int:
     """Remove everything in the avatar folder that no account refers to; return how many items."""
     removed = sweep(rt)
-    user_ids = iter(on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
+    user_ids = iter(run_in_disk_thread(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
         removed += sum(_reconciled(rt, user_id) for user_id in _suspicious(rt, batch))
         rt.clock.sleep(0)
@@ -69,21 +69,21 @@ def forget(rt: Runtime, user_id: int) -> None:
         )
 
 
-def _clear_up(rt: Runtime, place: staging.Place) -> bool:
-    """Reconcile the account and clear the place; False if a later sweep has to finish.
+def _clear_up(rt: Runtime, staged: staging.StagedUpload) -> bool:
+    """Reconcile the account and clear the upload; False if a later sweep has to finish.
 
     The lock is released in any case.
     """
     is_done = False
     try:
-        publishing.reconcile(rt, place.user_id)
+        publishing.reconcile(rt, staged.user_id)
         is_done = True
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", reason_of(error))
-        place.keep()
+        staged.keep()
     finally:
         try:
-            on_disk(rt, place.clear)
+            run_in_disk_thread(rt, staged.clear)
         except StorageFailed:
             is_done = False  # already logged
     return is_done
@@ -100,7 +100,7 @@ def _reconciled(rt: Runtime, user_id: int) -> int:
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder differs from what the profile row says."""
     root = rt.config.avatar_dir
-    listed = on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
+    listed = run_in_disk_thread(rt, lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
         keys = queries.list_keys(connection, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):

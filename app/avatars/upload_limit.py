@@ -18,12 +18,12 @@ RETRY_SECONDS = 10
 
 _counts: Counter[int] = Counter()
 # An entry exists only while its account has uploads.
-_turns: dict[int, Lock] = {}
+_render_locks: dict[int, Lock] = {}
 _lock = Lock()
 
 
 @contextmanager
-def counted(user_id: int) -> Iterator[None]:
+def upload_slot(user_id: int) -> Iterator[None]:
     """Count an upload of this account for as long as it lasts.
 
     Raises: TooManyUploads.
@@ -39,10 +39,10 @@ def counted(user_id: int) -> Iterator[None]:
             _counts[user_id] -= 1
             if not _counts[user_id]:
                 del _counts[user_id]
-                _turns.pop(user_id, None)
+                _render_locks.pop(user_id, None)
 
 
-def turn(user_id: int) -> Lock:
-    """Return the lock that serializes the renders of an account; its upload must be `counted`."""
+def render_lock(user_id: int) -> Lock:
+    """Return the lock that serializes the renders of an account; call it within `upload_slot`."""
     with _lock:
-        return _turns.setdefault(user_id, Lock())
+        return _render_locks.setdefault(user_id, Lock())

@@ -22,7 +22,7 @@ from app.avatars.errors import (
     StorageFailed,
     TooManyUploads,
     UploadReadFailed,
-    VersionsUsedUp,
+    VersionsExhausted,
 )
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
@@ -66,7 +66,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
         StorageFailed,
         QuotaExceeded,
         TooManyUploads,
-        VersionsUsedUp,
+        VersionsExhausted,
     ),
     name="uploadAvatar",
 )
@@ -86,7 +86,9 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
 @login_required()
 @json_body(SetAvatarSourceSchema)
 @answers(
-    ProfileInfo(), errors=(NothingUploaded, StorageFailed, VersionsUsedUp), name="setAvatarSource"
+    ProfileInfo(),
+    errors=(NothingUploaded, StorageFailed, VersionsExhausted),
+    name="setAvatarSource",
 )
 def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Choose where the avatar comes from; an uploaded one is kept, to switch back to."""

@@ -217,5 +217,5 @@ def _count_mail(rt: Runtime, user_id: int, address: str) -> None:
     Raises: RateLimited when the account has requested too many mails, or when all accounts
     together have requested too many to this address.
     """
-    mail.count_chosen(rt, "change-mails", str(user_id))
-    mail.count_chosen(rt, "change-mails-to", digest(address))
+    mail.limit_requested_mail(rt, "change-mails", str(user_id))
+    mail.limit_requested_mail(rt, "change-mails-to", digest(address))

@@ -99,7 +99,7 @@ def new_issue(
     """
     token, now, in_force = PREFIX + random_token(), rt.clock.now(), terms(rt, purpose)
     expires_at = now + in_force.life
-    name, life = digest(token), mail.life_in_words(int(in_force.life.total_seconds()))
+    name, life = digest(token), mail.duration_in_words(int(in_force.life.total_seconds()))
     values = {"username": username, "token": token, "expires_in": life}
     store = put.step(
         purpose=purpose,

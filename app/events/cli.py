@@ -27,12 +27,12 @@ from app.web.cli import Commands, Output, printable
 from app.web.cli_types import BoundedInteger, Word
 from app.web.runtime import runtime
 
-MOST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
-ids = BoundedInteger(1, MOST, described_as="of 1 or more")
+ids = BoundedInteger(1, MAX_INT64, described_as="of 1 or more")
 # Fields that a line of text shows anyway, or implies; not repeated as details.
-UNTOLD = frozenset({"at", "kind", "workspace"})
+IMPLIED_FIELDS = frozenset({"at", "kind", "workspace"})
 
 
 @group.command("publish", epilog=f"KIND is one of {', '.join(Kind)}.")
@@ -54,7 +54,7 @@ UNTOLD = frozenset({"at", "kind", "workspace"})
 @click.option("--root", is_flag=True, help="The root of the workspace is affected.")
 @click.option(
     "--delta",
-    type=BoundedInteger(-MOST - 1, MOST, described_as="of 64 bits"),
+    type=BoundedInteger(-MAX_INT64 - 1, MAX_INT64, described_as="of 64 bits"),
     help="Bytes gained or freed.",
 )
 def publish(
@@ -92,7 +92,7 @@ def publish(
 @group.command("tail")
 @click.option(
     "--count",
-    type=BoundedInteger(1, MOST, described_as="of 1 or more"),
+    type=BoundedInteger(1, MAX_INT64, described_as="of 1 or more"),
     help="Stop after this many events.",
 )
 def tail(count: int | None) -> Iterator[Output]:
@@ -142,7 +142,7 @@ def _shown(text: str) -> Output:
 
 def _line(message: Message) -> str:
     wire = message.event.wire()
-    told = {name: value for name, value in wire.items() if value and name not in UNTOLD}
+    told = {name: value for name, value in wire.items() if value and name not in IMPLIED_FIELDS}
     details = (f"{name}={json.dumps(value)}" for name, value in told.items())
     return " ".join([wire["at"], wire["kind"], f"to {_whom(message.audience)}", *details])
 

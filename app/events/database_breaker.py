@@ -40,15 +40,15 @@ class DatabaseBreaker:
             "events go on: the database answers again",
         )
 
-    def ask(self, look: Callable[[], T]) -> T:
-        """Run the query `look` with a timeout and return its result.
+    def ask(self, query: Callable[[], T]) -> T:
+        """Run `query` with a timeout and return its result.
 
         Raises: DATABASE_ERRORS, at once if a query failed less than RETRY_SECONDS ago.
         """
         if self._clock.monotonic() < self._due_at:
             raise DatabaseUnavailable
         try:
-            found = self._answer(look)
+            found = self._answer(query)
         except DATABASE_ERRORS as error:
             self._due_at = self._clock.monotonic() + RETRY_SECONDS
             self._outage.record_failure(reason_of(error))
@@ -56,12 +56,12 @@ class DatabaseBreaker:
         self._outage.record_success()
         return found
 
-    def _answer(self, look: Callable[[], T]) -> T:
+    def _answer(self, query: Callable[[], T]) -> T:
         with self._lock:
             self._late = [question for question in self._late if not question.done()]
             if len(self._late) >= MAX_HANGING:
                 raise DatabaseUnavailable from TimeoutError("earlier questions have no answer yet")
-        question = run_in_daemon_thread(look, thread="question of streams")
+        question = run_in_daemon_thread(query, thread="question of streams")
         try:
             return question.result(QUERY_TIMEOUT_SECONDS)
         except TimeoutError:

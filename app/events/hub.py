@@ -42,9 +42,9 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 15.0
 # Streams whose sessions are checked by one query.
-CHECKED_AT_ONCE = 100
+CHECK_BATCH_SIZE = 100
 # Streams sent to between two yields to waiting requests: half a millisecond's worth.
-TOLD_AT_ONCE = 20
+SEND_BATCH_SIZE = 20
 STOP_SECONDS = 2.0
 
 MESSAGES = Counter("storage_events_total", "Storage events received.", ["outcome"])
@@ -65,7 +65,7 @@ class Hub:
         # Streams ended since the last tick, and in the interval before; the latter are overdue.
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
-        self._owes_sync = False
+        self._is_resync_due = False
         self._renew_at = -math.inf
         self._breaker = DatabaseBreaker(rt.clock)
         self._stopped = threading.Event()
@@ -78,8 +78,8 @@ class Hub:
             self._rt.redis,
             self._rt.clock,
             [
-                Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.tell_gap),
-                # A gap always affects both channels, and `tell_gap` checks every stream's session.
+                Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.sync_after_gap),
+                # A gap affects both channels, and `sync_after_gap` checks every stream's session.
                 Channel(SESSIONS_CHANNEL, self._sessions_ended, on_gap=lambda: None),
             ],
         )
@@ -93,7 +93,7 @@ class Hub:
             self._stopped.set()
             listener.close()
             ticker.join(timeout=STOP_SECONDS)
-            self.streams.seats.leave()
+            self.streams.limiter.leave()
 
         return stop
 
@@ -129,11 +129,11 @@ class Hub:
     def deliver(self, texts: Sequence[str]) -> None:
         """Send published messages, in order, to the streams whose users may see them."""
         messages = list(self._readable(texts))
-        with self._owing_sync():
-            for part in _parts(self._plan(messages), CHECKED_AT_ONCE):
+        with self._resync_on_failure():
+            for part in _parts(self._plan(messages), CHECK_BATCH_SIZE):
                 self._send(part)
 
-    def tell_gap(self) -> None:
+    def sync_after_gap(self) -> None:
         """Make every page reload everything, since events were missed."""
         self._sync_everybody("gap")
 
@@ -194,7 +194,7 @@ class Hub:
         """Send to the streams whose session is live, and end the others."""
         open_ids = self._still_open([stream for stream, _ in deliveries])
         instead = self._sync_frame()
-        for few in _parts(deliveries, TOLD_AT_ONCE):
+        for few in _parts(deliveries, SEND_BATCH_SIZE):
             for stream, frames in few:
                 if stream.session_id not in open_ids:
                     self._end(stream)
@@ -203,26 +203,26 @@ class Hub:
             self._rt.clock.sleep(0)
 
     def _sync_everybody(self, reason: str) -> None:
-        self._owes_sync = False
+        self._is_resync_due = False
         frame = self._sync_frame()
         plan = [(stream, frame) for stream in self.streams.everybody()]
-        with self._owing_sync():
-            for part in _parts(plan, CHECKED_AT_ONCE):
+        with self._resync_on_failure():
+            for part in _parts(plan, CHECK_BATCH_SIZE):
                 self._send(part)
                 SYNCS.labels(reason).inc(len(part))
 
     @contextmanager
-    def _owing_sync(self) -> Iterator[None]:
-        """Owe every stream a sync if the block fails; swallow the error if the database is down.
+    def _resync_on_failure(self) -> Iterator[None]:
+        """Make a resync due if the block fails; swallow the error if the database is down.
 
         Unless permissions can be checked, nothing is delivered: pages reload later instead.
         """
         try:
             yield
         except DATABASE_ERRORS:
-            self._owes_sync = True
+            self._is_resync_due = True
         except BaseException:
-            self._owes_sync = True
+            self._is_resync_due = True
             raise
 
     def _sync_frame(self) -> bytes:
@@ -238,7 +238,7 @@ class Hub:
     def _check(self, streams: Sequence[Stream]) -> None:
         """End the streams whose session is no longer live; while the database is down, none."""
         try:
-            for part in _parts(streams, CHECKED_AT_ONCE):
+            for part in _parts(streams, CHECK_BATCH_SIZE):
                 open_ids = self._still_open(part)
                 for stream in part:
                     if stream.session_id not in open_ids:
@@ -255,19 +255,19 @@ class Hub:
 
     def tick(self) -> None:
         """Do the work of one tick, due every second."""
-        self._cut_what_is_stuck()
-        fresh, due = self.streams.turn()
+        self._disconnect_stuck_clients()
+        fresh, due = self.streams.advance()
         # Heartbeats reveal nothing, so they need not wait for the database.
-        for few in _parts(due, TOLD_AT_ONCE):
+        for few in _parts(due, SEND_BATCH_SIZE):
             for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
-        if self._owes_sync:
+        if self._is_resync_due:
             self._sync_everybody("database")
         self._check([*fresh, *due])
         if self._rt.clock.monotonic() >= self._renew_at:
             self._renew_at = self._rt.clock.monotonic() + RENEW_SECONDS
-            self.streams.seats.renew()
+            self.streams.limiter.renew()
 
     def _run(self) -> None:
         now = self._rt.clock.monotonic
@@ -281,7 +281,7 @@ class Hub:
             # A tick's duration does not delay the next one; missed ticks are not made up for.
             due_at = max(due_at + TICK_SECONDS, now())
 
-    def _cut_what_is_stuck(self) -> None:
+    def _disconnect_stuck_clients(self) -> None:
         """Disconnect clients whose stream has ended but who do not read what is being sent."""
         overdue, self._overdue, self._ending = self._overdue, self._ending, []
         for stream in overdue:

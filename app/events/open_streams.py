@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge
 
 from app.core.runtime import Runtime
 from app.events.errors import TooManyStreams, WorkerFull
-from app.events.seats import Seats
+from app.events.stream_limiter import StreamLimiter
 from app.events.streams import Stream
 from app.web.client_connection import ClientConnection
 
@@ -20,7 +20,7 @@ STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mod
 REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["reason"])
 
 
-class Turn(NamedTuple):
+class Tick(NamedTuple):
     """The streams of one tick: those added since the last one, and those due a heartbeat."""
 
     fresh: list[Stream]
@@ -31,7 +31,7 @@ class OpenStreams:
     """Adds streams and removes them when they end; thread-safe."""
 
     def __init__(self, rt: Runtime) -> None:
-        self.seats = Seats(rt)
+        self.limiter = StreamLimiter(rt)
         self._config = rt.config
         self._lock = threading.Lock()
         self._is_open = False
@@ -44,7 +44,7 @@ class OpenStreams:
 
     def open_up(self) -> None:
         """Accept streams from now on; must be called after the fork."""
-        self.seats.join()
+        self.limiter.join()
         with self._lock:
             self._is_open = True
 
@@ -94,12 +94,12 @@ class OpenStreams:
         with self._lock:
             return [stream for theirs in self._by_user.values() for stream in theirs]
 
-    def turn(self) -> Turn:
+    def advance(self) -> Tick:
         """Advance the wheel by one tick and return the streams to handle."""
         with self._lock:
             self._ticks += 1
             fresh, self._fresh = self._fresh, []
-            return Turn(fresh, list(self._wheel[self._ticks % HEARTBEAT_SECONDS]))
+            return Tick(fresh, list(self._wheel[self._ticks % HEARTBEAT_SECONDS]))
 
     def _reserve(self, user_id: int) -> None:
         with self._lock:
@@ -108,7 +108,7 @@ class OpenStreams:
         if not has_room:
             REFUSED.labels("worker").inc()
             raise WorkerFull(retry_after=RETRY_SECONDS)
-        if not self.seats.take(user_id):
+        if not self.limiter.acquire(user_id):
             with self._lock:
                 self._count -= 1
             REFUSED.labels("user").inc()
@@ -128,4 +128,4 @@ class OpenStreams:
         if stream.connection is not None:
             stream.connection.unwatch()
         STREAMS.dec()
-        self.seats.give_back(stream.user_id)
+        self.limiter.release(stream.user_id)

@@ -65,7 +65,7 @@ class Stream:
         If they do not fit, drop them and the whole queue, queue `instead` and return False.
         """
         with self._lock:
-            if self._ended or self._is_sent(frames):
+            if self._ended or self._try_send(frames):
                 return True
             fits = self._queued_bytes + len(frames) <= MAX_QUEUED_BYTES
             if not fits:
@@ -80,7 +80,7 @@ class Stream:
     def beat(self) -> None:
         """Send a heartbeat, unless something else is about to be sent."""
         with self._lock:
-            if not self._queue and not self._ended and not self._is_sent(KEEP_ALIVE):
+            if not self._queue and not self._ended and not self._try_send(KEEP_ALIVE):
                 self._queue.append(KEEP_ALIVE)
                 self._queued_bytes += len(KEEP_ALIVE)
                 self._wake_up()
@@ -98,7 +98,7 @@ class Stream:
         if self.connection is not None:
             self.connection.disconnect()
 
-    def _is_sent(self, frames: bytes) -> bool:
+    def _try_send(self, frames: bytes) -> bool:
         """Send frames right away if the request sleeps, so that it is not sending itself.
 
         Return whether they were sent, or are left to the request in part.

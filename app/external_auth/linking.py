@@ -70,7 +70,7 @@ def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> A
     Raises: AccountDisabled.
     """
     identity = queries.find_identity(session, profile.namespace, profile.subject)
-    account = users_queries.hold(session, identity.user_id) if identity else None
+    account = users_queries.lock_and_find(session, identity.user_id) if identity else None
     if identity is None or account is None:
         return None
     if account.status != Status.ACTIVE:
@@ -95,7 +95,7 @@ def lock_account_by_email(session: Session, address: str) -> Account | None:
     The address is compared again under the lock: it may have changed during the wait.
     """
     found = find_account_by_email(session, address)
-    account = users_queries.hold(session, found.id) if found else None
+    account = users_queries.lock_and_find(session, found.id) if found else None
     return account if account is not None and account.email == address else None
 
 
@@ -106,7 +106,7 @@ def require_verified_email(account: Account) -> None:
     Raises: AccountDisabled; PendingActivation, also for an activated account whose address is
     unverified (decisions A25, E25).
     """
-    users.require_open(account)
+    users.require_sign_in_allowed(account)
     if account.email_verified_at is None:
         raise PendingActivation
 
@@ -153,7 +153,7 @@ def link(
     )
     audit.record(rt, session, event)
     if not resolved.is_new_account:
-        owner_notices.tell(rt, session, account, notices.linked(provider.display_name))
+        owner_notices.notify_owner(rt, session, account, notices.linked(provider.display_name))
 
 
 def complete(

@@ -58,7 +58,9 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
             },
         )
         audit.record(rt, session, event)
-        owner_notices.tell(rt, session, account, notices.unlinked(link.provider_display_name))
+        owner_notices.notify_owner(
+            rt, session, account, notices.unlinked(link.provider_display_name)
+        )
 
 
 def by_external_link(rt: Runtime) -> Callable[[Session, int], bool]:

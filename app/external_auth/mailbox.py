@@ -51,13 +51,13 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
         waiting = _get_unmailed(rt, connection, token)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
-    mail.count_chosen(rt, "external-mails", digest(identity))
+    mail.limit_requested_mail(rt, "external-mails", digest(identity))
     with rt.reading() as connection:
         provider = pending.provider_of(connection, waiting)
         _require_signing_in(connection, provider, address, settings)
     # Per address as well, since one person may have many identities. Only if a mail would be sent:
     # otherwise refused requests could exhaust the address's quota.
-    mail.count_chosen(rt, "external-mails-to", digest(address))
+    mail.limit_requested_mail(rt, "external-mails-to", digest(address))
     mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         # Check everything again in the transaction: it may have changed meanwhile.
@@ -78,7 +78,7 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
             expires_at=waiting.expires_at,
             email=address,
             provider_name=provider.display_name,
-            expires_in=mail.life_in_words(seconds),
+            expires_in=mail.duration_in_words(seconds),
             token=mail_token,
         )
 

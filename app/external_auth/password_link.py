@@ -61,7 +61,7 @@ def _link(
         provider = linking.lock_identity(
             session, waiting.provider_id, profile, gone=ContactVerificationInvalid
         )
-        account = users_queries.hold(session, seen.id)
+        account = users_queries.lock_and_find(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
         if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts

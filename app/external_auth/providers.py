@@ -258,7 +258,7 @@ def _change(
 
 def _require_sign_in_method(rt: Runtime, session: Session) -> None:
     # From the database, not the cache: another command may just have switched something off.
-    if settings.is_closed(rt, session, settings_queries.list_texts(session)):
+    if settings.leaves_no_login_method(rt, session, settings_queries.list_texts(session)):
         raise LastProvider
 
 

@@ -44,7 +44,7 @@ def create_account(
 
     Raises: SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
-    group_id = setup.group_for_newcomer(session)
+    group_id = setup.get_group_id_for_new_account(session)
     now = rt.clock.now()
     for username in usernames.candidates(profile.subject, profile.preferred_username, address):
         new = users.NewUser(

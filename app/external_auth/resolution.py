@@ -99,7 +99,7 @@ def _provision(
     if must_be_verified and not profile.email_verified:
         return None
     # Locked, so that of two identities racing for it the second finds it taken (decision E31).
-    users.hold_address(session, address)
+    users.lock_address(session, address)
     if linking.find_account_by_email(session, address):
         return None
     account = provisioning.create_account(

@@ -97,9 +97,9 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
     with rt.transaction() as session:
-        users.hold_address(session, invitation.email)
+        users.lock_address(session, invitation.email)
         if queries.accept(session, invitation.id, now):
-            group_id = setup.group_for_newcomer(session)
+            group_id = setup.get_group_id_for_new_account(session)
             new = users.NewUser(
                 username=username,
                 email=invitation.email,
@@ -139,7 +139,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
             expires_at=expires_at,
             email=address,
             invitation_url=url,
-            expires_in=mail.life_in_words(seconds),
+            expires_in=mail.duration_in_words(seconds),
         )
         invitation = _get(session, invitation_id)
         _record(rt, session, Action.ADMIN_CREATE_INVITATION, invitation)

@@ -85,7 +85,7 @@ def _open_with_recovery_code(
             return None
         if not mfa.consume_proof(rt, session, account.id, proof):
             return None
-        notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
+        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
         audit.record(rt, session, event)
         return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
 

@@ -51,8 +51,8 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     expires_in = max(1, int(new.life.total_seconds()))
     variables = {
         "username": account.username,
-        "expires_in": mail.exact_life(expires_in),
-        "good_for": mail.rounded_life(expires_in),
+        "expires_in": mail.exact_duration(expires_in),
+        "good_for": mail.rounded_duration(expires_in),
     }
     try:
         mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)

@@ -135,7 +135,7 @@ def require_unchanged(login: MfaLogin, account: Account | None) -> Account:
     """
     if account is None or account.created_at.isoformat() != login.account_created_at:
         raise MfaFlowInvalid
-    users.require_open(account)
+    users.require_sign_in_allowed(account)
     if account.session_version != login.session_version:
         raise MfaFlowInvalid
     return account

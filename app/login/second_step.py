@@ -36,4 +36,4 @@ class SecondStep:
 
 def record(rt: Runtime, step: SecondStep, action: Action, **details: Any) -> None:
     """Record an event about a step in a transaction of its own."""
-    audit.record_alone(rt, step.event(action, **details))
+    audit.record_best_effort(rt, step.event(action, **details))

@@ -128,7 +128,7 @@ def check_password(
     found = users_queries.find_credentials(rt.database, who)
     account, stored_hash = found or (None, None)
     if account is None:
-        attempts_key = identifiers.attempts_key_of_nobody(who)
+        attempts_key = identifiers.attempts_key_for_unknown(who)
     else:
         attempts_key = identifiers.attempts_key(account.id)
     user_id = None if account is None else account.id
@@ -150,7 +150,7 @@ def complete_login(
     Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     with refund_on_failure(rt, factor.password, client):
-        users.require_open(account)
+        users.require_sign_in_allowed(account)
         methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
         if methods:
             return _wait_for_second(rt, account, factor, methods, client)

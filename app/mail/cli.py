@@ -53,7 +53,7 @@ def outbox(status: str | None, limit: int) -> Output:
     """
     data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
-    kept = service.kept_ids(runtime())
+    kept = service.list_ids_with_file(runtime())
     shown = [{**one, "status": AS_FILE} if one["id"] in kept else one for one in data]
     return Output(data, table(titles, [[entry[name] for name in COLUMNS] for entry in shown]))
 

@@ -76,7 +76,7 @@ class Transport:
         if server is not None:
             self._connection.send(server, letter)
         else:
-            _keep(self._rt, mail, letter)
+            _deliver_to_file(self._rt, mail, letter)
 
     def close(self) -> None:
         """Close the connection."""
@@ -105,7 +105,7 @@ def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) 
         "to_address": recipient,
         "to_name": (mail.username or None) if mail else None,
         "template_code": kind,
-        "subject": mail.rendered.open_subject if mail else None,
+        "subject": mail.rendered.redacted_subject if mail else None,
     }
     action = Action.MAIL_SEND
     if error is not None:
@@ -141,18 +141,18 @@ def _sender_name(rt: Runtime) -> str:
     return name if is_set else rt.settings.get(keys.BRANDING_TITLE)
 
 
-def _keep(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
+def _deliver_to_file(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     name = f"{letter.written_at:%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
     try:
         path = _write(rt.config.mail_dir, name, letter.as_bytes())
     except OSError as error:
         reason = f"{error.filename or rt.config.mail_dir}: {error.strerror}"
-        raise Undeliverable(reason, is_servers_fault=True) from error
+        raise Undeliverable(reason, is_server_failure=True) from error
     # With links and codes, so that none is lost on a developer's machine (decisions B, Mail).
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))
 
 
-def kept_ids(folder: Path) -> set[str]:
+def list_ids_with_file(folder: Path) -> set[str]:
     """Return the ids of the mails whose files still exist in the folder."""
     try:
         return {path.stem[-ID_LENGTH:] for path in folder.glob("[!.]*.eml")}

@@ -23,7 +23,7 @@ from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, outcomes, payload, queries
 from app.mail.delivery import ReadyMail, Transport
-from app.mail.durations import rounded_life
+from app.mail.durations import rounded_duration
 from app.mail.models import MailStatus
 from app.mail.outcomes import MAX_ATTEMPTS, Outcome
 from app.mail.payload import Content
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)  # longer than any attempt, see core.smtp.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
-PUNCTUAL = timedelta(minutes=1)
+LIFETIME_REFRESH_AFTER = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
 STOP_SECONDS = 2.0
 # Additional wait if a server already has a mail's content; gunicorn kills a worker after 10 s.
@@ -49,7 +49,7 @@ MARK_PAUSE_SECONDS = 1.0
 
 
 @dataclass
-class Drained:
+class DrainResult:
     """The outcomes of the mails that were due, counted by status.
 
     `server_error` is the failure of the server itself that ended the run early; None without one.
@@ -78,7 +78,7 @@ def start(rt: Runtime) -> Callable[[], None]:
     return stop
 
 
-def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
+def drain(rt: Runtime, *, due: datetime | None = None) -> DrainResult:
     """Send every mail that is due, now or at the time `due`.
 
     Stops early when the server itself fails, as the other mails would fail alike: at once if it
@@ -91,20 +91,20 @@ def drain(rt: Runtime, *, due: datetime | None = None) -> Drained:
 
 def _drain(
     rt: Runtime, sender: "Sender", due: datetime | None, is_stopped: Callable[[], bool]
-) -> Drained:
-    drained = Drained()
+) -> DrainResult:
+    drained = DrainResult()
     if not _is_any_due(rt, due or rt.clock.now()):
         return drained  # without taking a write lock
     failed_at = None
     while not is_stopped():
-        tried = sender.send_next(due or rt.clock.now(), but_to=failed_at)
+        tried = sender.send_next(due or rt.clock.now(), exclude_recipient=failed_at)
         if tried is None:
             break
         recipient, outcome = tried
         drained.counts[outcome.status] += 1
-        if outcome.is_servers_fault:
+        if outcome.is_server_failure:
             drained.server_error = outcome.error
-            if failed_at is not None or not outcome.may_be_the_mails_fault:
+            if failed_at is not None or not outcome.may_be_mail_specific:
                 break
             failed_at = recipient
         elif outcome.status is MailStatus.SENT:
@@ -129,14 +129,18 @@ class Sender:
         self._rt = rt
         self._transport = Transport(rt)
 
-    def send_next(self, due: datetime, *, but_to: str | None) -> tuple[str, Outcome] | None:
+    def send_next(
+        self, due: datetime, *, exclude_recipient: str | None
+    ) -> tuple[str, Outcome] | None:
         """Send one mail that is due at the time `due`; return its recipient and the outcome.
 
-        `but_to` excludes a recipient, and then mails that have not failed yet come first. Returns
-        None if no such mail is due.
+        `exclude_recipient` excludes a recipient, and then mails that have not failed yet come
+        first. Returns None if no such mail is due.
         """
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
-        row = queries.lease_next(self._rt.database, lease, due=due, until=until, but_to=but_to)
+        row = queries.lease_next(
+            self._rt.database, lease, due=due, until=until, exclude_recipient=exclude_recipient
+        )
         if row is None:
             return None
         mail, outcome = self._attempt(row)
@@ -153,7 +157,7 @@ class Sender:
             # The last attempt has no outcome, so its sender died during it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
-            stored = payload.opened(self._rt.secret_box, row.id, row.payload)
+            stored = payload.unseal(self._rt.secret_box, row.id, row.payload)
             mail = _ready_mail(self._rt, row, stored)
             if stored.expires_at is not None and stored.expires_at <= self._rt.clock.now():
                 log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, EXPIRED)
@@ -161,7 +165,7 @@ class Sender:
             self._transport.send(mail)
         except Undeliverable as error:
             log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, error.reason)
-            return mail, outcomes.of_failure(error, row.attempts, waited)
+            return mail, outcomes.after_failure(error, row.attempts, waited)
         except SecretUnreadable:
             log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, outcomes.NO_KEY)
             return mail, outcomes.without_key(waited)
@@ -188,10 +192,10 @@ class Sender:
 
 def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
     values, now = stored.values, rt.clock.now()
-    if stored.expires_at is not None and now - row.created_at > PUNCTUAL:
+    if stored.expires_at is not None and now - row.created_at > LIFETIME_REFRESH_AFTER:
         # The stored text states the lifetime that was left when the mail was queued.
         left = max(0, int((stored.expires_at - now).total_seconds()))
-        values = {**values, "expires_in": rounded_life(left)}
+        values = {**values, "expires_in": rounded_duration(left)}
     return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
 
 
@@ -266,10 +270,10 @@ def _is_any_due(rt: Runtime, due: datetime) -> bool:
         "longest_lease": now + LEASE + TOLERANCE,
         "longest_pause": now + outcomes.MAX_PAUSE + TOLERANCE,
     }
-    found = queries.look(rt.database, due, **bounds)
-    if not found.is_any_astray:
-        return found.is_any_due
+    found = queries.check_pending_work(rt.database, due, **bounds)
+    if not found.has_stranded:
+        return found.has_due
     with rt.transaction() as session:
-        count = queries.bring_back(session, lease_until=now + LEASE, now=now, **bounds)
+        count = queries.reschedule_stranded(session, lease_until=now + LEASE, now=now, **bounds)
     log.warning("the clock was set back: %s mails were put off for too long", count)
     return True

@@ -3,8 +3,8 @@
 DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)
 
 
-def life_in_words(seconds: int) -> str:
-    """Return a lifetime in words: "3 days", "1 hour", "90 minutes", "45 seconds".
+def duration_in_words(seconds: int) -> str:
+    """Return a duration in words: "3 days", "1 hour", "90 minutes", "45 seconds".
 
     Whole days or hours if exact, else minutes rounded up; below a minute, seconds.
     Source: spec 01 §9.
@@ -12,19 +12,19 @@ def life_in_words(seconds: int) -> str:
     if exact := _in_whole(seconds, DAY, HOUR):
         return exact
     unit, length = MINUTE
-    return _counted(-(-seconds // length), unit) if seconds >= length else exact_life(seconds)
+    return _counted(-(-seconds // length), unit) if seconds >= length else exact_duration(seconds)
 
 
-def exact_life(seconds: int) -> str:
-    """Return a lifetime in words without rounding: "5 minutes", "1 minute", "299 seconds".
+def exact_duration(seconds: int) -> str:
+    """Return a duration in words without rounding: "5 minutes", "1 minute", "299 seconds".
 
     Source: spec 02 §1.3, the sign-in code.
     """
     return _in_whole(seconds, DAY, HOUR, MINUTE) or _counted(seconds, "second")
 
 
-def rounded_life(seconds: int) -> str:
-    """Return a lifetime in words, rounded down: "4 minutes" for 299 seconds.
+def rounded_duration(seconds: int) -> str:
+    """Return a duration in words, rounded down: "4 minutes" for 299 seconds.
 
     Uses the largest unit that fits at least twice, so that at most a third is lost.
     """

@@ -28,24 +28,24 @@ MAX_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
 class Outcome:
     """How an attempt ended; `error` is None for a mail that was sent.
 
-    `counts` is False if the attempt uses up no try. `may_be_the_mails_fault`: the failure may be
+    `counts` is False if the attempt uses up no try. `may_be_mail_specific`: the failure may be
     specific to this mail; only trying another one can tell.
     """
 
     status: MailStatus
     error: str | None = None
-    is_servers_fault: bool = False
-    may_be_the_mails_fault: bool = False
+    is_server_failure: bool = False
+    may_be_mail_specific: bool = False
     counts: bool = True
 
 
-def of_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
+def after_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
     """Return the outcome of a failed attempt at a mail that has `waited` since it was queued.
 
     If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
     """
-    blame = error.is_servers_fault, error.is_servers_fault and error.may_be_the_mails_fault
-    if error.is_servers_fault and not error.may_have_arrived:
+    blame = error.is_server_failure, error.is_server_failure and error.may_be_mail_specific
+    if error.is_server_failure and not error.may_have_arrived:
         return Outcome(_status_in_outage(waited), error.reason, *blame, counts=False)
     status = MailStatus.FAILED if error.is_final else status_after(attempts)
     return Outcome(status, error.reason, *blame)
@@ -70,6 +70,6 @@ def pause(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:
     if outcome.counts:
         return timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
     longest = MAX_PAUSE_FOR_KEY_SECONDS
-    if outcome.is_servers_fault:
+    if outcome.is_server_failure:
         longest = MAX_PAUSE_FOR_SERVER_SECONDS
     return timedelta(seconds=min(max(waited.total_seconds(), MIN_PAUSE_SECONDS), longest))

@@ -32,7 +32,7 @@ def seal(
     return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
 
 
-def opened(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
+def unseal(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
     """Return the decrypted content of a mail.
 
     Raises: SecretUnreadable.

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from app.core.runtime import Runtime
-from app.mail.durations import exact_life, life_in_words, rounded_life
+from app.mail.durations import duration_in_words, exact_duration, rounded_duration
 from app.mail.rendering import (
     Rendered,
     fill,
     site_name,
+    template_text,
     unknown_placeholders,
     variables,
-    wording,
 )
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
@@ -48,7 +48,7 @@ def preview(rt: Runtime, template: Template) -> Preview:
         **_lives(rt, template),
     }
     values = variables(rt, template, {name: samples[name] for name in known.stored})
-    rendered = fill(wording(rt, template), values)
+    rendered = fill(template_text(rt, template), values)
     return Preview(rendered, unknown_placeholders(rendered))
 
 
@@ -65,5 +65,5 @@ def _lives(rt: Runtime, template: Template) -> dict[str, str]:
         # A code lives no longer than the login flow that waits for it.
         own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
         life = min(rt.settings.get(own), rt.settings.get(login))
-        return {"expires_in": exact_life(life), "good_for": rounded_life(life)}
-    return {"expires_in": life_in_words(seconds[template])} if template in seconds else {}
+        return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
+    return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}

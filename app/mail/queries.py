@@ -54,15 +54,15 @@ class Attempt(NamedTuple):
     made: int
 
 
-class Look(NamedTuple):
+class PendingWork(NamedTuple):
     """What the dispatcher has to do.
 
-    `is_any_astray`: a mail is due later than any lease or back-off allows, so the clock must have
+    `has_stranded`: a mail is due later than any lease or back-off allows, so the clock must have
     been set back.
     """
 
-    is_any_due: bool
-    is_any_astray: bool
+    has_due: bool
+    has_stranded: bool
 
 
 class Waiting(NamedTuple):
@@ -137,14 +137,14 @@ def _has_few_notices() -> ColumnElement[bool]:
 ADD = add_if(true())
 ADD_NOTICE = add_if(_has_few_notices(), "since")
 _IS_DUE = MAILS.c.due_at <= bindparam("due")
-_IS_LEASE_ASTRAY = MAILS.c.due_at > bindparam("longest_lease")
-_IS_PAUSE_ASTRAY = MAILS.c.due_at > bindparam("longest_pause")
-LOOK = Prepared(
+_IS_LEASE_STRANDED = MAILS.c.due_at > bindparam("longest_lease")
+_IS_PAUSE_STRANDED = MAILS.c.due_at > bindparam("longest_pause")
+CHECK_PENDING_WORK = Prepared(
     select(
         _first_of(*(_first(status, _IS_DUE) for status in UNFINISHED)),
         _first_of(
-            _first(MailStatus.SENDING, _IS_LEASE_ASTRAY),
-            _first(MailStatus.QUEUED, _IS_PAUSE_ASTRAY),
+            _first(MailStatus.SENDING, _IS_LEASE_STRANDED),
+            _first(MailStatus.QUEUED, _IS_PAUSE_STRANDED),
         ),
     ),
     ("due", "longest_lease", "longest_pause"),
@@ -165,12 +165,12 @@ def _lease_first_of(*selects: Select[tuple[str]], parameters: tuple[str, ...] = 
 
 
 LEASE_NEXT = _lease_first_of(*(_first(status, _IS_DUE) for status in UNFINISHED))
-_IS_TO_ANOTHER = MAILS.c.recipient != bindparam("but_to")
+_IS_TO_ANOTHER = MAILS.c.recipient != bindparam("exclude_recipient")
 LEASE_ANOTHER = _lease_first_of(
     # This scans past mails that failed before, which are few among those due: each backs off.
     _first(MailStatus.QUEUED, _IS_DUE, _IS_TO_ANOTHER, MAILS.c.last_error.is_(None)),
     *(_first(status, _IS_DUE, _IS_TO_ANOTHER) for status in UNFINISHED),
-    parameters=("but_to",),
+    parameters=("exclude_recipient",),
 )
 _IS_THIS_ATTEMPT = (MAILS.c.id == bindparam("mail_id")) & (MAILS.c.lease == bindparam("old_lease"))
 _SETTLE = (
@@ -193,18 +193,18 @@ _FINISH = Prepared(
 _RECORD = audit_queries.add_if(_IS_THIS_ATTEMPT, "mail_id", "old_lease", locks=OutboxMail)
 
 
-def look(
+def check_pending_work(
     database: Database, due: datetime, *, longest_lease: datetime, longest_pause: datetime
-) -> Look:
+) -> PendingWork:
     """Return what there is to do.
 
     `longest_lease` and `longest_pause` are the latest times a lease and a back-off may end.
     """
-    row = database.row(LOOK, due, longest_lease, longest_pause)
-    return Look(*(found is not None for found in row or ()))
+    row = database.row(CHECK_PENDING_WORK, due, longest_lease, longest_pause)
+    return PendingWork(*(found is not None for found in row or ()))
 
 
-def bring_back(
+def reschedule_stranded(
     session: Session,
     *,
     longest_lease: datetime,
@@ -228,19 +228,19 @@ def bring_back(
 
 
 def lease_next(
-    database: Database, lease: str, *, due: datetime, until: datetime, but_to: str | None
+    database: Database, lease: str, *, due: datetime, until: datetime, exclude_recipient: str | None
 ) -> Leased | None:
     """Lease, until `until`, the mail that has been due longest at `due`; None if none is due.
 
     It is one statement, so only one of several concurrent senders gets a mail. Mails whose lease
-    has expired come first. With `but_to`, mails to that address are excluded, and those that never
-    failed come first.
+    has expired come first. With `exclude_recipient`, mails to that address are excluded, and
+    those that never failed come first.
     """
     values = {"due": due, "new_lease": lease, "until": until}
-    if but_to is None:
+    if exclude_recipient is None:
         step = LEASE_NEXT.step(**values)
     else:
-        step = LEASE_ANOTHER.step(**values, but_to=but_to)
+        step = LEASE_ANOTHER.step(**values, exclude_recipient=exclude_recipient)
     rows = database.change_then_read(step)
     return Leased(*rows[0]) if rows else None
 

@@ -40,18 +40,19 @@ STYLES = {
 class Rendered:
     """The parts of a rendered mail.
 
-    `secrets` are the links and codes in it. `open_subject` is the subject without them, for logs.
+    `secrets` are the links and codes in it. `redacted_subject` is the subject without
+    them, for logs.
     """
 
     subject: str = field(repr=False)
-    open_subject: str
+    redacted_subject: str
     html: str = field(repr=False)
     text: str = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
-class Wording:
+class TemplateText:
     """A template in force, with its placeholders still unfilled."""
 
     subject: str
@@ -63,9 +64,9 @@ def site_name(rt: Runtime) -> str:
     return rt.settings.get(keys.BRANDING_TITLE)
 
 
-def wording(rt: Runtime, template: Template) -> Wording:
+def template_text(rt: Runtime, template: Template) -> TemplateText:
     """Return a template's subject and HTML from the settings, else the built-in ones."""
-    return Wording(
+    return TemplateText(
         rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template]) or DESCRIPTIONS[template].subject,
         rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip() or built_in(template),
     )
@@ -77,7 +78,7 @@ def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Render
     A placeholder without a value stays visible as it was typed.
     """
     secrets = DESCRIPTIONS[template].secrets
-    return fill(wording(rt, template), variables(rt, template, stored), secrets)
+    return fill(template_text(rt, template), variables(rt, template, stored), secrets)
 
 
 def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dict[str, str]:
@@ -90,15 +91,17 @@ def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dic
     return values
 
 
-def fill(wording: Wording, values: Mapping[str, str], secrets: Iterable[str] = ()) -> Rendered:
-    """Fill a wording's placeholders; `secrets` names the variables that must not be logged."""
+def fill(
+    template: TemplateText, values: Mapping[str, str], secrets: Iterable[str] = ()
+) -> Rendered:
+    """Fill a template's placeholders; `secrets` names the variables that must not be logged."""
     values = {name: one_line(value) for name, value in values.items()}
     hidden = dict.fromkeys(secrets, HIDDEN)
     return Rendered(
-        subject=one_line(_filled(wording.subject, values)),
-        open_subject=one_line(_filled(wording.subject, {**values, **hidden})),
-        html=_filled(wording.html, {name: html.escape(value) for name, value in values.items()}),
-        text=_filled(_plain_text(wording.html), values),
+        subject=one_line(_filled(template.subject, values)),
+        redacted_subject=one_line(_filled(template.subject, {**values, **hidden})),
+        html=_filled(template.html, {name: html.escape(value) for name, value in values.items()}),
+        text=_filled(_plain_text(template.html), values),
         secrets=tuple(values[name] for name in hidden if name in values),
     )
 
@@ -136,7 +139,7 @@ def _read(name: str) -> str:
     return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
 
 
-# Converted once per wording instead of once per mail: parsing HTML takes a millisecond.
+# Converted once per template instead of once per mail: parsing HTML takes a millisecond.
 _plain_text = lru_cache(maxsize=64)(plain_text)
 
 

@@ -18,27 +18,27 @@ from app.core.smtp.errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
 from app.mail.delivery import ReadyMail, Transport
-from app.mail.durations import exact_life, life_in_words, rounded_life
+from app.mail.durations import duration_in_words, exact_duration, rounded_duration
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
-from app.mail.rendering import Wording, built_in, fill, site_name
+from app.mail.rendering import TemplateText, built_in, fill, site_name
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
 
 __all__ = [
-    "count_chosen",
-    "exact_life",
+    "duration_in_words",
+    "exact_duration",
     "flush",
     "is_smtp_configured",
-    "kept_ids",
-    "life_in_words",
+    "limit_requested_mail",
+    "list_ids_with_file",
     "list_newest",
     "queue",
     "queue_notice",
     "queue_step",
     "reach_server",
-    "rounded_life",
+    "rounded_duration",
     "send_now",
     "send_test",
     "wake",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 # Limits how many mails a caller can have sent to addresses of their choice.
-CHOSEN_MAILS = Bucket(per_second=10 / 3600, burst=10)
+REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)
 NOTICES_WITHIN = timedelta(hours=1)
 TEST_MAIL = "test_mail"
 
@@ -64,14 +64,14 @@ class Flushed:
     error: str | None
 
 
-def count_chosen(rt: Runtime, tier: str, whose: str) -> None:
+def limit_requested_mail(rt: Runtime, tier: str, whose: str) -> None:
     """Rate-limit a mail whose recipient the caller chooses; concurrent requests all count.
 
     Call it before the transaction, which blocks other writers and so must not wait for Redis.
     Raises: RateLimited, if `whose` has used up this tier.
     """
     if rt.config.rate_limits:
-        rt.rate_limits.take(tier, CHOSEN_MAILS, whose)
+        rt.rate_limits.take(tier, REQUESTED_MAIL_BUCKET, whose)
 
 
 def queue(
@@ -164,7 +164,7 @@ def send_test(rt: Runtime, recipient: str) -> None:
 
     Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
     """
-    words = Wording("{{site_name}}: test mail", built_in(TEST_MAIL))
+    words = TemplateText("{{site_name}}: test mail", built_in(TEST_MAIL))
     rendered = fill(words, {"site_name": site_name(rt)})
     try:
         _send(rt, ReadyMail(random_uuid(), TEST_MAIL, recipient, rendered))
@@ -193,9 +193,9 @@ def list_newest(rt: Runtime, status: str | None, most: int) -> list[ListedMail]:
         return queries.list_newest(connection, status, most)
 
 
-def kept_ids(rt: Runtime) -> set[str]:
+def list_ids_with_file(rt: Runtime) -> set[str]:
     """Return the ids of mails that count as sent but are files, for lack of an SMTP server."""
-    return delivery.kept_ids(rt.config.mail_dir)
+    return delivery.list_ids_with_file(rt.config.mail_dir)
 
 
 def flush(rt: Runtime) -> Flushed:
@@ -237,4 +237,4 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
 
 def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
     delivery.count(status)
-    audit.record_alone(rt, delivery.event(mail.recipient, mail.kind, mail, error))
+    audit.record_best_effort(rt, delivery.event(mail.recipient, mail.kind, mail, error))

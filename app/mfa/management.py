@@ -73,7 +73,7 @@ def regenerate_recovery_codes(
         details = {"method": factor.method, "recovery_code_count": len(codes)}
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
         _record(rt, session, action, account, factor, client, details)
-        notices.tell(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
+        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
         return codes
 
     return _with_proof(rt, principal, code, client, regenerate)
@@ -102,7 +102,7 @@ def _with_proof(
         if not service.consume_proof(rt, session, account.id, proof):
             raise proof.lost_race_error
         if isinstance(proof, RecoveryCodeProof):
-            notices.tell(rt, session, account, Notice.RECOVERY_CODE_USED)
+            notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
         return change(session, account)
 
 

@@ -139,7 +139,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     """
     removed = queries.remove_all(session, account.id)
     if removed:
-        notices.tell(rt, session, account, Notice.FACTOR_REMOVED)
+        notices.notify_owner(rt, session, account, Notice.FACTOR_REMOVED)
     return removed
 
 

@@ -196,7 +196,7 @@ def _enable(
         },
     )
     audit.record(rt, session, event)
-    notices.tell(rt, session, account, Notice.FACTOR_ADDED)
+    notices.notify_owner(rt, session, account, Notice.FACTOR_ADDED)
     return ListedFactor(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
 
 

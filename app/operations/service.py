@@ -32,7 +32,7 @@ def readiness(rt: Runtime) -> SetupState:
     try:
         with rt.reading() as connection:
             rt.schema_check.require_current(connection)
-            state = setup.state_where_changes_are_taken(rt, connection)
+            state = setup.state_if_writable(rt, connection)
     except DATABASE_ERRORS as error:
         rt.unready.record_failure(reason_of(error))
         raise DatabaseUnreachable from error
@@ -45,21 +45,21 @@ def readiness(rt: Runtime) -> SetupState:
     return state
 
 
-def begin(rt: Runtime) -> None:
+def record_start(rt: Runtime) -> None:
     """Record a server start in the audit log, and log what keeps the service from being ready.
 
     If the database does not answer, nothing is recorded: the start waits for it only once.
     """
-    if look_at_tables(rt):
+    if check_tables(rt):
         audit.record_server_event(rt, Action.SERVER_START)
 
 
-def end(rt: Runtime) -> None:
+def record_stop(rt: Runtime) -> None:
     """Record a server stop in the audit log."""
     audit.record_server_event(rt, Action.SERVER_SHUTDOWN)
 
 
-def look_at_tables(rt: Runtime) -> bool:
+def check_tables(rt: Runtime) -> bool:
     """Log what keeps the database from being ready at start; False if it does not answer."""
     try:
         with rt.reading() as connection:

@@ -77,7 +77,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
             client,
             name=passkey.name,
         )
-        notices.tell(rt, session, account, Notice.REMOVED)
+        notices.notify_owner(rt, session, account, Notice.REMOVED)
 
 
 def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -191,5 +191,5 @@ def _add(
         },
     )
     audit.record(rt, session, event)
-    notices.tell(rt, session, account, Notice.ADDED)
+    notices.notify_owner(rt, session, account, Notice.ADDED)
     return queries.get_passkey(session, account.id, passkey_id)

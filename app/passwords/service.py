@@ -147,7 +147,7 @@ def _replace(
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
-        notices.tell(rt, session, account, CHANGED)
+        notices.notify_owner(rt, session, account, CHANGED)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
 

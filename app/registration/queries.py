@@ -59,8 +59,8 @@ _READ = Prepared(with_profile(select(*ACCOUNT_COLUMNS)).where(_IS_OWN), _OWN)
 def add_step(columns: Mapping[str, Any]) -> Step:
     """Return the step that inserts an account into the default group.
 
-    `columns` are those of `users.columns`. The step inserts nothing if the username or the address
-    is taken, or if there is no default group.
+    `columns` are those of `users.new_account_columns`. The step inserts nothing if the username or
+    the address is taken, or if there is no default group.
     """
     taken = {name: value for name, value in columns.items() if name != "policy_group_id"}
     return _ADD_IF_FREE.step(**taken)

@@ -57,7 +57,7 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         activated_at=None if is_activation_needed(rt) else now,
         storage_quota=rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
     )
-    return _add(rt, users.columns(new, name, address, now), client)
+    return _add(rt, users.new_account_columns(new, name, address, now), client)
 
 
 def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
@@ -119,7 +119,7 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     entry = audit.entry(rt, event)
     # The set-up state is not locked: an ordinary account never changes it, and leaving READY
     # right now is no different from leaving it just afterwards.
-    steps = [*users.hold_address_steps(rt, address), queries.add_step(columns)]
+    steps = [*users.lock_address_steps(rt, address), queries.add_step(columns)]
     if columns["activated_at"] is None:
         put, own = queries.PUT_FOR_NEW, queries.own(columns)
         issue = tokens.new_issue(rt, Purpose.REGISTER_ACTIVATION, address, username, put, **own)
@@ -141,7 +141,7 @@ def _why_not(rt: Runtime, username: str, address: str) -> AppError:
     with rt.reading() as connection:
         if storage_queries.find_default_group_id(connection) is None:
             return SystemNotInitialized()
-        has_username, has_email = users_queries.what_is_taken(connection, username, address)
+        has_username, has_email = users_queries.check_taken(connection, username, address)
     if has_username:
         return UsernameExists()
     return EmailExists() if has_email else IdentifierExists()

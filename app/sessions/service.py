@@ -183,7 +183,7 @@ def lock_account(rt: Runtime, session: Session, principal: Principal) -> Account
 
     Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
     """
-    account = users_queries.hold(session, principal.user_id)
+    account = users_queries.lock_and_find(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
         raise AccountDisabled
     if account is None or not is_live(rt, session, principal.session_id):

@@ -118,7 +118,7 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
     return bool(value_of(keys.MAIL_SMTP_HOST) and value_of(keys.MAIL_FROM_ADDRESS))
 
 
-def lacks_mail(texts: Mapping[str, str]) -> bool:
+def lacks_code_delivery(texts: Mapping[str, str]) -> bool:
     """Return whether e-mail codes are enabled without a way to send them (spec 04 §6.2)."""
     is_complete = is_mail_complete(lambda key: _in_force(key, texts))
     return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_complete
@@ -130,7 +130,7 @@ def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
     return not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts))
 
 
-def is_closed(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
+def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Return whether these settings leave no way to sign in (spec 04 §6.2)."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
@@ -166,15 +166,14 @@ def _enforce_cross_rules(
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
     if is_cors_contradictory(texts):
         raise SettingInvalid(CORS_CONTRADICTION)
-    if lacks_mail(texts):
+    if lacks_code_delivery(texts):
         if code_login in changed:
             raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")
         queries.store(session, code_login, "false", now)
         _record(rt, session, Action.CONFIG_UPDATE, code_login, "false")
         repaired.append(code_login)
-    if changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name} and is_closed(
-        rt, session, texts
-    ):
+    login_methods = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
+    if changed & login_methods and leaves_no_login_method(rt, session, texts):
         raise SettingInvalid("no way to sign in would be left")
     return repaired
 

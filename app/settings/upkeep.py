@@ -135,12 +135,12 @@ def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
 
 
 def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> Iterator[Problem]:
-    if service.lacks_mail(texts):
+    if service.lacks_code_delivery(texts):
         name = keys.EMAIL_CODE_LOGIN_ENABLED.name
         yield Problem(name, "needs mail_smtp_host and mail_from_address")
     if service.is_cors_contradictory(texts):
         yield Problem("cors_allowed_origins", service.CORS_CONTRADICTION)
-    if service.is_closed(rt, session, texts):
+    if service.leaves_no_login_method(rt, session, texts):
         yield Problem(keys.PASSWORD_LOGIN_ENABLED.name, "no way to sign in is left")
 
 

@@ -53,7 +53,7 @@ def current_state(reader: Reader) -> SetupState:
     return state_of(queries.facts(reader))
 
 
-def state_where_changes_are_taken(rt: Runtime, reader: Reader) -> SetupState:
+def state_if_writable(rt: Runtime, reader: Reader) -> SetupState:
     """Return the set-up state after checking, in the same query, that the database is writable.
 
     Raises: DatabaseReadOnly, DatabaseUnavailable.
@@ -72,7 +72,7 @@ def require_ready(reader: Reader) -> None:
         raise SystemNotInitialized
 
 
-def group_for_newcomer(session: Session) -> int:
+def get_group_id_for_new_account(session: Session) -> int:
     """Return the id of a new ordinary account's policy group, locked until the transaction ends.
 
     Raises: SystemNotInitialized, also if the group went away between the two queries.

@@ -47,7 +47,7 @@ class NameInvalid(BadRequest):
     message = "A name has 1 to 128 characters."
 
 
-class DefaultGroupKept(BadRequest):
+class DefaultGroupRequired(BadRequest):
     """The group is the default, which must stay enabled for new accounts."""
 
     message = "The default policy group cannot be disabled; make another one the default first."

@@ -11,7 +11,7 @@ from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
-    DefaultGroupKept,
+    DefaultGroupRequired,
     GroupAssigned,
     NameInvalid,
     PolicyRepeated,
@@ -93,13 +93,13 @@ def enable_group(rt: Runtime, typed: str) -> GroupWithItems:
 def disable_group(rt: Runtime, typed: str) -> GroupWithItems:
     """Disable a group that nobody is assigned to, so that nobody can be assigned any more.
 
-    Raises: GroupNotFound, GroupAmbiguous, DefaultGroupKept, GroupAssigned.
+    Raises: GroupNotFound, GroupAmbiguous, DefaultGroupRequired, GroupAssigned.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         group = service.named_group(session, typed)
         if group.is_default:
-            raise DefaultGroupKept
+            raise DefaultGroupRequired
         _require_unassigned(session, group)
         return _switch(rt, session, group, is_enabled=False)
 
@@ -128,7 +128,7 @@ def _checked(name: str) -> str:
 
 
 def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
-    queries.hold_group(session, group.id)
+    queries.lock_group(session, group.id)
     users = queries.count_assigned_users(session, group.id)
     teams = teams_queries.count_assigned(session, group.id)
     if users or teams:

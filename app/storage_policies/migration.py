@@ -82,7 +82,7 @@ def _require_still_admin(session: Session, by: Principal) -> None:
     So is one whose sessions were all revoked since, say because one was stolen: that changes the
     account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
     """
-    account = users_queries.hold(session, by.user_id)
+    account = users_queries.lock_and_find(session, by.user_id)
     if account is None:
         raise TokenInvalid
     if account.status != Status.ACTIVE:

@@ -111,7 +111,7 @@ def remove_group(session: Session, group_id: int) -> None:
     session.execute(delete(StoragePolicyGroup).where(StoragePolicyGroup.id == group_id))
 
 
-def hold_group(session: Session, group_id: int) -> None:
+def lock_group(session: Session, group_id: int) -> None:
     """Lock a group: wait for assignments to it that are under way, and block further ones."""
     statement = select(StoragePolicyGroup.id).where(StoragePolicyGroup.id == group_id)
     session.execute(statement.with_for_update()).all()

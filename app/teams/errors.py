@@ -54,13 +54,13 @@ class LastTeamOwner(BadRequest):
     message = "This is the last owner of the team."
 
 
-class TeamOwnerKept(Conflict):
+class TeamOwnerUndeletable(Conflict):
     """Deleting the account would leave a team without an owner."""
 
     message = "The account is the last owner of a team; add another owner or archive the team."
 
 
-class TeamCreatorKept(Conflict):
+class TeamCreatorUndeletable(Conflict):
     """Deleting the account is refused while a team that it created exists (spec 04 §5.1)."""
 
     message = "The account created a team that still exists; archive it and wait for its deletion."

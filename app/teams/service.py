@@ -16,13 +16,13 @@ from app.teams.errors import (
     LastTeamOwner,
     TeamAmbiguous,
     TeamArchived,
-    TeamCreatorKept,
+    TeamCreatorUndeletable,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamNameInvalid,
     TeamNotFound,
     TeamNotMember,
-    TeamOwnerKept,
+    TeamOwnerUndeletable,
 )
 from app.teams.models import MAX_NAME_LENGTH, TeamRole
 from app.teams.queries import TeamInfo
@@ -90,19 +90,19 @@ def named(reader: Reader, typed: str) -> TeamInfo:
     return get(reader, ids[0])
 
 
-def hold(session: Session, typed: str) -> TeamInfo:
+def lock_unarchived(session: Session, typed: str) -> TeamInfo:
     """Lock an unarchived team until the transaction ends and return it.
 
     Raises: TeamNotFound, TeamAmbiguous, TeamArchived.
     """
-    info = hold_any(session, typed)
+    info = lock_named(session, typed)
     if info.archived_at is not None:
         raise TeamArchived
     return info
 
 
-def hold_any(session: Session, typed: str) -> TeamInfo:
-    """Like `hold`, but for archived teams too."""
+def lock_named(session: Session, typed: str) -> TeamInfo:
+    """Like `lock_unarchived`, but for archived teams too."""
     team_id = named(session, typed).id
     queries.lock(session, team_id)
     return get(session, team_id)
@@ -147,18 +147,18 @@ def set_role(
     return True
 
 
-def require_dispensable(session: Session, user_id: int) -> None:
+def require_deletable(session: Session, user_id: int) -> None:
     """Refuse the deletion of an account that a team still needs; the caller has locked the account.
 
-    Raises: TeamCreatorKept; TeamOwnerKept if the account is an unarchived team's last owner.
+    Raises: TeamCreatorUndeletable; TeamOwnerUndeletable, for an unarchived team's last owner.
     """
     if queries.has_created_any(session, user_id):
-        raise TeamCreatorKept
+        raise TeamCreatorUndeletable
     if not all(
         queries.has_other_owner(session, team_id, user_id)
         for team_id in queries.lock_owned(session, user_id)
     ):
-        raise TeamOwnerKept
+        raise TeamOwnerUndeletable
 
 
 def _role_of(session: Session, team: TeamInfo, account: Account) -> str:

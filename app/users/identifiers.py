@@ -69,7 +69,7 @@ def attempts_key(user_id: int) -> str:
     return f"user:{user_id}"
 
 
-def attempts_key_of_nobody(who: Identifier) -> str:
+def attempts_key_for_unknown(who: Identifier) -> str:
     """Like `attempts_key`, for no account, so that the limit reveals nothing (decision E20)."""
     return f"name:{who.key}"
 

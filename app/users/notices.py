@@ -11,7 +11,7 @@ from app.users.models import Account
 log = logging.getLogger(__name__)
 
 
-def tell(rt: Runtime, session: Session, account: Account, event: str) -> None:
+def notify_owner(rt: Runtime, session: Session, account: Account, event: str) -> None:
     """Notify the account's owner by mail, once the current transaction is committed.
 
     `event` is the sentence in the mail. Rate-limited: past the hourly limit per address, the notice

@@ -73,7 +73,7 @@ def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AccountFilter:
     """Filter for `list_accounts`; `search` is a part of the username or address, in any case."""
 
     search: str | None = None
@@ -97,11 +97,11 @@ class Wanted:
             yield User.role == self.role
 
 
-EVERYBODY = Wanted()
+EVERYBODY = AccountFilter()
 
 
 def list_accounts(
-    reader: Reader, most: int | None = None, wanted: Wanted = EVERYBODY
+    reader: Reader, most: int | None = None, wanted: AccountFilter = EVERYBODY
 ) -> list[Account]:
     """Return the first `most` matching accounts, ordered by id; None means all of them."""
     statement = _ACCOUNT.where(*wanted.conditions()).order_by(User.id).limit(most)
@@ -137,7 +137,7 @@ def has_password(session: Session, user_id: int) -> bool:
     return _any(session, User.id == user_id, User.password_hash.is_not(None))
 
 
-def what_is_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
+def check_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
     """Return whether the username is taken, in any case, and whether the address is.
 
     An address is taken also while an account is changing to it.
@@ -187,7 +187,7 @@ def lock(session: Session, user_id: int) -> None:
     session.execute(select(User.id).where(User.id == user_id).with_for_update()).all()
 
 
-def hold(session: Session, user_id: int) -> Account | None:
+def lock_and_find(session: Session, user_id: int) -> Account | None:
     """Lock an account until the transaction ends and return it; None if there is none."""
     lock(session, user_id)
     return find_account(session, user_id)

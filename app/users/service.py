@@ -92,16 +92,16 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     Raises: UsernameInvalid, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     """
     username, email = identifiers.username(new.username), identifiers.email(new.email)
-    hold_address(session, email)
-    has_username, has_email = queries.what_is_taken(session, username, email)
+    lock_address(session, email)
+    has_username, has_email = queries.check_taken(session, username, email)
     if has_username:
         raise UsernameExists
     if has_email:
         raise EmailExists
     try:
-        user_id = queries.add(session, **columns(new, username, email, now))
+        user_id = queries.add(session, **new_account_columns(new, username, email, now))
     except IntegrityError as error:
-        raise taken_meanwhile(error) from error
+        raise duplicate_error(error) from error
     return get(session, user_id)
 
 
@@ -111,7 +111,7 @@ def reserve_address(session: Session, address: str, *, user_id: int | None = Non
     Addresses are in two columns, and a unique constraint does not span them.
     Raises: EmailExists, unless the account is `user_id`.
     """
-    hold_address(session, address)
+    lock_address(session, address)
     require_free_address(session, address, user_id=user_id)
 
 
@@ -124,14 +124,14 @@ def require_free_address(reader: Reader, address: str, *, user_id: int | None = 
         raise EmailExists
 
 
-def hold_address(session: Session, address: str) -> None:
+def lock_address(session: Session, address: str) -> None:
     """Lock an address against being claimed until the transaction ends."""
-    locks.hold_text(session, _lock_of(address))
+    locks.hold_text(session, _lock_name(address))
 
 
-def hold_address_steps(rt: Runtime, address: str) -> list[Step]:
-    """Return `hold_address` as a step; none on SQLite, which has one writer at a time."""
-    return locks.hold_text_steps(rt.database, _lock_of(address))
+def lock_address_steps(rt: Runtime, address: str) -> list[Step]:
+    """Return `lock_address` as a step; none on SQLite, which has one writer at a time."""
+    return locks.hold_text_steps(rt.database, _lock_name(address))
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:
@@ -154,7 +154,7 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
         raise EmailBlocked
 
 
-def require_open(account: Account) -> None:
+def require_sign_in_allowed(account: Account) -> None:
     """Refuse an account that may not sign in (decisions A3, A4).
 
     Raises: AccountDisabled, PendingActivation.
@@ -198,14 +198,14 @@ def named(reader: Reader, typed: str) -> Account:
     return account
 
 
-def hold_named(session: Session, typed: str) -> Account:
+def lock_named(session: Session, typed: str) -> Account:
     """Like `named`, with the account locked until the transaction ends."""
     user_id = named(session, typed).id
     queries.lock(session, user_id)
     return get(session, user_id)
 
 
-def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
+def new_account_columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
     """Return the row of a new account; `username` and `email` are normalised already."""
     return {
         "username": username,
@@ -226,7 +226,7 @@ def columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str,
     }
 
 
-def taken_meanwhile(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
+def duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
     """Return the error for the unique column on which a concurrent insert won."""
     # Not PostgreSQL's message: it quotes what was typed, which would be searched too.
     diagnosis = getattr(error.orig, "diag", None)
@@ -255,5 +255,5 @@ def _event(
     )
 
 
-def _lock_of(address: str) -> str:
+def _lock_name(address: str) -> str:
     return f"address:{address}"

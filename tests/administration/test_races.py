@@ -3,7 +3,7 @@
 import pytest
 
 from app.administration import accounts
-from app.administration.errors import AdministratorKept, LastAdministrator
+from app.administration.errors import AdministratorUndeletable, LastAdministrator
 from app.users import service as users
 from app.users.models import Role, Status
 from tests.support.factories import make_user
@@ -39,7 +39,7 @@ def test_an_account_is_promoted_or_deleted_but_not_both(rt, admin, attempt):
             lambda: outcome(accounts.delete, rt, user.username),
         ]
     )
-    if isinstance(deleted, AdministratorKept):
+    if isinstance(deleted, AdministratorUndeletable):
         with rt.reading() as connection:
             assert users.get(connection, user.id).role == Role.ADMIN
     else:

@@ -218,12 +218,12 @@ def test_audit_log_is_kept_for_ever(line, rt, clock, days):
 
 def test_one_process_takes_the_turn_per_interval(rt, make_app):
     other = make_app().extensions["gatehouse"]
-    assert housekeeping.take_turn(rt)
-    assert not housekeeping.take_turn(other)
-    remaining = rt.redis.pttl(housekeeping.TURN)
+    assert housekeeping.run_if_due(rt)
+    assert not housekeeping.run_if_due(other)
+    remaining = rt.redis.pttl(housekeeping.CLEANUP_LOCK_KEY)
     assert 3_500_000 < remaining <= 3_600_000
-    rt.redis.delete(housekeeping.TURN)
-    assert housekeeping.take_turn(other)
+    rt.redis.delete(housekeeping.CLEANUP_LOCK_KEY)
+    assert housekeeping.run_if_due(other)
 
 
 @pytest.mark.parametrize(
@@ -233,21 +233,21 @@ def test_one_process_takes_the_turn_per_interval(rt, make_app):
 def test_a_turn_that_fails_comes_again_soon(rt, monkeypatch, failure, outcome):
     with monkeypatch.context() as failing, outcome:
         failing.setattr(housekeeping.service, "cleanup", Mock(side_effect=failure))
-        assert not housekeeping.take_turn(rt)
-    assert 0 < rt.redis.pttl(housekeeping.TURN) <= 120_000
-    rt.redis.delete(housekeeping.TURN)
-    assert housekeeping.take_turn(rt)
+        assert not housekeeping.run_if_due(rt)
+    assert 0 < rt.redis.pttl(housekeeping.CLEANUP_LOCK_KEY) <= 120_000
+    rt.redis.delete(housekeeping.CLEANUP_LOCK_KEY)
+    assert housekeeping.run_if_due(rt)
 
 
 def test_nobody_takes_the_turn_without_redis(make_app):
     app = make_app(redis=Redis.from_url("unix:///nowhere.sock"))
-    assert not housekeeping.take_turn(app.extensions["gatehouse"])
+    assert not housekeeping.run_if_due(app.extensions["gatehouse"])
 
 
 def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch, wait_for):
     monkeypatch.setattr(housekeeping, "POLL_SECONDS", 0.01)
     stop = housekeeping.start(rt)
-    wait_for(lambda: rt.redis.exists(housekeeping.TURN))
+    wait_for(lambda: rt.redis.exists(housekeeping.CLEANUP_LOCK_KEY))
     stop()
 
 

@@ -159,9 +159,9 @@ def test_list_prints_an_array_of_accounts(line, admin, user):
 def test_the_avatar_of_another_has_the_address_for_administrators(line, signed_in, user):
     upload(signed_in, plain()).ok()
     urls = {f"url_{size}": f"/admin/users/{user.id}/avatar/{size}?v=1" for size in (512, 1024)}
-    [doer] = [entry["user"] for entry in line.json("audit", "list", "--action", "user_login")]
+    [actor] = [entry["user"] for entry in line.json("audit", "list", "--action", "user_login")]
     [listed] = [entry for entry in line.json("users", "list") if entry["id"] == user.id]
-    for shown in (line.json("users", "show", user.username), listed, doer):
+    for shown in (line.json("users", "show", user.username), listed, actor):
         avatar = shown["profile"]["avatar"]
         assert {name: avatar[name] for name in urls} == urls
 

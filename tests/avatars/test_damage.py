@@ -5,7 +5,7 @@ import random
 import pytest
 
 from app.avatars import render_process
-from app.avatars.staging import Place
+from app.avatars.staging import StagedUpload
 from app.core.errors import AppError, BadRequest
 from app.core.sandbox import Sandbox
 from tests.support.images import encoded, photo
@@ -36,7 +36,7 @@ def test_no_damage_makes_rendering_fail_otherwise_than_documented(kind, tmp_path
         (tmp_path / str(number)).write_bytes(content)
         refusal = None
         try:
-            assert render_process.render(Place(tmp_path / str(number), -1)) > 0
+            assert render_process.render(StagedUpload(tmp_path / str(number), -1)) > 0
         except AppError as error:
             refusal = error
         # By its kind: two of them share a code.

@@ -275,20 +275,20 @@ def watched(monkeypatch):
     lock, render, together = Lock(), render_process.render, Event()
     running, most = Counter(), Counter()
 
-    def render_watched(place):
+    def render_watched(staged_upload):
         with lock:
-            for whose in ("all", place.user_id):
+            for whose in ("all", staged_upload.user_id):
                 running[whose] += 1
                 most[whose] = max(most[whose], running[whose])
             if running["all"] > 1:
                 together.set()
         together.wait(20)
         try:
-            return render(place)
+            return render(staged_upload)
         finally:
             with lock:
                 running["all"] -= 1
-                running[place.user_id] -= 1
+                running[staged_upload.user_id] -= 1
 
     monkeypatch.setattr(render_process, "render", render_watched)
     return most

@@ -24,11 +24,11 @@ def killed_upload(root, user_id, *, rendered=True):
     script = f"""
         import os, pathlib, signal
         from app.avatars import staging
-        place = staging.new_place(pathlib.Path({str(root)!r}), {user_id})
-        place.write(b"half a file")
+        staged_upload = staging.stage_upload(pathlib.Path({str(root)!r}), {user_id})
+        staged_upload.write(b"half a file")
         if {rendered}:
-            place.rendered.mkdir()
-            (place.rendered / "1024.webp").write_bytes(b"x")
+            staged_upload.rendered.mkdir()
+            (staged_upload.rendered / "1024.webp").write_bytes(b"x")
         os.kill(os.getpid(), signal.SIGKILL)
     """
     process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=os.getcwd())
@@ -46,7 +46,7 @@ def orphan(root, user_id, name=None):
 def test_what_a_killed_process_left_goes_and_what_a_live_one_uses_stays(rt, folder, staged, user):
     killed_upload(folder, user.id)
     killed_upload(folder, user.id, rendered=False)
-    alive = staging.new_place(folder, user.id)
+    alive = staging.stage_upload(folder, user.id)
     alive.rendered.mkdir()
     assert len(staged()) == 6
     assert upkeep.sweep(rt) == 2
@@ -119,16 +119,16 @@ def test_a_file_that_a_sweep_takes_before_it_is_locked_is_made_again(folder, mon
     def swept_first(descriptor, kind):
         if kind == staging.fcntl.LOCK_EX and not met:
             met.append(descriptor)
-            for place in staging.abandoned(folder):
-                place.clear()
+            for staged_upload in staging.claim_abandoned(folder):
+                staged_upload.clear()
         lock(descriptor, kind)
 
     monkeypatch.setattr(staging.fcntl, "flock", swept_first)
-    place = staging.new_place(folder, 1)
+    staged_upload = staging.stage_upload(folder, 1)
     assert met
-    assert place.source.exists()
-    assert list(staging.abandoned(folder)) == []
-    place.clear()
+    assert staged_upload.source.exists()
+    assert list(staging.claim_abandoned(folder)) == []
+    staged_upload.clear()
 
 
 def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, published):
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user
     clock.advance(days=8)
     folder.mkdir(parents=True)
     (folder / "staging").write_text("no folder")
-    assert housekeeping.take_turn(rt) is False
+    assert housekeeping.run_if_due(rt) is False
     assert count(rt, Team) == 0
     stop = upkeep.start(rt)
     stop()

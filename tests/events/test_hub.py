@@ -18,7 +18,7 @@ from app.administration import accounts, teams
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.events import database_breaker, seats, streams
+from app.events import database_breaker, stream_limiter, streams
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import (
     EVERYBODY,
@@ -201,7 +201,7 @@ def test_many_streams_share_a_query(rt, hub, watch, monkeypatch):
 
 @pytest.mark.parametrize("together", [1, 2, 5, 6, 7])
 def test_nobody_is_left_out_where_parts_end(rt, hub, watch, monkeypatch, together):
-    monkeypatch.setattr("app.events.hub.CHECKED_AT_ONCE", together)
+    monkeypatch.setattr("app.events.hub.CHECK_BATCH_SIZE", together)
     opened = [watch(make_user(rt)) for _ in range(6)]
     hub.deliver([about(1, EVERYBODY, rt)])
     assert all(queued(stream) == [1] for stream in opened)
@@ -631,7 +631,7 @@ def test_nor_does_one_while_everybody_is_told_of_a_gap(
     stream = watch(user)
     database_away(ZeroDivisionError())
     with suppress(ZeroDivisionError):
-        hub.tell_gap()
+        hub.sync_after_gap()
     monkeypatch.undo()
     hub.tick()
     assert queued(stream) == ["sync"]
@@ -677,19 +677,19 @@ def test_streams_of_a_worker_that_died_count_no_more(rt, small, watch, user, clo
     with pytest.raises(TooManyStreams):
         watch(user, on=alive)
     clock.advance(seconds=44)
-    alive.streams.seats.renew()
+    alive.streams.limiter.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=alive)
     clock.advance(seconds=1)
     watch(user, on=alive)
 
 
-def test_a_worker_that_lives_keeps_its_seats(rt, small, watch, user, clock):
+def test_a_worker_that_lives_keeps_its_permits(rt, small, watch, user, clock):
     one, two = small(sse_per_user=1)
     watch(user, on=one)
     for _ in range(5):
         clock.advance(seconds=30)
-        one.streams.seats.renew()
+        one.streams.limiter.renew()
         with pytest.raises(TooManyStreams):
             watch(user, on=two)
 
@@ -701,18 +701,18 @@ def test_a_redis_that_was_emptied_is_told_again(rt, small, watch, user):
     rt.redis.flushdb()
     with pytest.raises(TooManyStreams):
         watch(user, on=one)
-    one.streams.seats.renew()
+    one.streams.limiter.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
-def test_a_worker_that_ends_gives_its_seats_back(rt, small, watch, user):
+def test_a_worker_that_ends_releases_its_permits(rt, small, watch, user):
     one, two = small(sse_per_user=1)
     watch(user, on=one)
-    one.streams.seats.leave()
+    one.streams.limiter.leave()
     watch(user, on=two)
     assert rt.redis.keys("gatehouse:streams:*") != []
-    two.streams.seats.leave()
+    two.streams.limiter.leave()
     assert rt.redis.keys("gatehouse:stream*") == []
 
 
@@ -726,11 +726,13 @@ def test_without_redis_each_worker_counts_alone(rt, make_app, watch, user, tmp_p
         watch(user, on=hub)
     first.close()
     watch(user, on=hub)
-    hub.streams.seats.renew()
-    hub.streams.seats.leave()
+    hub.streams.limiter.renew()
+    hub.streams.limiter.leave()
 
 
-def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, watch, user, clock):
+def test_permits_acquired_while_redis_was_away_are_told_when_it_is_back(
+    rt, small, watch, user, clock
+):
     one, two = small(sse_per_user=2)
     rt.redis.config_set("maxmemory", "1")
     rt.redis.config_set("maxmemory-policy", "noeviction")
@@ -740,7 +742,7 @@ def test_seats_taken_while_redis_was_away_are_told_when_it_is_back(rt, small, wa
     finally:
         rt.redis.config_set("maxmemory", "0")
     clock.advance(seconds=2)
-    one.streams.seats.renew()
+    one.streams.limiter.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
@@ -751,58 +753,58 @@ def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, 
     rt.redis.flushdb()
 
     def fail():
-        rt.redis.hset(one.streams.seats._key, "0", 1)  # so that the key is there the next time
-        rt.redis.expire(one.streams.seats._key, 45)
+        rt.redis.hset(one.streams.limiter._key, "0", 1)  # so that the key is there the next time
+        rt.redis.expire(one.streams.limiter._key, 45)
         raise RedisError
 
     with monkeypatch.context() as patch:
-        patch.setattr(one.streams.seats, "_tell_all", fail)
-        one.streams.seats.renew()
-    one.streams.seats.renew()
+        patch.setattr(one.streams.limiter, "_rewrite_counts", fail)
+        one.streams.limiter.renew()
+    one.streams.limiter.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
 def test_a_redis_that_was_emptied_is_told_of_all_though_one_came_since(rt, small, watch, user):
     one, two = small(sse_per_user=1)
-    one.streams.seats.renew()
+    one.streams.limiter.renew()
     watch(user, on=one)
     rt.redis.flushdb()
     watch(make_user(rt), on=one)
-    one.streams.seats.renew()
+    one.streams.limiter.renew()
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
 def counted(rt, hub):
-    """Return what Redis knows of a worker's seats, and what the worker knows itself."""
-    told = rt.redis.hgetall(hub.streams.seats._key)
-    del told[seats.WHOLE]
-    return {int(user): int(count) for user, count in told.items()}, dict(hub.streams.seats._own)
+    """Return what Redis knows of a worker's permits, and what the worker knows itself."""
+    told = rt.redis.hgetall(hub.streams.limiter._key)
+    del told[stream_limiter.COMPLETE_FIELD]
+    return {int(user): int(count) for user, count in told.items()}, dict(hub.streams.limiter._own)
 
 
-@pytest.mark.parametrize("step", ["_take", "_give_back"])
-def test_a_seat_that_changes_while_all_are_told_is_counted_once(
+@pytest.mark.parametrize("step", ["_acquire", "_release"])
+def test_a_permit_that_changes_while_all_are_rewritten_is_counted_once(
     rt, small, watch, user, monkeypatch, step
 ):
     """It is in the counts already, and on its way to Redis as well."""
     hub, _ = small(sse_per_user=5)
     first, _ = watch(user, on=hub), watch(user, on=hub)
-    real = getattr(hub.streams.seats, step)
+    real = getattr(hub.streams.limiter, step)
 
     def crossing(*arguments):
-        hub.streams.seats._tell_all()
+        hub.streams.limiter._rewrite_counts()
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(hub.streams.seats, step, crossing)
+        patch.setattr(hub.streams.limiter, step, crossing)
         watch(user, on=hub)
         first.close()
-    hub.streams.seats.renew()
+    hub.streams.limiter.renew()
     assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
 
 
-def test_a_seat_that_is_taken_while_all_are_written_down_is_not_lost(
+def test_a_permit_that_is_acquired_while_all_are_rewritten_is_not_lost(
     rt, small, watch, user, monkeypatch
 ):
     hub, _ = small(sse_per_user=5)
@@ -817,26 +819,26 @@ def test_a_seat_that_is_taken_while_all_are_written_down_is_not_lost(
 
     with monkeypatch.context() as patch:
         patch.setattr(redis, "pipeline", late)
-        hub.streams.seats._tell_all()
+        hub.streams.limiter._rewrite_counts()
     assert counted(rt, hub)[0] == {user.id: 1}
-    hub.streams.seats.renew()
+    hub.streams.limiter.renew()
     assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
 
 
-def test_a_refused_seat_that_crosses_is_not_counted(rt, small, watch, user, monkeypatch):
+def test_a_refused_permit_that_crosses_is_not_counted(rt, small, watch, user, monkeypatch):
     one, two = small(sse_per_user=1)
     watch(user, on=two)
-    real = one.streams.seats._forget
+    real = one.streams.limiter._forget
 
     def crossing(user_id):
-        one.streams.seats._tell_all()
+        one.streams.limiter._rewrite_counts()
         real(user_id)
 
     with monkeypatch.context() as patch:
-        patch.setattr(one.streams.seats, "_forget", crossing)
+        patch.setattr(one.streams.limiter, "_forget", crossing)
         with pytest.raises(TooManyStreams):
             watch(user, on=one)
-    one.streams.seats.renew()
+    one.streams.limiter.renew()
     assert counted(rt, one) == ({}, {})
 
 

@@ -262,7 +262,7 @@ def test_an_account_has_twenty_streams_and_room_again_when_one_ends(live, user, 
         with OpenStream(client) as stream:
             return stream.status == 200
 
-    eventually(is_free, "the seat", 30)  # and not when counts are void by themselves
+    eventually(is_free, "the permit", 30)  # and not when counts are void by themselves
 
 
 @pytest.mark.postgres

@@ -54,23 +54,23 @@ def test_streams_opened_while_the_service_stops_end(make_app, rt, user):
 
 def test_what_redis_knows_is_right_when_all_are_told_meanwhile(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_user=100)
-    seats = hub.streams.seats
+    limiter = hub.streams.limiter
 
     def come_and_go():
         for _ in range(20):
-            seats.take(user.id)
-            seats.take(user.id)
-            seats.give_back(user.id)
+            limiter.acquire(user.id)
+            limiter.acquire(user.id)
+            limiter.release(user.id)
 
     def tell():
         for _ in range(20):
-            seats._is_told = False
-            seats.renew()
+            limiter._is_synced = False
+            limiter.renew()
 
     at_once([*[come_and_go] * 4, tell])
 
     def is_right():
-        seats.renew()  # again where a busy Redis was too slow for a moment
-        return rt.redis.hget(seats._key, str(user.id)) == "80"
+        limiter.renew()  # again where a busy Redis was too slow for a moment
+        return rt.redis.hget(limiter._key, str(user.id)) == "80"
 
     eventually(is_right, "the count of all that stayed")

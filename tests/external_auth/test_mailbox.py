@@ -178,14 +178,14 @@ def test_a_verified_owner_is_asked_while_registration_is_closed(rt, api, flow, o
 
 def test_what_changes_before_the_mail_is_written_counts(rt, api, flow, owner, mailbox, monkeypatch):
     """Its limit is counted between the first look at the account and the transaction."""
-    real = mail_service.count_chosen
+    real = mail_service.limit_requested_mail
 
     def count(rt_, tier, whose):
         real(rt_, tier, whose)
         if tier == "external-mails-to":
             change_user(rt, owner, status="disabled")
 
-    monkeypatch.setattr(mail_service, "count_chosen", count)
+    monkeypatch.setattr(mail_service, "limit_requested_mail", count)
     ask(api, flow).fails(403, "auth.account_disabled")
     assert mailbox.read() == []
 

@@ -112,14 +112,14 @@ def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
 ):
     """Its owner removes the link while the account is waited for."""
     link(rt, user, corp, subject=SUBJECT)
-    real = users_queries.hold
+    real = users_queries.lock_and_find
 
     def held(session, user_id):
         account = real(session, user_id)
         session.execute(sa.delete(ExternalAuthIdentity))
         return account
 
-    monkeypatch.setattr(users_queries, "hold", held)
+    monkeypatch.setattr(users_queries, "lock_and_find", held)
     asks_for_address(sign_in(api, fake))
     assert count(rt, LoginSession) == 0
 

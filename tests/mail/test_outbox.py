@@ -868,7 +868,7 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
     for statement, selects in (
         (queries.LEASE_NEXT, 2),
         (queries.LEASE_ANOTHER, 3),
-        (queries.LOOK, 4),
+        (queries.CHECK_PENDING_WORK, 4),
     ):
         told = plan_of(rt, statement)
         assert told.count("ix_mail_outbox_status_due_at") == selects

@@ -9,8 +9,8 @@ import pytest
 
 from app.mail import dispatcher, service
 from app.mail.plain_text import plain_text
-from app.mail.rendering import Wording, built_in, fill, render
-from app.mail.service import exact_life, life_in_words, rounded_life
+from app.mail.rendering import TemplateText, built_in, fill, render
+from app.mail.service import duration_in_words, exact_duration, rounded_duration
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from tests.support.factories import configure
@@ -217,10 +217,10 @@ def test_a_link_cannot_leave_its_attribute(rt):
 
 
 def test_a_secret_is_left_out_of_the_open_subject():
-    wording = Wording("{{code}} for {{username}}", "<p>{{code}}</p>")
-    rendered = fill(wording, {"code": "123", "username": "Ada"}, ("code",))
+    template_text = TemplateText("{{code}} for {{username}}", "<p>{{code}}</p>")
+    rendered = fill(template_text, {"code": "123", "username": "Ada"}, ("code",))
     assert rendered.subject == "123 for Ada"
-    assert rendered.open_subject == "*** for Ada"
+    assert rendered.redacted_subject == "*** for Ada"
     assert rendered.secrets == ("123",)
 
 
@@ -277,7 +277,7 @@ def test_html_becomes_text(html, text):
     ],
 )
 def test_a_life_in_words(seconds, words):
-    assert life_in_words(seconds) == words
+    assert duration_in_words(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_life_in_words(seconds, words):
     ],
 )
 def test_an_exact_life(seconds, words):
-    assert exact_life(seconds) == words
+    assert exact_duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_an_exact_life(seconds, words):
     ],
 )
 def test_a_rounded_life_is_never_longer_than_it_is(seconds, words):
-    assert rounded_life(seconds) == words
+    assert rounded_duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -409,5 +409,5 @@ def test_malformed_html_takes_no_longer_than_its_length(piece):
     """It takes some tenths of a second; were anything looked at once more per piece, minutes."""
     html = piece * (250_000 // len(piece))
     began = time.process_time()
-    fill(Wording("subject", f"{html}<p>{html}'\">"), {})
+    fill(TemplateText("subject", f"{html}<p>{html}'\">"), {})
     assert time.process_time() - began < 10

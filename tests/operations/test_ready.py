@@ -69,10 +69,10 @@ def test_once_they_were_found_readiness_costs_one_read(rt, api):
 def test_the_start_looks_so_that_no_worker_has_to(rt, api, monkeypatch, caplog):
     caplog.set_level(logging.ERROR)
     with at_revision(rt, "0005"):
-        service.look_at_tables(rt)
+        service.check_tables(rt)
     [line] = caplog.messages
     assert line.startswith(f"not ready: {OLDER}")
-    service.look_at_tables(rt)
+    service.check_tables(rt)
     assert caplog.messages == [line]
     monkeypatch.delattr(revisions, "revisions")
     api.get("/health/ready").ok()
@@ -85,7 +85,7 @@ def test_a_database_that_does_not_answer_at_the_start_is_told(rt, caplog):
     file = Path(rt.database.engine.url.database)
     file.unlink()
     file.mkdir()
-    service.look_at_tables(rt)
+    service.check_tables(rt)
     assert "unable to open database file" in caplog.text
 
 
@@ -153,15 +153,15 @@ def test_a_start_waits_once_for_a_database_that_does_not_answer_and_says_one_thi
     rt.database.close()
     for engine in (rt.database.engine, rt.database.reader, rt.database._outside_pool):
         monkeypatch.setattr(engine.dialect, "connect", refuse)
-    service.begin(rt)
+    service.record_start(rt)
     [line] = caplog.messages
     assert line.startswith("not ready, and the start is not recorded: OperationalError: unable to")
     assert len(tried) == 1
 
 
 def test_start_and_stop_are_recorded(rt):
-    service.begin(rt)
-    service.end(rt)
+    service.record_start(rt)
+    service.record_stop(rt)
     assert len(audit_rows(rt, "server_start")) == len(audit_rows(rt, "server_shutdown")) == 1
 
 

@@ -50,11 +50,11 @@ HARMLESS = {
     "Principal.token_expires_at",
     "Cleaned.mail_tokens",  # how many
     "KeyUse.secrets",
-    "WaysIn.password",  # whether there is one
+    "CredentialSummary.password",  # whether there is one
     "Description.subject",  # of a template, before anything is filled in
-    "Wording.subject",
-    "Wording.html",
-    "Rendered.open_subject",  # without secrets
+    "TemplateText.subject",
+    "TemplateText.html",
+    "Rendered.redacted_subject",  # without secrets
     "Description.secrets",  # the names of variables
     "Config.password_threads",
     "NewUser.must_change_password",

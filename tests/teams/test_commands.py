@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.administration import accounts, teams
-from app.teams.errors import LastTeamOwner, TeamOwnerKept
+from app.teams.errors import LastTeamOwner, TeamOwnerUndeletable
 from app.teams.models import TeamMember, TeamRole
 from app.teams.upkeep import delete_archived
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
@@ -232,7 +232,7 @@ def test_an_owner_who_goes_and_one_who_is_deleted_at_once_leave_one(line, rt, us
     def attempt(action):
         try:
             return action()
-        except (LastTeamOwner, TeamOwnerKept) as error:
+        except (LastTeamOwner, TeamOwnerUndeletable) as error:
             return error
 
     found = at_once(

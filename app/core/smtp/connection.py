@@ -66,10 +66,10 @@ class SmtpConnection:
             failure = undeliverable(error, server.username, server.password)
             if watch.is_over:
                 reason = f"the server took longer than {self._mailer.timeouts.attempt:g} s"
-                failure = Undeliverable(reason, is_servers_fault=True)
+                failure = Undeliverable(reason, is_server_failure=True)
             failure.may_have_arrived = self._was_content_left_unanswered(error)
-            failure.may_be_the_mails_fault = self._was_recipient_named()
-            if failure.is_servers_fault:
+            failure.may_be_mail_specific = self._was_recipient_named()
+            if failure.is_server_failure:
                 self._hang_up()
             raise failure from error
 

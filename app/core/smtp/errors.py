@@ -20,21 +20,21 @@ class Undeliverable(Exception):
     """A mail was not accepted.
 
     `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
-    a retry is pointless, since the recipient was refused permanently. `is_servers_fault`: any other
-    mail would have failed as well. `may_be_the_mails_fault`: or this mail alone may be at fault, as
-    the server had accepted login and sender by then. `may_have_arrived`: the server has the content
-    and never said whether it accepts it, so that a retry may deliver it twice.
+    a retry is pointless, since the recipient was refused permanently. `is_server_failure`: any
+    other mail would have failed as well. `may_be_mail_specific`: or this mail alone may be at
+    fault, as the server had accepted login and sender by then. `may_have_arrived`: the server has
+    the content and never said whether it accepts it, so that a retry may deliver it twice.
     """
 
-    may_be_the_mails_fault = False
+    may_be_mail_specific = False
     may_have_arrived = False
 
     def __init__(
-        self, reason: str, *, is_final: bool = False, is_servers_fault: bool = False
+        self, reason: str, *, is_final: bool = False, is_server_failure: bool = False
     ) -> None:
         self.reason = one_line(reason)[:MAX_REASON_LENGTH].rstrip(".")
         self.is_final = is_final
-        self.is_servers_fault = is_servers_fault
+        self.is_server_failure = is_server_failure
         super().__init__(self.reason)
 
 
@@ -43,17 +43,17 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         [(code, text), *_] = error.recipients.values()
         reason = f"the server refused the recipient: {_reply(code, text)}"
-        return Undeliverable(reason, is_final=code in PERMANENT, is_servers_fault=code == CLOSING)
+        return Undeliverable(reason, is_final=code in PERMANENT, is_server_failure=code == CLOSING)
     if isinstance(error, smtplib.SMTPDataError):
         # Its text may quote the mail, so only the codes are kept.
         reply = _reply(error.smtp_code, error.smtp_error).split()
         codes = [word for word in reply[:2] if word.replace(".", "").isdigit()]
         reason = f"the server refused the mail: {' '.join(codes)}"
-        return Undeliverable(reason, is_servers_fault=error.smtp_code == CLOSING)
+        return Undeliverable(reason, is_server_failure=error.smtp_code == CLOSING)
     reason = _reason(error)
     if _repeats(reason, username, password):
         reason = "the server repeats the log-in in its refusal"
-    return Undeliverable(reason, is_servers_fault=True)
+    return Undeliverable(reason, is_server_failure=True)
 
 
 def _repeats(reason: str, username: str, password: str) -> bool:

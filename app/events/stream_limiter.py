@@ -5,9 +5,9 @@ workers, scored by when its lease expires. So the counts of a dead worker lapse 
 a Redis that lost its data gets the counts again. While Redis is down, each worker counts only its
 own streams (decision A29).
 
-A seat is taken or given back by one atomic script. When Redis may be wrong, a worker rewrites all
-its counts; a seat that changes during that may be counted twice or not at all, so it rewrites them
-once more.
+A permit is acquired or released by one atomic script. When Redis may be wrong, a worker rewrites
+all its counts; a permit that changes during that may be counted twice or not at all, so it rewrites
+them once more.
 """
 
 import logging
@@ -28,15 +28,15 @@ log = logging.getLogger(__name__)
 
 WORKERS = "gatehouse:stream_workers"
 COUNTS = "gatehouse:streams:"
-BELIEVED_SECONDS = 45
+LEASE_SECONDS = 45
 # A field of the hash, set when all counts are written. A hash without it was created by a single
-# seat after Redis had lost the others.
-WHOLE = "whole"
+# permit after Redis had lost the others.
+COMPLETE_FIELD = "whole"
 
 # Increments this worker's count and returns 1, or returns 0 if all workers' counts together reach
 # the limit. The worker passes the count it has in memory, since Redis may have lost it. The other
 # workers' hashes are not declared in KEYS: only the script finds out which they are.
-_TAKE = Script("""
+_ACQUIRE = Script("""
 local now, user, most, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local total = math.max(own, tonumber(redis.call('HGET', KEYS[2], user)) or 0)
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
@@ -52,33 +52,33 @@ return 1
 """)
 
 # Decrements this worker's count, and deletes the field at 0.
-_GIVE_BACK = Script("""
+_RELEASE = Script("""
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
 return 1
 """)
 
 
-class Seats:
-    """The seats of one worker; each open stream takes one."""
+class StreamLimiter:
+    """The permits of one worker; each open stream holds one."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._name = self._key = ""
         self._own: Counter[int] = Counter()
         self._lock = threading.Lock()
-        # Changes of seats: how many were ever begun, and how many Redis may not have seen yet.
+        # Changes of permits: how many were ever begun, and how many Redis may not have seen yet.
         self._changes = self._under_way = 0
-        self._is_told = True
+        self._is_synced = True
 
     def join(self) -> None:
         """Choose this worker's name; must be called after the fork, or all would share one."""
         self._name = random_hex()
         self._key = COUNTS + self._name
 
-    def take(self, user_id: int) -> bool:
-        """Take a seat; False if the account has reached its limit.
+    def acquire(self, user_id: int) -> bool:
+        """Acquire a permit; False if the account has reached its limit.
 
-        While Redis is down, only this worker's seats count.
+        While Redis is down, only this worker's permits count.
         """
         most = self._rt.config.sse_per_user
         with self._changing():
@@ -88,45 +88,45 @@ class Seats:
                     return False
                 self._own[user_id] += 1
             try:
-                is_free = self._take(user_id, own, most)
+                is_free = self._acquire(user_id, own, most)
             except RedisError:
-                self._is_told = False
+                self._is_synced = False
                 return True
             if not is_free:
                 self._forget(user_id)
             return is_free
 
-    def give_back(self, user_id: int) -> None:
-        """Give a seat back."""
+    def release(self, user_id: int) -> None:
+        """Release a permit."""
         with self._changing():
             self._forget(user_id)
             try:
-                self._give_back(user_id)
+                self._release(user_id)
             except RedisError:
-                self._is_told = False
+                self._is_synced = False
 
     def renew(self) -> None:
         """Renew this worker's lease, and rewrite its counts if Redis may be wrong.
 
-        Must be called more often than every BELIEVED_SECONDS.
+        Must be called more often than every LEASE_SECONDS.
         """
         try:
-            is_whole = self._rt.fail_fast_breaker.call(self._prolong)
-            if not is_whole or not self._is_told:
-                self._tell_all()
+            is_complete = self._rt.fail_fast_breaker.call(self._extend_lease)
+            if not is_complete or not self._is_synced:
+                self._rewrite_counts()
         except RedisError as error:
-            self._is_told = False
+            self._is_synced = False
             log.debug("open streams are counted by each worker alone: %s", error)
 
     def leave(self) -> None:
-        """Give back all seats at once, as this worker is stopping."""
+        """Release all permits at once, as this worker is stopping."""
         try:
             with self._rt.fail_fast_redis.pipeline() as pipeline:
                 pipeline.zrem(WORKERS, self._name)
                 pipeline.delete(self._key)
                 pipeline.execute()
         except RedisError:
-            log.debug("the counts of this worker are void in %s s", BELIEVED_SECONDS)
+            log.debug("the counts of this worker are void in %s s", LEASE_SECONDS)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -139,7 +139,7 @@ class Seats:
             with self._lock:
                 self._under_way -= 1
 
-    def _take(self, user_id: int, own: int, most: int) -> bool:
+    def _acquire(self, user_id: int, own: int, most: int) -> bool:
         now = self._rt.clock.now().timestamp()
         arguments = (
             f"{now:.3f}",
@@ -148,17 +148,17 @@ class Seats:
             own,
             self._name,
             COUNTS,
-            f"{now + BELIEVED_SECONDS:.3f}",
-            BELIEVED_SECONDS,
+            f"{now + LEASE_SECONDS:.3f}",
+            LEASE_SECONDS,
         )
         return bool(
             self._rt.fail_fast_breaker.call(
-                lambda redis: _TAKE.run(redis, [WORKERS, self._key], *arguments)
+                lambda redis: _ACQUIRE.run(redis, [WORKERS, self._key], *arguments)
             )
         )
 
-    def _give_back(self, user_id: int) -> None:
-        self._rt.fail_fast_breaker.call(lambda redis: _GIVE_BACK.run(redis, [self._key], user_id))
+    def _release(self, user_id: int) -> None:
+        self._rt.fail_fast_breaker.call(lambda redis: _RELEASE.run(redis, [self._key], user_id))
 
     def _forget(self, user_id: int) -> None:
         with self._lock:
@@ -166,24 +166,24 @@ class Seats:
             if not self._own[user_id]:
                 del self._own[user_id]
 
-    def _prolong(self, redis: Redis) -> bool:
+    def _extend_lease(self, redis: Redis) -> bool:
         """Extend the lease; False if Redis has lost the counts."""
         now = self._rt.clock.now().timestamp()
         with redis.pipeline() as pipeline:
             pipeline.zremrangebyscore(WORKERS, "-inf", now)
-            pipeline.zadd(WORKERS, {self._name: now + BELIEVED_SECONDS})
-            pipeline.expire(self._key, BELIEVED_SECONDS)
-            pipeline.hexists(self._key, WHOLE)
+            pipeline.zadd(WORKERS, {self._name: now + LEASE_SECONDS})
+            pipeline.expire(self._key, LEASE_SECONDS)
+            pipeline.hexists(self._key, COMPLETE_FIELD)
             return bool(pipeline.execute()[-1])
 
-    def _tell_all(self) -> None:
+    def _rewrite_counts(self) -> None:
         """Rewrite all counts of this worker in Redis."""
         with self._lock:
             changes, is_exact = self._changes, not self._under_way
-            told: dict[Any, Any] = {WHOLE: 1, **self._own}
+            counts: dict[Any, Any] = {COMPLETE_FIELD: 1, **self._own}
         with self._rt.fail_fast_redis.pipeline() as pipeline:
             pipeline.delete(self._key)
-            pipeline.hset(self._key, mapping=told)
-            pipeline.expire(self._key, BELIEVED_SECONDS)
+            pipeline.hset(self._key, mapping=counts)
+            pipeline.expire(self._key, LEASE_SECONDS)
             pipeline.execute()
-        self._is_told = is_exact and changes == self._changes
+        self._is_synced = is_exact and changes == self._changes
