@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from bench import procs, summary
-from bench.lab import Lab, Options, Scenario, say, show
+from bench.lab import Lab, Options, Scenario, log_progress, log_row
 from bench.report import Report
 from bench.scenarios import GROUPS, SCENARIOS
 
@@ -44,7 +44,7 @@ def main() -> None:
     except KeyboardInterrupt:
         report.errors.append("interrupted, the tables are not complete")
     finally:
-        _keep(arguments, chosen, report)
+        _write_results(arguments, chosen, report)
         sys.stdout.write(_text(chosen, report))
     if report.errors:
         sys.exit(1)
@@ -72,9 +72,9 @@ def _measure(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: 
             with ExitStack() as stack:
                 lab = Lab(options, stack)
                 for number, scenario in enumerate(turn, 1):
-                    say(f"{database}, {number} of {len(turn)}: {scenario.name}")
+                    log_progress(f"{database}, {number} of {len(turn)}: {scenario.name}")
                     _measure_one(lab, database, scenario, report)
-                    _keep(arguments, chosen, report)
+                    _write_results(arguments, chosen, report)
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
@@ -82,7 +82,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
         return [s for s in SCENARIOS if s.name in arguments.only]
     if arguments.all:
         return list(SCENARIOS)
-    return [s for s in SCENARIOS if not s.only_by_name or (s.name == "scale" and arguments.scale)]
+    return [s for s in SCENARIOS if not s.is_opt_in or (s.name == "scale" and arguments.scale)]
 
 
 def _measure_one(lab: Lab, database: str, scenario: Scenario, report: Report) -> None:
@@ -95,9 +95,9 @@ def _measure_one(lab: Lab, database: str, scenario: Scenario, report: Report) ->
                 row.foreign_beside = procs.foreign_load(before, after)
                 before = after
                 report.rows.append(row)
-                show(row)
+                log_row(row)
     except Exception as error:
-        say(f"{scenario.name} on {database}: {error!r}")
+        log_progress(f"{scenario.name} on {database}: {error!r}")
         lines = str(error).strip().splitlines()
         reason = lines[-1] if lines else type(error).__name__
         report.errors.append(f"{scenario.name} on {database}: {reason}")
@@ -122,7 +122,9 @@ def _text(chosen: Sequence[Scenario], report: Report) -> str:
     return summary.markdown(GROUPS, chosen, report) + report.markdown()
 
 
-def _keep(arguments: argparse.Namespace, chosen: Sequence[Scenario], report: Report) -> None:
+def _write_results(
+    arguments: argparse.Namespace, chosen: Sequence[Scenario], report: Report
+) -> None:
     """Write the requested files with the results so far."""
     if arguments.json:
         report.save(arguments.json)

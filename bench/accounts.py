@@ -13,7 +13,7 @@ from typing import Any
 from bench.api import email
 from bench.servers import Service
 
-NAME = "bench"
+USERNAME_PREFIX = "bench"
 ORDINARY = range(1, 1001)
 WRONG_PASSWORD = range(1001, 1201)
 DISABLED = range(1201, 1401)
@@ -25,7 +25,7 @@ NOT_ACTIVATED = range(EVERYONE.stop, EVERYONE.stop + 200)
 
 def username(number: int) -> str:
     """Return the name of an account."""
-    return f"{NAME}{number}"
+    return f"{USERNAME_PREFIX}{number}"
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _insert_users(cursor: Any, dialect: Dialect, users: range) -> str:
     columns = [column[0] for column in cursor.description if column[0] != "id"]
     domain = email("").removeprefix("@")
     own = {
-        "username": f"'{NAME}' || n",
-        "username_key": f"'{NAME}' || n",
-        "email": f"'{NAME}' || n || '@{domain}'",
+        "username": f"'{USERNAME_PREFIX}' || n",
+        "username_key": f"'{USERNAME_PREFIX}' || n",
+        "email": f"'{USERNAME_PREFIX}' || n || '@{domain}'",
         "role": "'user'",
     }
     values = ", ".join(own.get(column, f"a.{column}") for column in columns)
@@ -147,13 +147,13 @@ def _insert_sessions(dialect: Dialect, users: range, each: int) -> str:
     return (
         f"INSERT INTO login_sessions ({', '.join(values)}) SELECT {', '.join(values.values())}"
         f" FROM {_series(dialect, users)} AS s"
-        f" JOIN users AS u ON u.username_key = '{NAME}' || s.n"
+        f" JOIN users AS u ON u.username_key = '{USERNAME_PREFIX}' || s.n"
         f" CROSS JOIN {_series(dialect, range(each))} AS t"
     )
 
 
 def _names(dialect: Dialect, users: range) -> str:
-    return f"(SELECT '{NAME}' || n FROM {_series(dialect, users)} AS s)"
+    return f"(SELECT '{USERNAME_PREFIX}' || n FROM {_series(dialect, users)} AS s)"
 
 
 def _series(dialect: Dialect, numbers: range) -> str:

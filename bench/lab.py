@@ -106,8 +106,10 @@ class Lab:
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
         run = load.run(job, server.parts)
         if run.failed:
-            say(f"{run.failed} failed, the first: {run.first_failure!r}; the server's log ends:")
-            say(server.server.log.read_text()[-2000:])
+            log_progress(
+                f"{run.failed} failed, the first: {run.first_failure!r}; the server's log ends:"
+            )
+            log_progress(server.server.log.read_text()[-2000:])
         return run
 
     def job(self, server: Running, clients: int, requests: Sequence[Request]) -> Job:
@@ -135,7 +137,7 @@ class Scenario:
     measure: Callable[["Lab", str, "Scenario"], Iterable[Row]]
     targets: dict[str, Target] = field(default_factory=dict)
     databases: tuple[str, ...] = ("sqlite", "postgres")
-    only_by_name: bool = False
+    is_opt_in: bool = False
     runs_last: bool = False
 
     def figure(self, name: str, value: float, unit: str = "") -> Figure:
@@ -156,17 +158,17 @@ class Group:
     scenarios: tuple[Scenario, ...]
 
 
-def say(text: str) -> None:
+def log_progress(text: str) -> None:
     """Report progress on standard error; standard output is for the result."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
-def show(row: Row) -> None:
+def log_row(row: Row) -> None:
     """Report the result of one row as soon as it is there."""
     rate = f"{row.of(lambda run: run.rate):9.1f}/s" if row.runs else ""
     tail = f"p99 {row.of(lambda run: run.percentile(0.99)):8.2f} ms" if row.runs else ""
     figures = "; ".join(f"{figure} [{figure.verdict}]" for figure in row.figures)
     clients = f"c={row.clients}"
     point = f"{row.scenario:24} {row.database:9} {clients:6}"
-    say(f"{point} {rate} {tail} failed {row.failed}  {figures}")
+    log_progress(f"{point} {rate} {tail} failed {row.failed}  {figures}")

@@ -22,7 +22,7 @@ FIRST_MAIL_SECONDS = 60
 LOWEST_PRIORITY = 19
 
 
-class Later(SystemClock):
+class ClockAhead(SystemClock):
     """A clock that is ahead, so that mails queued by it are not due yet."""
 
     def now(self) -> datetime:
@@ -81,7 +81,7 @@ def _tidy(service: Service) -> None:
             cursor.execute("CHECKPOINT")
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     """Take the lowest CPU priority.
 
     With Linux's autogrouping the CPU is shared between sessions first, and each has its own nice
@@ -95,13 +95,13 @@ def _give_way() -> None:
 
 def main() -> None:
     """Queue mails as the service does, sealed payloads included, but at the lowest priority."""
-    _give_way()
+    _lower_priority()
     # Imported late, because importing wsgi builds an application from the environment.
     from app.mail import service as mail
     from app.mail.templates import Template
     from wsgi import app
 
-    rt, numbers = replace(app.extensions["gatehouse"], clock=Later()), range(int(sys.argv[1]))
+    rt, numbers = replace(app.extensions["gatehouse"], clock=ClockAhead()), range(int(sys.argv[1]))
     with app.app_context():
         for start in numbers[::BATCH]:
             with rt.transaction() as session:

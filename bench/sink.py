@@ -22,7 +22,7 @@ READY_SECONDS = 30
 
 
 @dataclass
-class Taken:
+class Arrivals:
     """How many mails arrived, and when the first and the last did, by the monotonic clock (s)."""
 
     count: int = 0
@@ -43,9 +43,9 @@ class Sink:
             start_new_session=True,
             preexec_fn=procs.on_cores(cores),
         )
-        self.take()
+        self.take_arrivals()
 
-    def take(self) -> Taken:
+    def take_arrivals(self) -> Arrivals:
         """Return what arrived since the last call."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the mail sink has no pipes")
@@ -54,7 +54,7 @@ class Sink:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("the mail sink has ended")
-        return Taken(**json.loads(line))
+        return Arrivals(**json.loads(line))
 
     def use(self, service: Service) -> None:
         """Make a service send its mails here; this takes effect within a second."""
@@ -78,12 +78,12 @@ class Counter:
     """The handler that aiosmtpd calls."""
 
     def __init__(self) -> None:
-        self.taken = Taken()
+        self.arrivals = Arrivals()
 
     async def handle_DATA(self, *_: Any) -> str:  # noqa: N802
-        self.taken.last_at = perf_counter()
-        self.taken.first_at = self.taken.first_at or self.taken.last_at
-        self.taken.count += 1
+        self.arrivals.last_at = perf_counter()
+        self.arrivals.first_at = self.arrivals.first_at or self.arrivals.last_at
+        self.arrivals.count += 1
         return "250 OK"
 
 
@@ -99,9 +99,9 @@ def main() -> None:
     )
     controller.start()
     for _ in sys.stdin:
-        taken, counter.taken = counter.taken, Taken()
+        arrivals, counter.arrivals = counter.arrivals, Arrivals()
         with suppress(BrokenPipeError):
-            print(json.dumps(asdict(taken)), flush=True)
+            print(json.dumps(asdict(arrivals)), flush=True)
     controller.stop()
 
 

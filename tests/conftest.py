@@ -336,7 +336,7 @@ def make_app(
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
         app = create_app(config, clock=clock, redis=redis, mailer=mailer, outgoing=outgoing)
-        servers.begin(app)
+        servers.prepare_instance(app)
         sharing.share_routes(app)
         built.append(app)
         return app

@@ -40,7 +40,7 @@ IS_STORED = exists(
 )
 
 
-def put_for(whom: ColumnElement[bool], *parameters: str) -> Prepared:
+def store_statement_for(condition: ColumnElement[bool], *parameters: str) -> Prepared:
     """Return the statement that stores a token for the account that matches a condition.
 
     It replaces the account's last token for this purpose, unless that one has not expired, was
@@ -50,7 +50,7 @@ def put_for(whom: ColumnElement[bool], *parameters: str) -> Prepared:
 
     def build(insert: Any) -> Any:
         values = (bindparam(n, type_=ContactToken.__table__.c[n].type) for n in _GIVEN)
-        source = select(User.id, *values).where(whom).with_for_update(of=User)
+        source = select(User.id, *values).where(condition).with_for_update(of=User)
         statement = insert(ContactToken).from_select(["user_id", *_GIVEN], source)
         new = statement.excluded
         return statement.on_conflict_do_update(
@@ -66,7 +66,7 @@ def put_for(whom: ColumnElement[bool], *parameters: str) -> Prepared:
     return Prepared(per_database(build), (*_GIVEN, "replaces_until", *parameters))
 
 
-PUT_FOR_HOLDER = put_for(User.id == bindparam("holder_id"), "holder_id")
+STORE_FOR_ACCOUNT = store_statement_for(User.id == bindparam("account_id"), "account_id")
 
 
 def find(reader: Reader, digest: str) -> StoredToken | None:
@@ -80,7 +80,7 @@ def find_last(database: Database, user_id: int, purpose: Purpose) -> StoredToken
     return _token(database.row(_LAST, user_id, purpose))
 
 
-def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
+def consume(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
     """Consume a token. A single DELETE, so of concurrent calls only one returns True."""
     statement = delete(ContactToken).where(
         ContactToken.token_digest == digest, ContactToken.purpose.in_(purposes)
@@ -88,7 +88,7 @@ def take(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:
     return bulk.change(session, statement) == 1
 
 
-def remove(session: Session, user_id: int) -> None:
+def delete_for_account(session: Session, user_id: int) -> None:
     """Delete every token of an account."""
     bulk.change(session, delete(ContactToken).where(ContactToken.user_id == user_id))
 

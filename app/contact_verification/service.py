@@ -44,14 +44,14 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Confirmed:
+class ConfirmationResult:
     """The outcome of a link; `new_email` is set only if the address changed."""
 
     outcome: Outcome
     new_email: str | None = None
 
 
-def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
+def confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
     """Redeem the link of an activation or of an address change.
 
     A token that cannot be used is an outcome, not an error.
@@ -60,13 +60,13 @@ def confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
     """
     token = token.strip()
     if not token:
-        return Confirmed(Outcome.MISSING)
+        return ConfirmationResult(Outcome.MISSING)
     try:
         return _confirm(rt, token, client)
     except ContactVerificationInvalid:
-        return Confirmed(Outcome.INVALID)
+        return ConfirmationResult(Outcome.INVALID)
     except ContactVerificationExpired:
-        return Confirmed(Outcome.EXPIRED)
+        return ConfirmationResult(Outcome.EXPIRED)
 
 
 def request_change(rt: Runtime, principal: Principal, *, new_email: str, client: Client) -> Account:
@@ -85,13 +85,13 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id, address)
-    issue = _issue(rt, principal, address)
-    cooldown = tokens.terms(rt, Purpose.CONTACT_CHANGE).cooldown
+    token_mail = _prepare_mail(rt, principal, address)
+    cooldown = tokens.settings_for(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
-        if not _send(rt, session, issue):
+        if not _store_and_queue(rt, session, token_mail):
             # A concurrent request won the race and has just sent one.
             raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
         now = rt.clock.now()
@@ -115,17 +115,17 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     if tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         return
     _count_mail(rt, principal.user_id, address)
-    issue = _issue(rt, principal, address)
+    token_mail = _prepare_mail(rt, principal, address)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         if _pending_address(account) != address:
             return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)
-        if _send(rt, session, issue):
+        if _store_and_queue(rt, session, token_mail):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
-def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
+def _confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
     with rt.reading() as connection:
         tokens.peek(rt, connection, token, CONFIRMABLE)  # bogus tokens must not take a write lock
     with rt.transaction() as session:
@@ -140,7 +140,7 @@ def _confirm(rt: Runtime, token: str, client: Client) -> Confirmed:
 
 def _activate(
     rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
-) -> Confirmed:
+) -> ConfirmationResult:
     if found.address != account.email:
         raise ContactVerificationInvalid
     now = rt.clock.now()
@@ -152,12 +152,12 @@ def _activate(
         email_verified_at=account.email_verified_at or now,
     )
     users.record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
-    return Confirmed(Outcome.ACTIVATED)
+    return ConfirmationResult(Outcome.ACTIVATED)
 
 
 def _change_address(
     rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
-) -> Confirmed:
+) -> ConfirmationResult:
     """Make the pending address the account's own and void every other link of the account."""
     if found.address != account.pending_email:
         raise ContactVerificationInvalid
@@ -176,7 +176,7 @@ def _change_address(
         new_email=found.address,
     )
     users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, details)
-    return Confirmed(Outcome.EMAIL_CHANGED, found.address)
+    return ConfirmationResult(Outcome.EMAIL_CHANGED, found.address)
 
 
 def _require_changeable(account: Account, address: str) -> None:
@@ -191,15 +191,17 @@ def _pending_address(account: Account) -> str:
     return account.pending_email
 
 
-def _issue(rt: Runtime, principal: Principal, address: str) -> tokens.Issue:
+def _prepare_mail(rt: Runtime, principal: Principal, address: str) -> tokens.TokenMail:
     purpose, username = Purpose.CONTACT_CHANGE, principal.account.username
-    put, holder_id = queries.PUT_FOR_HOLDER, principal.user_id
-    return tokens.new_issue(rt, purpose, address, username, put, holder_id=holder_id)
+    statement, account_id = queries.STORE_FOR_ACCOUNT, principal.user_id
+    return tokens.prepare_token_mail(
+        rt, purpose, address, username, statement, account_id=account_id
+    )
 
 
-def _send(rt: Runtime, session: Session, issue: tokens.Issue) -> bool:
+def _store_and_queue(rt: Runtime, session: Session, token_mail: tokens.TokenMail) -> bool:
     """Store the token and queue its mail; False within the cooldown of the last to this address."""
-    if not run_within(session, issue.store, issue.send):
+    if not run_within(session, token_mail.store, token_mail.send):
         return False
     mail.wake_after_commit(rt, session)
     return True

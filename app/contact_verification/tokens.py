@@ -36,12 +36,12 @@ TEMPLATES = {
     Purpose.CONTACT_CHANGE: Template.CONTACT_CHANGE_CONFIRMATION,
     Purpose.PASSWORD_RESET: Template.PASSWORD_RESET,
 }
-LIVES = {
+LIFETIME_SETTINGS = {
     Purpose.REGISTER_ACTIVATION: keys.REGISTER_ACTIVATION_TTL_SECONDS,
     Purpose.CONTACT_CHANGE: keys.CONTACT_CHANGE_TTL_SECONDS,
     Purpose.PASSWORD_RESET: keys.PASSWORD_RESET_TTL_SECONDS,
 }
-COOLDOWNS = {
+COOLDOWN_SETTINGS = {
     Purpose.REGISTER_ACTIVATION: keys.CONTACT_COOLDOWN_SECONDS,
     Purpose.CONTACT_CHANGE: keys.CONTACT_COOLDOWN_SECONDS,
     Purpose.PASSWORD_RESET: keys.RESET_COOLDOWN_SECONDS,
@@ -52,23 +52,23 @@ _RECORD_IF_STORED = audit_queries.add_if(IS_STORED, "token_digest")
 
 
 @dataclass(frozen=True)
-class Terms:
+class TokenSettings:
     """How long a token is valid, and how old it must be before a new one may replace it."""
 
-    life: timedelta
+    lifetime: timedelta
     cooldown: timedelta
 
 
-def terms(rt: Runtime, purpose: Purpose) -> Terms:
-    """Return the terms currently configured for a purpose."""
-    return Terms(
-        life=timedelta(seconds=rt.settings.get(LIVES[purpose])),
-        cooldown=timedelta(seconds=rt.settings.get(COOLDOWNS[purpose])),
+def settings_for(rt: Runtime, purpose: Purpose) -> TokenSettings:
+    """Return the current settings for a purpose."""
+    return TokenSettings(
+        lifetime=timedelta(seconds=rt.settings.get(LIFETIME_SETTINGS[purpose])),
+        cooldown=timedelta(seconds=rt.settings.get(COOLDOWN_SETTINGS[purpose])),
     )
 
 
 @dataclass(frozen=True)
-class Issue:
+class TokenMail:
     """A new token that is about to be stored and mailed.
 
     `store` is a no-op while the account's last token for this purpose, sent to the same address,
@@ -85,47 +85,48 @@ class Issue:
         return audit_queries.entry_steps(_RECORD_IF_STORED, entry, **own)
 
 
-def new_issue(
+def prepare_token_mail(
     rt: Runtime,
     purpose: Purpose,
     address: str,
     username: str,
-    put: Prepared,
-    **whom: Any,
-) -> Issue:
+    statement: Prepared,
+    **parameters: Any,
+) -> TokenMail:
     """Return the steps that mail a new token to an address, replacing the last one.
 
-    `put` is a statement built by `queries.put_for`, `whom` the parameters of its condition.
+    `statement` is built by `queries.store_statement_for`; `parameters` are those of its condition.
     """
-    token, now, in_force = PREFIX + random_token(), rt.clock.now(), terms(rt, purpose)
-    expires_at = now + in_force.life
-    name, life = digest(token), mail.duration_in_words(int(in_force.life.total_seconds()))
-    values = {"username": username, "token": token, "expires_in": life}
-    store = put.step(
+    token, now, current = PREFIX + random_token(), rt.clock.now(), settings_for(rt, purpose)
+    expires_at = now + current.lifetime
+    token_digest = digest(token)
+    expires_in = mail.duration_in_words(int(current.lifetime.total_seconds()))
+    values = {"username": username, "token": token, "expires_in": expires_in}
+    store = statement.step(
         purpose=purpose,
-        token_digest=name,
+        token_digest=token_digest,
         address=address,
         created_at=now,
         expires_at=expires_at,
-        replaces_until=now - in_force.cooldown,
-        **whom,
+        replaces_until=now - current.cooldown,
+        **parameters,
     )
     template = TEMPLATES[purpose]
     send = mail.queue_step(
-        rt, _MAIL_IF_STORED, template, address, values, expires_at, token_digest=name
+        rt, _MAIL_IF_STORED, template, address, values, expires_at, token_digest=token_digest
     )
-    return Issue(store, send, name)
+    return TokenMail(store, send, token_digest)
 
 
 def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
-    """Return in how many seconds `new_issue` would replace the last token; 0 if it would now.
+    """Return the seconds until `prepare_token_mail` replaces the last token; 0 if it would now.
 
     Call this before taking any lock, so that a refused request does not block others.
     """
     last, now = queries.find_last(rt.database, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
-    left = min(last.created_at + terms(rt, purpose).cooldown, last.expires_at) - now
+    left = min(last.created_at + settings_for(rt, purpose).cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
 
 
@@ -150,7 +151,7 @@ def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpo
     """
     found = peek(rt, session, token, purposes)
     users_queries.lock(session, found.user_id)
-    if not queries.take(session, digest(token), purposes):
+    if not queries.consume(session, digest(token), purposes):
         raise ContactVerificationInvalid
     return found
 
@@ -161,4 +162,4 @@ def void(session: Session, user_id: int) -> None:
     For changes that shut out an intruder who may have had access: a new password or address.
     """
     users_queries.drop_pending_email(session, user_id)
-    queries.remove(session, user_id)
+    queries.delete_for_account(session, user_id)

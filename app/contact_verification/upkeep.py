@@ -7,10 +7,10 @@ from app.core.database import bulk
 from app.core.runtime import Runtime
 
 # For this long a late click is answered "expired" rather than "invalid".
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 
 
 def delete_expired(rt: Runtime) -> int:
     """Delete tokens that expired a week ago; return how many."""
-    before = rt.clock.now() - KEPT
+    before = rt.clock.now() - RETENTION
     return bulk.delete_in_batches(rt, queries.delete_expired, before)

@@ -49,8 +49,8 @@ def confirm(query: dict[str, Any]) -> ResponseReturnValue:
     rt, is_signed_in = runtime(), guards.is_signed_in()
     # Mail scanners probe links with HEAD.
     is_followed = request.method != "HEAD"
-    confirmed = service.confirm(rt, query["token"], client()) if is_followed else None
-    return to_frontend(rt, confirmed, is_signed_in=is_signed_in)
+    result = service.confirm(rt, query["token"], client()) if is_followed else None
+    return to_frontend(rt, result, is_signed_in=is_signed_in)
 
 
 @bp.post("/email/change")

@@ -21,12 +21,12 @@ from app.external_auth.providers import (
 )
 
 # For this long a late click is told that the link has expired, rather than that it is unknown.
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 
 
 def delete_expired(rt: Runtime) -> int:
     """Delete pending identities that expired more than a week ago; return how many."""
-    before = rt.clock.now() - KEPT
+    before = rt.clock.now() - RETENTION
     return bulk.delete_in_batches(rt, queries.delete_expired, before)
 
 

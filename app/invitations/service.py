@@ -42,7 +42,7 @@ from app.web import site
 # The frontend's page; the token follows as the rest of the path.
 PAGE = "/invite/"
 
-REFUSALS: dict[InvitationStatus, type[AppError]] = {
+CLOSED_ERRORS: dict[InvitationStatus, type[AppError]] = {
     InvitationStatus.ACCEPTED: InvitationAccepted,
     InvitationStatus.EXPIRED: InvitationExpired,
     InvitationStatus.REVOKED: InvitationRevoked,
@@ -50,7 +50,7 @@ REFUSALS: dict[InvitationStatus, type[AppError]] = {
 
 
 @dataclass(frozen=True)
-class Created:
+class CreatedInvitation:
     """A new invitation with its link and its token, of which only the digest is stored."""
 
     invitation: StoredInvitation
@@ -74,7 +74,7 @@ def look_up(rt: Runtime, token: str) -> StoredInvitation:
         with rt.transaction() as session:
             queries.expire(session, found.id, now)
     if status is not InvitationStatus.PENDING:
-        raise REFUSALS[status]
+        raise CLOSED_ERRORS[status]
     return found
 
 
@@ -110,11 +110,11 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
                 policy_group_id=group_id,
             )
             return _create_account(rt, session, invitation, new, client)
-        refusal = _why_closed(session, invitation.id, now)
+        refusal = _closed_error(session, invitation.id, now)
     raise refusal
 
 
-def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Created:
+def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> CreatedInvitation:
     """Invite an address by mail and revoke its earlier invitations.
 
     With `ttl_seconds` None the configured lifetime applies. Raises: EmailInvalid, EmailBlocked,
@@ -143,7 +143,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
         )
         invitation = _get(session, invitation_id)
         _record(rt, session, Action.ADMIN_CREATE_INVITATION, invitation)
-    return Created(invitation, token, url)
+    return CreatedInvitation(invitation, token, url)
 
 
 def revoke(rt: Runtime, typed: str) -> StoredInvitation:
@@ -160,7 +160,7 @@ def revoke(rt: Runtime, typed: str) -> StoredInvitation:
             invitation = _get(session, invitation_id)
             _record(rt, session, Action.ADMIN_REVOKE_INVITATION, invitation)
             return invitation
-        refusal = _why_closed(session, invitation_id, now)
+        refusal = _closed_error(session, invitation_id, now)
     raise refusal
 
 
@@ -193,13 +193,13 @@ def _create_account(
     return account
 
 
-def _why_closed(session: Session, invitation_id: int, now: datetime) -> type[AppError]:
+def _closed_error(session: Session, invitation_id: int, now: datetime) -> type[AppError]:
     """Return the error for an invitation that is not open; mark it expired if it is overdue.
 
     Raises: InvitationNotFound.
     """
     queries.expire(session, invitation_id, now)
-    return REFUSALS[_get(session, invitation_id).status]
+    return CLOSED_ERRORS[_get(session, invitation_id).status]
 
 
 def _get(session: Session, invitation_id: int) -> StoredInvitation:

@@ -13,7 +13,7 @@ from app.core.secret_box import Resealed, Resealer
 from app.mail import payload, queries
 from app.mail.models import MailStatus, OutboxMail
 
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def outbox(rt: Runtime, connection: Connection) -> Outbox:
 
 def delete_finished(rt: Runtime) -> int:
     """Delete mails that were sent or given up over a week ago; return how many."""
-    before = rt.clock.now() - KEPT
+    before = rt.clock.now() - RETENTION
     return bulk.delete_in_batches(rt, queries.delete_finished, before)
 
 

@@ -71,11 +71,11 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
         if recorded:
             rt.database.change_together(*recorded)
         return
-    put, username = queries.PUT_FOR_OPEN, account.username
-    issue = tokens.new_issue(
-        rt, Purpose.PASSWORD_RESET, address, username, put, holder_id=account.id
+    statement, username = queries.STORE_FOR_OPEN, account.username
+    token_mail = tokens.prepare_token_mail(
+        rt, Purpose.PASSWORD_RESET, address, username, statement, account_id=account.id
     )
-    if rt.database.change_together(issue.store, *recorded, issue.send):
+    if rt.database.change_together(token_mail.store, *recorded, token_mail.send):
         mail.wake(rt)
 
 

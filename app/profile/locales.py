@@ -9,7 +9,7 @@ from importlib import resources
 from langcodes.tag_parser import LanguageTagError, parse_tag
 
 MAX_LANGUAGE_TAG_LENGTH = 255
-THE_BROWSERS_ZONE = "browser"
+BROWSER_ZONE = "browser"
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
@@ -44,7 +44,7 @@ def time_zone(text: str) -> str:
 
     Raises: ValueError.
     """
-    if text != THE_BROWSERS_ZONE and text not in _ZONES:
+    if text != BROWSER_ZONE and text not in _ZONES:
         raise ValueError("is not an IANA time zone")
     return text
 

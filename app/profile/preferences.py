@@ -43,13 +43,13 @@ OLD_COLOR_NAMES = {
 }
 # All of it is loaded with every request of the account, and JSON encoding recurses into values.
 MAX_STORED_BYTES = 1024 * 1024
-DEEPEST_CUSTOM_VALUE = 32
+MAX_CUSTOM_DEPTH = 32
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A validated change: values to set and custom keys to remove; built by `checked`."""
+    """A validated change: values to set and custom keys to remove; built by `validate_change`."""
 
     built_in: Mapping[str, Any] = field(default_factory=dict)
     custom: Mapping[str, Any] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Change:
         )
 
 
-def checked(
+def validate_change(
     *, custom: Mapping[str, Any], remove_custom_keys: Sequence[str], **built_in: Any
 ) -> Change:
     """Validate a whole request before any of it is stored; a built-in of None is left unchanged.
@@ -99,13 +99,13 @@ def checked(
     )
 
 
-def shown(stored: str | None) -> dict[str, Any] | None:
+def to_wire(stored: str | None) -> dict[str, Any] | None:
     """Return the wire form of the stored JSON; None if nothing is set or it cannot be parsed."""
-    whole = shown_whole(stored)
-    return whole if any(value is not None for value in whole.values()) else None
+    complete = to_wire_complete(stored)
+    return complete if any(value is not None for value in complete.values()) else None
 
 
-def shown_whole(stored: str | None) -> dict[str, Any]:
+def to_wire_complete(stored: str | None) -> dict[str, Any]:
     """Return the wire form with every built-in key, set or not; `custom` only if there is any."""
     values = _parsed(stored)
     built_in = {name: values.get(name) for name in BUILT_IN}
@@ -159,7 +159,7 @@ def _custom_values(custom: Mapping[str, Any], removed: frozenset[str]) -> dict[s
             raise CustomPreferencesInvalid("custom names a key twice")
         if key in removed:
             raise CustomPreferencesInvalid("a custom key is both set and removed")
-        _require_storable(value, DEEPEST_CUSTOM_VALUE)
+        _require_storable(value, MAX_CUSTOM_DEPTH)
         values[key] = value
     return values
 
@@ -177,7 +177,7 @@ def _require_storable(value: Any, levels_left: int) -> None:
     """Refuse what would not round-trip: deep nesting, NUL, unpaired surrogates, infinity."""
     if isinstance(value, dict | list) and not levels_left:
         raise CustomPreferencesInvalid(
-            f"custom values may be nested {DEEPEST_CUSTOM_VALUE} levels deep"
+            f"custom values may be nested {MAX_CUSTOM_DEPTH} levels deep"
         )
     if isinstance(value, str) and not is_storable(value):
         raise CustomPreferencesInvalid("a custom text has NUL or unpaired surrogates")

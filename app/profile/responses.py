@@ -22,5 +22,5 @@ def me(
     if FieldGroup.SESSION in groups:
         model["access_token_expires_at"] = principal.token_expires_at
     if FieldGroup.PREFERENCES in groups:
-        model["preferences"] = preferences.shown(stored_preferences)
+        model["preferences"] = preferences.to_wire(stored_preferences)
     return model

@@ -45,7 +45,7 @@ def update_preferences(
     Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled or
     TokenInvalid if the account was disabled or the session ended in the meantime.
     """
-    change = preferences.checked(**wanted)
+    change = preferences.validate_change(**wanted)
     now = rt.clock.now()
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)

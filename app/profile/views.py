@@ -60,4 +60,4 @@ def update_profile(principal: Principal, body: dict[str, Any]) -> ResponseReturn
 def update_preferences(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Change some preferences; all others stay as they are."""
     stored = service.update_preferences(runtime(), principal, body, client())
-    return ok(preferences.shown_whole(stored))
+    return ok(preferences.to_wire_complete(stored))

@@ -40,20 +40,20 @@ _ADD_IF_FREE = Prepared(
     _COLUMNS,
 )
 # Hashes are salted, so a row with this name and hash was inserted by this very registration.
-_OWN = ("username_key", "password_hash")
-_IS_OWN = (User.username_key == bindparam("username_key")) & (
+_IDENTIFYING = ("username_key", "password_hash")
+_IS_NEW_ACCOUNT = (User.username_key == bindparam("username_key")) & (
     User.password_hash == bindparam("password_hash")
 )
-_IS_WAITING = (
-    (User.id == bindparam("holder_id"))
+_IS_PENDING_ACTIVATION = (
+    (User.id == bindparam("account_id"))
     & (User.email == bindparam("address"))
     & (User.status == constant(Status.ACTIVE))
     & User.activated_at.is_(None)
 )
-PUT_FOR_NEW = tokens_queries.put_for(_IS_OWN, *_OWN)
-PUT_FOR_WAITING = tokens_queries.put_for(_IS_WAITING, "holder_id")
-_RECORD = audit_queries.add_if(_IS_OWN, *_OWN, account=User.id)
-_READ = Prepared(with_profile(select(*ACCOUNT_COLUMNS)).where(_IS_OWN), _OWN)
+STORE_FOR_NEW = tokens_queries.store_statement_for(_IS_NEW_ACCOUNT, *_IDENTIFYING)
+STORE_FOR_PENDING = tokens_queries.store_statement_for(_IS_PENDING_ACTIVATION, "account_id")
+_RECORD = audit_queries.add_if(_IS_NEW_ACCOUNT, *_IDENTIFYING, account=User.id)
+_READ = Prepared(with_profile(select(*ACCOUNT_COLUMNS)).where(_IS_NEW_ACCOUNT), _IDENTIFYING)
 
 
 def add_step(columns: Mapping[str, Any]) -> Step:
@@ -68,7 +68,7 @@ def add_step(columns: Mapping[str, Any]) -> Step:
 
 def entry_steps(columns: Mapping[str, Any], entry: Mapping[str, Any] | None) -> list[Step]:
     """Return the step that adds the new account's audit entry; no step if `entry` is None."""
-    return audit_queries.entry_steps(_RECORD, entry, **own(columns))
+    return audit_queries.entry_steps(_RECORD, entry, **identifying_columns(columns))
 
 
 def add(database: Database, steps: Sequence[Step], columns: Mapping[str, Any]) -> Account | None:
@@ -76,10 +76,10 @@ def add(database: Database, steps: Sequence[Step], columns: Mapping[str, Any]) -
 
     Raises: IntegrityError if a concurrent insert took the username or the address.
     """
-    rows = database.change_then_read(*steps, _READ.step(**own(columns)))
+    rows = database.change_then_read(*steps, _READ.step(**identifying_columns(columns)))
     return Account(*rows[0]) if rows else None
 
 
-def own(columns: Mapping[str, Any]) -> dict[str, Any]:
+def identifying_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that identify the account being added."""
-    return {name: columns[name] for name in _OWN}
+    return {name: columns[name] for name in _IDENTIFYING}

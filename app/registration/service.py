@@ -69,15 +69,19 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     """
     sign_in_methods.require_password_login(rt)
     account = users_queries.look_up_identifier(rt.database, identifiers.identifier(identifier))
-    if account is None or not _is_waiting(account) or _is_blocked(rt, account.email):
+    if account is None or not _is_pending_activation(account) or _is_blocked(rt, account.email):
         return
     purpose, address = Purpose.REGISTER_ACTIVATION, account.email
     if tokens.seconds_to_wait(rt, account.id, purpose, address):
         return
-    put = queries.PUT_FOR_WAITING
-    issue = tokens.new_issue(rt, purpose, address, account.username, put, holder_id=account.id)
+    statement = queries.STORE_FOR_PENDING
+    token_mail = tokens.prepare_token_mail(
+        rt, purpose, address, account.username, statement, account_id=account.id
+    )
     entry = users.entry(rt, Action.USER_RESEND_REGISTRATION, account, client)
-    if rt.database.change_together(issue.store, *issue.entry_steps(entry), issue.send):
+    if rt.database.change_together(
+        token_mail.store, *token_mail.entry_steps(entry), token_mail.send
+    ):
         mail.wake(rt)
 
 
@@ -121,22 +125,24 @@ def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
     # right now is no different from leaving it just afterwards.
     steps = [*users.lock_address_steps(rt, address), queries.add_step(columns)]
     if columns["activated_at"] is None:
-        put, own = queries.PUT_FOR_NEW, queries.own(columns)
-        issue = tokens.new_issue(rt, Purpose.REGISTER_ACTIVATION, address, username, put, **own)
-        steps += [issue.store, issue.send]
+        statement, identifying = queries.STORE_FOR_NEW, queries.identifying_columns(columns)
+        token_mail = tokens.prepare_token_mail(
+            rt, Purpose.REGISTER_ACTIVATION, address, username, statement, **identifying
+        )
+        steps += [token_mail.store, token_mail.send]
     steps += queries.entry_steps(columns, entry)
     try:
         account = queries.add(rt.database, steps, columns)
     except IntegrityError:
         account = None  # lost the race to a concurrent insert
     if account is None:
-        raise _why_not(rt, username, address)
+        raise _registration_error(rt, username, address)
     if account.activated_at is None:
         mail.wake(rt)
     return account
 
 
-def _why_not(rt: Runtime, username: str, address: str) -> AppError:
+def _registration_error(rt: Runtime, username: str, address: str) -> AppError:
     """Return the error for an account that was not added, as far as the cause still shows."""
     with rt.reading() as connection:
         if storage_queries.find_default_group_id(connection) is None:
@@ -147,7 +153,7 @@ def _why_not(rt: Runtime, username: str, address: str) -> AppError:
     return EmailExists() if has_email else IdentifierExists()
 
 
-def _is_waiting(account: Account) -> bool:
+def _is_pending_activation(account: Account) -> bool:
     """Return whether an account is pending activation (decision A4)."""
     return account.status == Status.ACTIVE and account.activated_at is None
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
-from bench.accounts import NAME, ORDINARY
+from bench.accounts import ORDINARY, USERNAME_PREFIX
 from bench.api import PASSWORD, email
 from bench.peers import install
 from bench.servers import WORKERS, Postgres, Running, free_port, temporary_folder
@@ -45,7 +45,7 @@ class Peer:
             "PEER_FOLDER": str(folder),
             "PEER_PORT": str(port),
             "PEER_PASSWORD": PASSWORD,
-            "PEER_EMAIL": email(f"{NAME}{{}}"),
+            "PEER_EMAIL": email(f"{USERNAME_PREFIX}{{}}"),
             "PEER_ACCOUNTS": str(ORDINARY[-1]),
             "PEER_DATABASE": database if postgres else str(folder / "peer.db"),
             **self.environment,

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench import accounts
 from bench.api import Unexpected
-from bench.lab import Lab, Scenario, say
+from bench.lab import Lab, Scenario, log_progress
 from bench.report import Row, Target
 from bench.servers import Service
 
@@ -20,7 +20,7 @@ TIDY = ("VACUUM FULL users", "ANALYZE users", "CHECKPOINT")
 def _assignments(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     with lab.fresh(database) as service:
         users = lab.options.count(USERS)
-        say(f"filling {users:,} users")
+        log_progress(f"filling {users:,} users")
         accounts.fill(service, range(1, users + 1))
         with accounts.database(service) as (cursor, _):
             cursor.execute("ALTER TABLE users SET (autovacuum_enabled = false)")
@@ -96,7 +96,7 @@ SCENARIOS = (
         _assignments,
         {"of the bare UPDATE": Target(at_most=1.2)},
         databases=("postgres",),
-        only_by_name=True,
+        is_opt_in=True,
         runs_last=True,
     ),
 )

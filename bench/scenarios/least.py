@@ -109,7 +109,7 @@ SCENARIOS = tuple(
         f"least-{name}",
         f"the least that {what} can cost, by hand in one Flask route, beside the bare one",
         partial(_beside_bare, requests=requests),
-        only_by_name=True,
+        is_opt_in=True,
     )
     for name, what, requests in (
         ("me", "GET /auth/me", _of_sessions("GET", "/me", '"username"')),

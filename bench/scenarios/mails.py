@@ -26,7 +26,7 @@ from bench.scenarios.logins import (
 )
 from bench.scenarios.requests import me_request
 from bench.servers import Service
-from bench.sink import Sink, Taken
+from bench.sink import Arrivals, Sink
 
 REGISTER = "/api/v1/auth/register"
 RESEND = "/api/v1/auth/register/resend"
@@ -67,7 +67,7 @@ def _registration(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
             return lab.measure(service, replace(logins_job, requests=requests))
 
         logins, runs = lab.pairs(lambda: lab.measure(service, logins_job), register)
-        mails = sink.take().count
+        mails = sink.take_arrivals().count
     yield Row("login (for registration)", database, SATURATING_CLIENTS, logins)
     figures = [
         scenario.ratio("rate", [run.rate for run in runs], [run.rate for run in logins]),
@@ -103,19 +103,19 @@ def _mail_drain(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
 
 def _flush(service: Service, sink: Sink, mails: int, cores: list[int]) -> Run:
     """Send all mails; the time is that between the first and the last, without the start."""
-    sink.take()
+    sink.take_arrivals()
     before, used = procs.sample(), _children_seconds()
     service.flask("mail", "flush", cores=cores)
     cpu = {"server": _children_seconds() - used}
-    after, taken = procs.sample(), sink.take()
+    after, arrivals = procs.sample(), sink.take_arrivals()
     if "postgres" in service.parts:
         root = service.parts["postgres"]
         cpu["postgres"] = after.tree_seconds(root) - before.tree_seconds(root)
     return Run(
-        counted=taken.count,
+        counted=arrivals.count,
         sent=mails,
-        seconds=(taken.last_at - taken.first_at) or 1.0,
-        failed=mails - taken.count,
+        seconds=(arrivals.last_at - arrivals.first_at) or 1.0,
+        failed=mails - arrivals.count,
         first_failure="",
         latencies={},
         foreign_cores=procs.foreign_load(before, after),
@@ -172,16 +172,16 @@ def _while_filling(lab: Lab, service: Service, job: Job) -> tuple[Run, float]:
 def _while_draining(service: Service, sink: Sink, job: Job) -> tuple[Run, float]:
     """Measure once mails leave; return the run and the mails per second."""
     end = monotonic() + MAX_MAIL_WAIT_SECONDS
-    while not sink.take().count:
+    while not sink.take_arrivals().count:
         if monotonic() > end:
             raise Unexpected("no mail leaves")
         sleep(0.1)
     run = load.run(job, service.parts)
-    return run, _rate(sink.take())
+    return run, _rate(sink.take_arrivals())
 
 
-def _rate(taken: Taken) -> float:
-    return max(0, taken.count - 1) / ((taken.last_at - taken.first_at) or 1.0)
+def _rate(arrivals: Arrivals) -> float:
+    return max(0, arrivals.count - 1) / ((arrivals.last_at - arrivals.first_at) or 1.0)
 
 
 def _mail_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
@@ -202,12 +202,12 @@ def _mail_timing(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
                     requests.append(Request(kind, raw, 200, '"message"'))
             job = lab.job(service, TIMING_CLIENTS, requests)
             job = replace(job, limit=len(requests), warmup=0, duration=MAX_RUN_SECONDS)
-            sink.take()
+            sink.take_arrivals()
             run = lab.measure(service, job)
             figures = _timing_figures(scenario, run)
             procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
             # Shows that the existing addresses were written to.
-            figures.append(Figure("mails", sink.take().count))
+            figures.append(Figure("mails", sink.take_arrivals().count))
             yield Row(f"{scenario.name}, {name}", database, TIMING_CLIENTS, [run], figures)
 
 

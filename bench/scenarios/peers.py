@@ -12,7 +12,7 @@ from functools import partial
 from bench import accounts
 from bench.accounts import username
 from bench.api import PASSWORD, Answer, Unexpected, cookie_header, email
-from bench.lab import Lab, Scenario, say
+from bench.lab import Lab, Scenario, log_progress
 from bench.load import Job, Request, Run, render
 from bench.peers.servers import Allauth, AllauthJwt, BetterAuth, FlaskSecurity, Peer
 from bench.report import Row
@@ -51,7 +51,7 @@ def _measure(
                 try:
                     yield from _rows(lab, database, scenario, running, f"{request}, {name}", job)
                 except (NotStarted, Unexpected, RuntimeError, OSError, KeyError) as problem:
-                    say(f"{request}, {name} on {database}: {problem!r}")
+                    log_progress(f"{request}, {name} on {database}: {problem!r}")
                     problems.append(f"{request}: {problem}")
     if problems:
         raise Unexpected("; ".join(problems))
@@ -206,7 +206,7 @@ def _scenario(name: str, title: str, *servers: Server) -> Scenario:
         name,
         f"{title}: {requests}, beside the same yardsticks",
         partial(_measure, name=title, servers=servers),
-        only_by_name=True,
+        is_opt_in=True,
     )
 
 

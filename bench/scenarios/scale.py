@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bench import accounts
 from bench.accounts import username
-from bench.lab import Lab, Scenario, say
+from bench.lab import Lab, Scenario, log_progress
 from bench.load import Job, Run
 from bench.report import Row, Target
 from bench.scenarios.logins import login_request
@@ -52,7 +52,7 @@ def _scale(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         services = []
         for users in sizes:
             service = lab.start(stack, database, **LOGIN_WITHOUT_HASH)
-            say(f"filling {users:,} users and {SESSIONS_PER_USER * users:,} sessions")
+            log_progress(f"filling {users:,} users and {SESSIONS_PER_USER * users:,} sessions")
             accounts.fill(service, range(1, users + 1), SESSIONS_PER_USER)
             services.append(service)
         for name, job in JOBS.items():
@@ -89,7 +89,7 @@ SCENARIOS = (
         _scale,
         {"cost": Target(at_most=1.3), "CPU": Target(at_most=1.3)},
         databases=("postgres",),
-        only_by_name=True,
+        is_opt_in=True,
         runs_last=True,
     ),
 )

@@ -24,7 +24,7 @@ WARMUP_SECONDS = 0.4
 def _job(lab: Lab, service: Service, clients: int, method: str) -> Job:
     """Return the second steps of logins that wait, each of an account of its own."""
     codes = CODES if method == "recovery_code" else 0
-    answer = json.loads(service.python("-m", "bench.waiting", str(codes)))
+    answer = json.loads(service.python("-m", "bench.pending_mfa", str(codes)))
     requests = [
         Request(
             method,
@@ -63,7 +63,7 @@ def _check(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
     with lab.fresh(database) as service:
         accounts.fill(service, range(1, 2))
         for codes in (1, CODES):
-            service.python("-m", "bench.waiting", str(codes))
+            service.python("-m", "bench.pending_mfa", str(codes))
             found = [_cpu_of_check(lab, service, codes) for _ in range(lab.options.repeats)]
             figure = scenario.figure("CPU per check", median(found), "ms")
             yield Row(f"{scenario.name}, {codes} stored", database, figures=[figure])
@@ -71,8 +71,8 @@ def _check(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
 
 def _cpu_of_check(lab: Lab, service: Service, codes: int) -> float:
     procs.wait_until_quiet(service.server.pid, lab.options.noise, lab.options.wait)
-    milliseconds: float = json.loads(service.python("-m", "bench.checking", str(codes)))["cpu_ms"]
-    return milliseconds
+    cpu_ms: float = json.loads(service.python("-m", "bench.recovery_check", str(codes)))["cpu_ms"]
+    return cpu_ms
 
 
 SCENARIOS = (

@@ -23,7 +23,7 @@ from app.serving.parent_death import before_exec
 from app.sessions import access_token
 from bench import accounts, procs
 from bench.accounts import username
-from bench.lab import Lab, Scenario, say
+from bench.lab import Lab, Scenario, log_progress
 from bench.load import Run
 from bench.report import Figure, Row, Target
 from bench.scenarios.requests import me_request
@@ -39,12 +39,12 @@ IDLE_SECONDS = 30.0
 ME_CLIENTS = 8
 
 
-class Herd:
+class StreamClientProcess:
     """The process that holds the streams."""
 
     def __init__(self, stack: ExitStack, port: int, tokens: list[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.herd"],
+            [sys.executable, "-m", "bench.stream_clients"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,7 +54,7 @@ class Herd:
         stack.callback(self._process.wait)
         stack.callback(self._process.kill)
         self._tell(json.dumps({"port": port, "tokens": tokens}))
-        self.held = int(self._hear().removeprefix("open "))
+        self.open_count = int(self._hear().removeprefix("open "))
 
     def report(self) -> dict[str, Any]:
         """Return the arrivals since the last report."""
@@ -64,21 +64,21 @@ class Herd:
 
     def _tell(self, line: str) -> None:
         if self._process.stdin is None:
-            raise RuntimeError("the herd has no pipes")
+            raise RuntimeError("the stream clients have no pipes")
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def _hear(self) -> str:
         if self._process.stdout is None:
-            raise RuntimeError("the herd has no pipes")
+            raise RuntimeError("the stream clients have no pipes")
         return self._process.stdout.readline()
 
 
 class Publisher:
     """Publishes numbered events and works out how long each took to arrive."""
 
-    def __init__(self, redis: Redis, herd: Herd) -> None:
-        self._redis, self._herd = redis, herd
+    def __init__(self, redis: Redis, clients: StreamClientProcess) -> None:
+        self._redis, self._clients = redis, clients
         self._sent: dict[str, float] = {}
 
     def publish(self, audience: Any) -> None:
@@ -106,7 +106,7 @@ class Publisher:
         end, arrived = monotonic() + ARRIVAL_SECONDS, list[float]()
         while len(arrived) < receivers and monotonic() < end:
             sleep(0.2)
-            arrived += self._herd.report()["arrivals"].get(number, [])
+            arrived += self._clients.report()["arrivals"].get(number, [])
         if len(arrived) != receivers:
             raise RuntimeError(f"{len(arrived)} of {receivers} streams got the event")
         return sorted(1000 * (at - self._sent[number]) for at in arrived)
@@ -137,7 +137,7 @@ def _tokens(service: Service) -> list[str]:
     with accounts.database(service) as (cursor, _):
         cursor.execute(
             "SELECT s.id, s.user_id FROM login_sessions AS s JOIN users AS u ON u.id = s.user_id"
-            f" WHERE u.username_key LIKE '{accounts.NAME}%'"
+            f" WHERE u.username_key LIKE '{accounts.USERNAME_PREFIX}%'"
         )
         sessions = {
             user_id: str(UUID(str(session_id))) for session_id, user_id in cursor.fetchall()
@@ -190,23 +190,23 @@ def _streams(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         job = lab.job(service, ME_CLIENTS, [me_request(service, username(1))])
         before = lab.measure(service, job)
         pss = _workers_pss(service)
-        herd = Herd(stack, service.port, _tokens(service))
-        say(f"{herd.held} streams are open")
+        clients = StreamClientProcess(stack, service.port, _tokens(service))
+        log_progress(f"{clients.open_count} streams are open")
         sleep(SETTLE_SECONDS)
-        grown = (_workers_pss(service) - pss) * 1024 / max(1, herd.held)
+        grown = (_workers_pss(service) - pss) * 1024 / max(1, clients.open_count)
         redis = stack.enter_context(Redis.from_url(service.redis_url))
-        publisher = Publisher(redis, herd)
+        publisher = Publisher(redis, clients)
         yield Row(
             f"{scenario.name}, open",
             database,
             streams,
             figures=[
-                scenario.figure("held", 100 * herd.held / streams, "%"),
+                scenario.figure("held", 100 * clients.open_count / streams, "%"),
                 scenario.figure("KiB a stream", grown),
                 scenario.figure("idle CPU", _idle_cpu(service), "%"),
             ],
         )
-        everybody = _rounds(publisher, "any", herd.held)
+        everybody = _rounds(publisher, "any", clients.open_count)
         yield Row(
             f"{scenario.name}, event to all",
             database,
@@ -224,7 +224,7 @@ def _streams(lab: Lab, database: str, scenario: Scenario) -> Iterator[Row]:
         with publisher.every_second("any"):
             meanwhile = lab.measure(service, job)
         yield from _me(scenario, database, before, beside, meanwhile)
-        lost = herd.report()["lost"]
+        lost = clients.report()["lost"]
         if lost:
             raise RuntimeError(f"{lost} streams were lost")
 
@@ -275,7 +275,7 @@ SCENARIOS = (
             "team p99": Target(at_most=50),
             "me p99, an event a second": Target(at_most=2),
         },
-        only_by_name=True,
+        is_opt_in=True,
         runs_last=True,
     ),
 )

@@ -30,7 +30,7 @@ def main() -> None:
         with running(**settings) as bed:
             if arguments.storm is None:
                 _stay(bed)
-            elif not _suffer(bed, arguments, chosen):
+            elif not _run_storm(bed, arguments, chosen):
                 sys.exit(1)
     except NotStarted as error:
         sys.exit(f"not started: {error}")
@@ -47,11 +47,11 @@ def _stay(bed: Bed) -> None:
     signal.pause()
 
 
-def _suffer(bed: Bed, arguments: argparse.Namespace, chosen: Sequence[type[Fault]]) -> bool:
+def _run_storm(bed: Bed, arguments: argparse.Namespace, chosen: Sequence[type[Fault]]) -> bool:
     storm = Storm(bed, recovery=arguments.recovery, faults=chosen)
     report = storm.run(arguments.storm, hold=arguments.hold, rest=arguments.rest, verbose=True)
     sys.stdout.write(report.text() + "\n")
-    return not report.broken
+    return not report.violations
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -29,7 +29,7 @@ class Instance(LiveService):
 
     gunicorn_config = "deploy/bed/gunicorn_conf.py"
 
-    def hurry(self) -> None:
+    def quit_now(self) -> None:
         """Tell it to quit at once; neither it nor this call waits for requests in flight."""
         self._process.send_signal(signal.SIGQUIT)
 
@@ -69,7 +69,7 @@ class Bed:
 
     def __exit__(self, *_: object) -> None:
         for instance in self.instances:
-            instance.hurry()  # all at once; the stack then waits for each
+            instance.quit_now()  # all at once; the stack then waits for each
         self.stack.close()
 
     def _start(self) -> None:
@@ -86,8 +86,8 @@ class Bed:
         self.postgres = enter(servers.PrivatePostgres(self.database_disk, DURABLE_ENOUGH))
         self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
         self.database_url = self.postgres.cluster.create("gatehouse")
-        self.prepared = self.prepare_at_once(self.database_url)
-        if any(self.prepared):
+        self.prepare_exit_codes = self.prepare_concurrently(self.database_url)
+        if any(self.prepare_exit_codes):
             raise servers.NotStarted((self.folder / "prepare.log").read_text())
         self.instances = [self._instance(name) for name in INSTANCES]
         self.proxy = Proxy(
@@ -125,7 +125,7 @@ class Bed:
         self.stack.callback(instance.stop)
         return instance
 
-    def prepare_at_once(self, database_url: str) -> list[int]:
+    def prepare_concurrently(self, database_url: str) -> list[int]:
         """Migrate a database from one process per instance, concurrently; return the exit codes."""
         environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
         environ |= {

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg2
 from redis import Redis
 
-from deploy.bed.actors.careful import Careful
+from deploy.bed.actors.mfa_user import MfaUser
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Failure
 
@@ -29,12 +29,12 @@ class Fault:
     # Needs the bed's own small disks, which only root can mount.
     fills_a_disk = False
     # Some client must see a failure or a long wait; otherwise the fault was ineffective.
-    is_felt = False
+    must_be_noticed = False
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
         # Whether the fault could be brought about.
-        self.took_hold = True
+        self.was_effective = True
 
     def begin(self) -> None:
         """Bring the fault about."""
@@ -62,7 +62,7 @@ class PostgresRestarts(Fault):
     """It stops and starts again; every connection is cut."""
 
     name = "PostgreSQL restarts"
-    is_felt = True
+    must_be_noticed = True
 
     def begin(self) -> None:
         self.bed.postgres.stop()
@@ -84,7 +84,7 @@ class PostgresHangs(Fault):
     """It accepts connections but never answers."""
 
     name = "PostgreSQL hangs"
-    is_felt = True
+    must_be_noticed = True
 
     def begin(self) -> None:
         self.bed.postgres.hang()
@@ -97,7 +97,7 @@ class PostgresIsFull(Fault):
     """Every connection slot is taken by another client."""
 
     name = "PostgreSQL has no connection left"
-    is_felt = True
+    must_be_noticed = True
 
     def __init__(self, bed: Bed) -> None:
         super().__init__(bed)
@@ -127,10 +127,10 @@ class PostgresIsFull(Fault):
 class ValkeyFault(Fault):
     """Only logins with a second factor, kept in Valkey, may fail: all else needs the database."""
 
-    is_felt = True
+    must_be_noticed = True
 
     def explains(self, failure: Failure) -> bool:
-        return super().explains(failure) and failure.actor == Careful.__name__
+        return super().explains(failure) and failure.actor == MfaUser.__name__
 
 
 class ValkeyRestarts(ValkeyFault):
@@ -210,13 +210,13 @@ class PostgresDiskIsFull(Fault):
     fills_a_disk = True
 
     def begin(self) -> None:
-        self.took_hold = self.bed.fill_database_disk()
+        self.was_effective = self.bed.fill_database_disk()
 
     def hold(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.05)
-            self.took_hold |= self.bed.fill_database_disk()  # take the room it has freed
+            self.was_effective |= self.bed.fill_database_disk()  # take the room it has freed
 
     def end(self) -> None:
         self.bed.empty_database_disk()

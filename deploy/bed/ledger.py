@@ -16,7 +16,7 @@ from app.audit.models import Action, AuditEntry
 from app.core.runtime import Runtime
 from tests.support.api import Answer
 
-MAX_TOLD = 20
+MAX_VIOLATIONS = 20
 ALARM = Action.USER_REFRESH_TOKEN_REUSE_DETECTED
 # Audited although nothing was changed.
 NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED,)
@@ -37,7 +37,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Change:
     """A change that was made or may have been; `user_id` is None if the client cannot know it."""
 
     user_id: int | None
@@ -49,14 +49,14 @@ class Ledger:
     """Shared by all clients of a run."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     phase: str = ""
     _failures: list[Failure] = field(default_factory=list)
     _longest: float = 0.0
-    _deeds: dict[tuple[str, str], Deed] = field(default_factory=dict)
+    _changes: dict[tuple[str, str], Change] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, began: float, actor: str, answer: Answer) -> None:
+    def record_answer(self, began: float, actor: str, answer: Answer) -> None:
         """Count an answer."""
         now = time.monotonic()
         with self._lock:
@@ -66,42 +66,42 @@ class Ledger:
                 request = f"{answer.method} {answer.path}"
                 self._failures.append(Failure(now, answer.status, answer.code, request, actor))
 
-    def since_last(self) -> tuple[list[Failure], float]:
+    def take_failures(self) -> tuple[list[Failure], float]:
         """Return the failures since the last call, and how long the slowest answer took (s)."""
         with self._lock:
             found = self._failures, self._longest
             self._failures, self._longest = [], 0.0
         return found
 
-    def did(
+    def record_change(
         self, tag: str, action: Action, *, is_certain: bool, user_id: int | None = None
     ) -> None:
         """Record an audited change that succeeded (`is_certain`), or may have."""
         with self._lock:
-            self._deeds[tag, action] = Deed(user_id, is_certain)
+            self._changes[tag, action] = Change(user_id, is_certain)
 
-    def complain(self, what: str) -> None:
+    def add_violation(self, what: str) -> None:
         """Record that an invariant is broken; repetitions are dropped."""
-        complaint = f"{self.phase}: {what}"
+        violation = f"{self.phase}: {what}"
         with self._lock:
-            if complaint not in self.broken and len(self.broken) < MAX_TOLD:
-                self.broken.append(complaint)
+            if violation not in self.violations and len(self.violations) < MAX_VIOLATIONS:
+                self.violations.append(violation)
 
     def compare(self, rt: Runtime) -> int:
         """Compare with the audit log; return the number of changes certain to have been made."""
         found = _entries(rt)
-        for (tag, action), deed in self._deeds.items():
+        for (tag, action), change in self._changes.items():
             users = found.pop((tag, action), [])
             what = f"{action} by {tag}"
-            if not users and deed.is_certain:
-                self.complain(f"lost: {what}")
+            if not users and change.is_certain:
+                self.add_violation(f"lost: {what}")
             elif len(users) > 1:
-                self.complain(f"doubled: {len(users)} rows of {what}")
-            elif deed.user_id is not None and users not in ([], [deed.user_id]):
-                self.complain(f"somebody else's: {what}, {users}")
+                self.add_violation(f"doubled: {len(users)} rows of {what}")
+            elif change.user_id is not None and users not in ([], [change.user_id]):
+                self.add_violation(f"somebody else's: {what}, {users}")
         for (tag, action), users in found.items():
-            self.complain(f"not asked for, or refused: {len(users)} rows of {action} by {tag}")
-        return sum(deed.is_certain for deed in self._deeds.values())
+            self.add_violation(f"not asked for, or refused: {len(users)} rows of {action} by {tag}")
+        return sum(change.is_certain for change in self._changes.values())
 
 
 def _entries(rt: Runtime) -> dict[tuple[str, str], list[int]]:

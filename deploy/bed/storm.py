@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bench import procs
 from deploy.bed.actors.actor import Actor
-from deploy.bed.actors.crowd import crowd
+from deploy.bed.actors.crowd import create_actors
 from deploy.bed.actors.listener import Listener
 from deploy.bed.actors.registrar import Registrar
 from deploy.bed.bed import Bed
@@ -40,7 +40,7 @@ class Outcome:
     name: str
     ended: float = 0.0
     lasted: float = 0.0
-    told: int = 0
+    failures_seen: int = 0
     recovery: float = 0.0
     longest: float = 0.0
 
@@ -52,8 +52,8 @@ class Report:
     seconds: float
     answers: dict[str, int]
     faults: list[Outcome]
-    broken: list[str]
-    deeds: int
+    violations: list[str]
+    changes: int
     events: int
     longest: float
     memory: list[tuple[float, float]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Report:
         total = sum(self.answers.values())
         kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.answers.items()))
         lines = [
-            f"{self.seconds:.0f} s, {total} answers ({kinds}), {self.deeds} changes and"
+            f"{self.seconds:.0f} s, {total} answers ({kinds}), {self.changes} changes and"
             f" {self.events} events compared, longest answer {self.longest:.1f} s",
             "",
             "| Fault | Times | Failures told | Recovery, longest |",
@@ -72,16 +72,16 @@ class Report:
         ]
         for name in dict.fromkeys(outcome.name for outcome in self.faults):
             same = [outcome for outcome in self.faults if outcome.name == name]
-            told = sum(outcome.told for outcome in same)
+            failures_seen = sum(outcome.failures_seen for outcome in same)
             recovery = max(outcome.recovery for outcome in same)
-            lines.append(f"| {name} | {len(same)} | {told} | {recovery:.1f} s |")
+            lines.append(f"| {name} | {len(same)} | {failures_seen} | {recovery:.1f} s |")
         lines += [f"| {name} | not possible here | | |" for name in self.skipped]
         lines.append("")
         lines += [
             f"a worker's own memory: {first:.1f} MB early, {last:.1f} MB at the end"
             for first, last in self.memory
         ]
-        lines += [f"BROKEN: {what}" for what in self.broken] or ["no invariant broken"]
+        lines += [f"BROKEN: {what}" for what in self.violations] or ["no invariant broken"]
         return "\n".join(lines)
 
 
@@ -104,7 +104,7 @@ class Storm:
         self._outcomes: list[Outcome] = []
         self._longest = 0.0
         self._memory: dict[int, list[tuple[float, float]]] = {}
-        self._looked_at = 0.0
+        self._sampled_at = 0.0
 
     def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
         """Run all faults in turn, repeatedly, until `duration` seconds are over."""
@@ -114,7 +114,7 @@ class Storm:
         skipped = [fault.name for fault in self._faults if fault not in possible]
         # Log lines from before this run are not its own.
         logged = {name: len(text) for name, text in self._bed.logs()}
-        self._actors = crowd(self._bed, self._ledger, hold)
+        self._actors = create_actors(self._bed, self._ledger, hold)
         began = time.monotonic()
         for actor in self._actors:
             actor.start()
@@ -128,7 +128,7 @@ class Storm:
             seconds = time.monotonic() - began
         finally:
             self._end()
-        self._look_into_logs(logged)
+        self._check_logs(logged)
         return self._report(seconds, skipped, verbose=verbose)
 
     def _round(
@@ -144,13 +144,13 @@ class Storm:
         # Instances are replaced in the first round only: to judge their memory, workers must live.
         due = [fault for fault in possible if fault is not InstancesAreReplaced or not rounds]
         for make in due:
-            self._suffer(make(self._bed), hold, rest, verbose=verbose)
+            self._run_fault(make(self._bed), hold, rest, verbose=verbose)
             if time.monotonic() >= until and rounds:
                 return
         if not due:
             self._calm(rest)
 
-    def _suffer(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
+    def _run_fault(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
         outcome = Outcome(fault.name)
         self._outcomes.append(outcome)
         self._ledger.phase = fault.name
@@ -167,7 +167,7 @@ class Storm:
         self._judge(outcome, fault)
         if verbose:
             sys.stderr.write(
-                f"{fault.name}: {outcome.told} failures told,"
+                f"{fault.name}: {outcome.failures_seen} failures told,"
                 f" recovered after {outcome.recovery:.1f} s\n"
             )
 
@@ -180,20 +180,20 @@ class Storm:
     def _judge(self, outcome: Outcome, fault: Fault) -> None:
         """Judge the failures since the last call; the fault must explain every one."""
         ledger = self._ledger
-        failures, outcome.longest = ledger.since_last()
+        failures, outcome.longest = ledger.take_failures()
         self._longest = max(self._longest, outcome.longest)
         for failure in failures:
-            outcome.told += 1
+            outcome.failures_seen += 1
             if not fault.explains(failure):
-                ledger.complain(f"not explained: {failure}")
+                ledger.add_violation(f"not explained: {failure}")
             outcome.recovery = max(outcome.recovery, failure.ended - outcome.ended)
         if outcome.recovery > self._recovery:
-            ledger.complain(f"all was well only {outcome.recovery:.1f} s after its end")
+            ledger.add_violation(f"all was well only {outcome.recovery:.1f} s after its end")
         if outcome.longest > outcome.lasted + self._recovery:
-            ledger.complain(f"an answer took {outcome.longest:.1f} s")
-        is_felt = outcome.told or outcome.longest > outcome.lasted / 2
-        if not fault.took_hold or (fault.is_felt and not is_felt):
-            ledger.complain("nobody felt anything of it")
+            ledger.add_violation(f"an answer took {outcome.longest:.1f} s")
+        was_noticed = outcome.failures_seen or outcome.longest > outcome.lasted / 2
+        if not fault.was_effective or (fault.must_be_noticed and not was_noticed):
+            ledger.add_violation("nobody felt anything of it")
 
     def _rest(self, seconds: float) -> float:
         """Wait out a calm; return after how many seconds every actor had had a success in it.
@@ -209,17 +209,17 @@ class Storm:
             if waiting:
                 recovery = passed
             waiting = {actor for actor in waiting if actor.progress == before[actor]}
-            self._look_at_memory()
+            self._sample_memory()
         for actor in waiting:
-            self._ledger.complain(f"{actor.name}: nothing went well for {passed:.1f} s")
+            self._ledger.add_violation(f"{actor.name}: nothing went well for {passed:.1f} s")
         return recovery
 
-    def _look_at_memory(self) -> None:
+    def _sample_memory(self) -> None:
         """Sample each worker's memory, at most once a second."""
         now = time.monotonic()
-        if now - self._looked_at < 1.0:
+        if now - self._sampled_at < 1.0:
             return
-        self._looked_at = now
+        self._sampled_at = now
         for instance in self._bed.instances:
             for pid in instance.workers():
                 try:
@@ -235,19 +235,19 @@ class Storm:
         for actor in self._actors:
             actor.join(60)
             if actor.is_alive():
-                self._ledger.complain(f"{actor.name} still waits for an answer")
+                self._ledger.add_violation(f"{actor.name} still waits for an answer")
             elif not actor.progress:
-                self._ledger.complain(f"{actor.name}: nothing went well")
+                self._ledger.add_violation(f"{actor.name}: nothing went well")
         self._judge(Outcome(Calm.name, ended=time.monotonic()), Calm(self._bed))
 
-    def _look_into_logs(self, logged: dict[str, int]) -> None:
+    def _check_logs(self, logged: dict[str, int]) -> None:
         """Complain about unexpected text in the logs beyond the lengths in `logged`."""
         for name, text in self._bed.logs():
             new = text[logged.get(name, 0) :]
             for what in UNEXPECTED:
                 if what in new:
                     where = new.index(what)
-                    self._ledger.complain(f"log of {name}: {new[where : where + 1500]}")
+                    self._ledger.add_violation(f"log of {name}: {new[where : where + 1500]}")
 
     def _report(self, seconds: float, skipped: list[str], *, verbose: bool) -> Report:
         ledger = self._ledger
@@ -255,7 +255,7 @@ class Storm:
             for actor in self._actors:
                 sys.stderr.write(f"{actor.name}: {actor.steps} steps, {actor.progress} successes\n")
         self._bed.rt.database.close()  # its connections were cut like all the others
-        deeds = ledger.compare(self._bed.rt)
+        changes = ledger.compare(self._bed.rt)
         for actor in self._actors:
             if isinstance(actor, Registrar):
                 actor.compare()
@@ -263,8 +263,8 @@ class Storm:
             seconds=seconds,
             answers=dict(ledger.answers),
             faults=self._outcomes,
-            broken=ledger.broken,
-            deeds=deeds,
+            violations=ledger.violations,
+            changes=changes,
             events=sum(actor.events for actor in self._actors if isinstance(actor, Listener)),
             longest=self._longest,
             memory=self._growth(seconds),
@@ -286,5 +286,5 @@ class Storm:
             late = max(uss for _, uss in samples[2 * third :])
             found.append((early, late))
             if late > early * (1 + GROWTH_SHARE) + GROWTH_MB:
-                self._ledger.complain(f"memory grew from {early:.1f} to {late:.1f} MB")
+                self._ledger.add_violation(f"memory grew from {early:.1f} to {late:.1f} MB")
         return found

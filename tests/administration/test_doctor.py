@@ -24,7 +24,7 @@ from tests.support.full_disk import fill
 from tests.support.live import free_port
 from tests.support.privileges import bound_by_modes
 from tests.support.servers import short_folder
-from tests.support.smtp import HOST, Authority, Sink
+from tests.support.smtp import HOST, Authority, RecordingSmtpServer
 
 CHECKS = {
     "configuration",
@@ -245,7 +245,7 @@ def use_server(rt, port, **values):
 
 @pytest.mark.usefixtures("healthy")
 def test_a_mail_server_that_answers_is_fine(line, rt):
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         use_server(rt, server.port)
         code, checks = examined(line, "--strict")
         assert not server.received
@@ -257,7 +257,7 @@ def test_a_mail_server_that_answers_is_fine(line, rt):
 def test_a_mail_server_that_cannot_be_used_is_a_warning_with_the_reason(line, rt):
     use_server(rt, free_port())
     assert "Connection refused" in finds(line, "mail", "warn")
-    with Sink(passwords={"files": "right"}) as server:
+    with RecordingSmtpServer(passwords={"files": "right"}) as server:
         use_server(rt, server.port, mail_smtp_username="files", mail_smtp_password="a wrong one")
         told = finds(line, "mail", "warn")
     assert "a wrong one" not in told
@@ -276,7 +276,7 @@ def names_lead_here(monkeypatch):
 @pytest.mark.usefixtures("healthy", "names_lead_here")
 @pytest.mark.parametrize("host", ["mail.example", "192.0.2.25", "localhost.example"])
 def test_mails_in_clear_to_another_machine_are_a_warning(line, rt, host):
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         use_server(rt, server.port)
         configure(rt, mail_smtp_host=host)
         told = finds(line, "mail", "warn")
@@ -287,7 +287,7 @@ def test_mails_in_clear_to_another_machine_are_a_warning(line, rt, host):
 @pytest.mark.usefixtures("healthy", "names_lead_here")
 @pytest.mark.parametrize("host", ["LocalHost", "127.0.0.53", "::1"])
 def test_mails_in_clear_within_this_machine_are_fine(line, rt, host):
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         use_server(rt, server.port)
         configure(rt, mail_smtp_host=host)
         assert examined(line)[1]["mail"]["level"] == "ok"
@@ -298,7 +298,7 @@ def test_encrypted_mails_to_another_machine_are_fine(make_app, stopwatch, rt, tm
     authority = Authority(tmp_path)
     mailer = Mailer(tls=authority.client())
     app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), mailer=mailer)
-    with Sink(tls=authority.server("mail.example")) as server:
+    with RecordingSmtpServer(tls=authority.server("mail.example")) as server:
         use_server(rt, server.port)
         configure(rt, mail_smtp_host="mail.example", mail_security=True)
         assert examined(CommandLine(app))[1]["mail"]["level"] == "ok"

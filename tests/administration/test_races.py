@@ -7,7 +7,7 @@ from app.administration.errors import AdministratorUndeletable, LastAdministrato
 from app.users import service as users
 from app.users.models import Role, Status
 from tests.support.factories import make_user
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 
 def outcome(action, rt, *arguments):
@@ -21,7 +21,7 @@ def outcome(action, rt, *arguments):
 @pytest.mark.parametrize("attempt", range(5))
 def test_two_administrators_cannot_put_each_other_out(rt, attempt):
     one, other = (make_user(rt, role="admin") for _ in range(2))
-    results = at_once(
+    results = run_concurrently(
         [
             lambda: outcome(accounts.set_status, rt, one.username, Status.DISABLED),
             lambda: outcome(accounts.set_role, rt, other.username, Role.USER),
@@ -33,7 +33,7 @@ def test_two_administrators_cannot_put_each_other_out(rt, attempt):
 @pytest.mark.parametrize("attempt", range(5))
 def test_an_account_is_promoted_or_deleted_but_not_both(rt, admin, attempt):
     user = make_user(rt)
-    promoted, deleted = at_once(
+    promoted, deleted = run_concurrently(
         [
             lambda: outcome(accounts.set_role, rt, user.username, Role.ADMIN),
             lambda: outcome(accounts.delete, rt, user.username),

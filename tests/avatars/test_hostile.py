@@ -18,8 +18,8 @@ from tests.support.images import (
     forged_avif,
     gif_bomb,
     low_first,
-    needing_less_than,
     packed,
+    peak_memory_below,
     photo,
     plain,
     png_bomb,
@@ -149,7 +149,7 @@ def test_a_header_that_promises_too_much_is_not_believed(client, kind, sides):
     image = quarters().convert("RGBA" if kind == "WEBP" else "RGB")
     image.putalpha(100) if kind == "WEBP" else None
     content = with_size(encoded(image, kind), kind, *sides)
-    with needing_less_than(16 * MEBIBYTE):
+    with peak_memory_below(16 * MEBIBYTE):
         refused(client, content, "avatar.render_failed", "file.type_not_allowed")
 
 
@@ -178,7 +178,7 @@ def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
 def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb):
     content = bomb()
     assert len(content) < 2 * MEBIBYTE
-    with needing_less_than(16 * MEBIBYTE):
+    with peak_memory_below(16 * MEBIBYTE):
         refused(client, content, "avatar.render_failed")
 
 
@@ -242,7 +242,7 @@ def many_codes():
 def test_what_a_decoder_would_make_room_for_without_a_word_is_refused(client, made):
     content = made()
     assert len(content) < 2 * MEBIBYTE
-    with needing_less_than(16 * MEBIBYTE):
+    with peak_memory_below(16 * MEBIBYTE):
         refused(client, content, "file.type_not_allowed")
 
 
@@ -337,7 +337,7 @@ def empty_runs():
 def test_a_file_of_millions_of_pieces_is_given_up(client, made, short_renders):
     """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
     content = made()
-    with needing_less_than(100 * MEBIBYTE):  # the largest files are copied some eight times
+    with peak_memory_below(100 * MEBIBYTE):  # the largest files are copied some eight times
         refused(client, content, "file.type_not_allowed")
 
 
@@ -354,7 +354,7 @@ def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
     content = plain()
     for place in (33, len(content) - 12):  # before and after the pixels
         bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
-        with needing_less_than(32 * MEBIBYTE):
+        with peak_memory_below(32 * MEBIBYTE):
             refused(client, bomb, "file.type_not_allowed")
 
 

@@ -14,7 +14,7 @@ from tests.support.images import (
     YELLOW,
     encoded,
     is_near,
-    needing_less_than,
+    peak_memory_below,
     photo,
     plain,
     png_of,
@@ -106,7 +106,7 @@ def test_metadata_of_a_million_numbers_turns_nothing_and_is_not_read(signed_in, 
     """Pillow would make an object of each, together 200 MB."""
     exif = b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 5, 1_200_000, 26) + bytes(4)
     content = encoded(quarters(), kind, lossless=True, exif=exif + b"\6\0\0\0\1\0\0\0" * 1_200_000)
-    with needing_less_than(100 * 2**20):
+    with peak_memory_below(100 * 2**20):
         upload(signed_in, content).ok()
     insist_on(shown(signed_in), UPRIGHT)
 

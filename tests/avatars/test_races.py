@@ -19,7 +19,7 @@ from app.users.models import UserProfile
 from tests.support import images
 from tests.support.factories import audit_rows, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 MANY = 16
 
@@ -123,7 +123,7 @@ def test_of_many_uploads_at_once_each_that_is_applied_was_current(
         partial(upload, signed_in.twin(), plain(shade(number), (200, 200)))
         for number in range(MANY)
     ]
-    answers = [answer.ok() for answer in at_once(jobs)]
+    answers = [answer.ok() for answer in run_concurrently(jobs)]
     applied = [data["profile"]["avatar"]["version"] for data in answers if data["applied"]]
     assert sorted(applied) == list(range(1, len(applied) + 1))
     assert row().avatar_version == len(applied) >= 1
@@ -168,7 +168,7 @@ def test_uploads_switches_and_readers_at_once_never_disagree(
     sources = ["gravatar", "uploaded", "none", "uploaded"] * 3
     jobs += [partial(switch, signed_in.twin(), source) for source in sources]
     noted = [partial(noting_its_end, job) for job in jobs]
-    done = at_once([*noted, *(partial(read_on, reader) for reader in readers)])
+    done = run_concurrently([*noted, *(partial(read_on, reader) for reader in readers)])
     answers, seen = done[:-4], done[-4:]
     assert {answer.status for answer in answers} == {200}
     uploads, changes = answers[:MANY], answers[MANY:]
@@ -206,7 +206,7 @@ def test_a_cleanup_beside_uploads_takes_nothing_that_is_needed(
         return [upkeep.cleanup(rt) for _ in range(10)]
 
     jobs = [partial(upload, signed_in.twin(), plain(shade(n), (300, 300))) for n in range(MANY)]
-    done = at_once([*jobs, clean_up, clean_up])
+    done = run_concurrently([*jobs, clean_up, clean_up])
     assert {answer.status for answer in done[:MANY]} == {200}
     assert sum(map(sum, done[MANY:])) <= MANY  # a replaced avatar it met before its removal
     insist_on_agreement(rt, row, published, staged)
@@ -300,7 +300,7 @@ def test_no_more_than_two_are_rendered_at_once(rt, signed_in, watched):
         clients.append(signed_in.stranger())
         clients[-1].login(make_user(rt)).ok()
     jobs = [partial(upload, client, plain(RED)) for client in clients for _ in range(2)]
-    assert {answer.status for answer in at_once(jobs)} == {200}
+    assert {answer.status for answer in run_concurrently(jobs)} == {200}
     assert watched["all"] == 2
 
 
@@ -310,7 +310,7 @@ def test_one_account_keeps_nobody_waiting_by_many_uploads(signed_in, admin, user
     theirs.login(admin).ok()
     jobs = [partial(upload, signed_in.twin(), plain(shade(number))) for number in range(8)]
     jobs.append(partial(upload, theirs, plain(BLUE)))
-    assert {answer.status for answer in at_once(jobs)} == {200}
+    assert {answer.status for answer in run_concurrently(jobs)} == {200}
     assert (watched[user.id], watched[admin.id], watched["all"]) == (1, 1, 2)
 
 
@@ -321,7 +321,7 @@ def test_the_row_of_another_account_is_never_touched(rt, signed_in, admin, user)
         partial(upload, client, plain(color))
         for client, color in ((signed_in, RED), (theirs, BLUE))
     ]
-    for answer in at_once(jobs):
+    for answer in run_concurrently(jobs):
         assert answer.ok()["applied"]
     assert shown(signed_in).getpixel((256, 256)) == RED
     assert shown(theirs).getpixel((256, 256)) == BLUE

@@ -14,15 +14,15 @@ from app.core.clock import SystemClock
 from app.mfa import totp
 from deploy.bed.actors import actor as actors
 from deploy.bed.actors.actor import Actor
-from deploy.bed.actors.careful import Careful
+from deploy.bed.actors.avatar_user import AvatarUser
 from deploy.bed.actors.listener import Listener
-from deploy.bed.actors.member import Member
-from deploy.bed.actors.painter import Painter
+from deploy.bed.actors.mfa_user import MfaUser
 from deploy.bed.actors.registrar import Registrar
+from deploy.bed.actors.regular_user import RegularUser
 from deploy.bed.ledger import Ledger
 from tests.support import images
 from tests.support.api import Answer
-from tests.support.authenticator import STEP_SECONDS, Authenticator, Enabled
+from tests.support.authenticator import STEP_SECONDS, Authenticator, EnabledTotp
 from tests.support.factories import KnownUser
 
 USER = KnownUser(1, "alice", "alice@example.com", "a password")
@@ -77,12 +77,12 @@ def bed(service):
     return SimpleNamespace(client=lambda: service, rt=rt, clock_is_right_since=1.0)
 
 
-def complaints(actor):
-    return actor.ledger.broken
+def violations(actor):
+    return actor.ledger.violations
 
 
-def deeds(actor):
-    return [(action, deed.is_certain) for (_, action), deed in actor.ledger._deeds.items()]
+def changes(actor):
+    return [(action, change.is_certain) for (_, action), change in actor.ledger._changes.items()]
 
 
 # --- everybody -----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_connection_that_breaks_is_a_failure(bed, service, error, code):
     actor = Actor(bed, Ledger(), "one")
     told = actor.call("POST", "/")
     assert (told.status, told.code) == (599, code)
-    [failure], _ = actor.ledger.since_last()
+    [failure], _ = actor.ledger.take_failures()
     assert (failure.status, failure.code, failure.actor) == (599, code, "Actor")
     assert len(service.asked) == 1
 
@@ -125,36 +125,36 @@ def test_but_not_one_that_was_idle(bed, service, monkeypatch):
 
 
 @pytest.fixture
-def member(bed):
-    return Member(bed, Ledger(), USER)
+def regular_user(bed):
+    return RegularUser(bed, Ledger(), USER)
 
 
-def test_an_unclear_password_is_tried_until_one_is_right(member, service):
-    member.passwords = {"new", "old"}
+def test_an_unclear_password_is_tried_until_one_is_right(regular_user, service):
+    regular_user.passwords = {"new", "old"}
     service.script = [WRONG, {}]
-    member.sign_in()
-    assert member.is_in
-    assert member.passwords == {"old"}
-    assert complaints(member) == []
-    assert deeds(member) == [("user_login", True)]
+    regular_user.sign_in()
+    assert regular_user.is_signed_in
+    assert regular_user.passwords == {"old"}
+    assert violations(regular_user) == []
+    assert changes(regular_user) == [("user_login", True)]
 
 
 @pytest.mark.parametrize("refusal", [WRONG, LIMITED, (403, "auth.account_disabled")])
-def test_a_login_that_is_refused_is_found(member, service, refusal):
+def test_a_login_that_is_refused_is_found(regular_user, service, refusal):
     service.script = [refusal] * 2
-    member.sign_in()
-    assert len(complaints(member)) == 1
-    assert not member.is_in
+    regular_user.sign_in()
+    assert len(violations(regular_user)) == 1
+    assert not regular_user.is_signed_in
 
 
-def test_a_login_without_an_answer_is_no_fault(member, service):
+def test_a_login_without_an_answer_is_no_fault(regular_user, service):
     service.script = [AWAY]
-    member.sign_in()
-    assert complaints(member) == []
-    assert deeds(member) == [("user_login", False)]
+    regular_user.sign_in()
+    assert violations(regular_user) == []
+    assert changes(regular_user) == [("user_login", False)]
 
 
-# --- Member --------------------------------------------------------------------------------------
+# --- RegularUser ---------------------------------------------------------------------------------
 
 
 def profile(name):
@@ -162,15 +162,15 @@ def profile(name):
 
 
 @pytest.mark.parametrize(("told", "number"), [(AWAY, 0), ((200, "success"), 1)])
-def test_a_name_that_was_answered_and_is_lost(member, service, told, number):
+def test_a_name_that_was_answered_and_is_lost(regular_user, service, told, number):
     service.script = [told, profile(None)]
-    member.rename()
-    member.look()
-    assert len(complaints(member)) == number
+    regular_user.rename()
+    regular_user.look()
+    assert len(violations(regular_user)) == number
 
 
 @pytest.mark.parametrize(
-    ("may_be_out", "refusal", "number"),
+    ("may_be_signed_out", "refusal", "number"),
     [
         (False, GONE, 1),
         (False, REUSED, 1),
@@ -180,47 +180,47 @@ def test_a_name_that_was_answered_and_is_lost(member, service, told, number):
         (True, LIMITED, 1),
     ],
 )
-def test_who_is_out_needs_a_reason(member, service, may_be_out, refusal, number):
-    member.is_in, member.may_be_out = True, may_be_out
+def test_who_is_out_needs_a_reason(regular_user, service, may_be_signed_out, refusal, number):
+    regular_user.is_signed_in, regular_user.may_be_signed_out = True, may_be_signed_out
     service.script = [refusal]
-    member.look()
-    assert len(complaints(member)) == number
-    assert not member.is_in
+    regular_user.look()
+    assert len(violations(regular_user)) == number
+    assert not regular_user.is_signed_in
 
 
-def test_a_refresh_that_went_well_leaves_no_reason_to_be_out(member, service):
+def test_a_refresh_that_went_well_leaves_no_reason_to_be_out(regular_user, service):
     service.script = [AWAY, {}, REUSED]
-    member.refresh()
-    assert member.may_be_out
-    member.refresh()
-    assert not member.may_be_out
-    member.refresh()
-    assert len(complaints(member)) == 1
+    regular_user.refresh()
+    assert regular_user.may_be_signed_out
+    regular_user.refresh()
+    assert not regular_user.may_be_signed_out
+    regular_user.refresh()
+    assert len(violations(regular_user)) == 1
 
 
-def test_an_alarm_is_expected_where_it_was_told(member, service):
+def test_an_alarm_is_expected_where_it_was_told(regular_user, service):
     service.script = [AWAY, REUSED]
-    member.refresh()
-    member.refresh()
-    assert complaints(member) == []
+    regular_user.refresh()
+    regular_user.refresh()
+    assert violations(regular_user) == []
     alarm = "user_refresh_token_reuse_detected"
-    assert deeds(member) == [(alarm, False), (alarm, True)]
+    assert changes(regular_user) == [(alarm, False), (alarm, True)]
 
 
-def test_an_expired_access_token_is_refreshed(member, service):
+def test_an_expired_access_token_is_refreshed(regular_user, service):
     service.script = [EXPIRED, {}]
-    member.look()
+    regular_user.look()
     assert [path for _, path, _, _ in service.asked] == ["/auth/me", "/auth/refresh"]
-    assert complaints(member) == []
+    assert violations(regular_user) == []
 
 
 @pytest.mark.parametrize(("told", "number"), [([GONE, GONE], 0), ([{}, GONE], 1), ([GONE, {}], 1)])
-def test_a_session_that_was_signed_out_and_lives(member, service, told, number):
+def test_a_session_that_was_signed_out_and_lives(regular_user, service, told, number):
     service.cookies = {"service_access": "old"}
     service.script = [{}, *told]
-    member.sign_out()
+    regular_user.sign_out()
     assert [cookies for *_, cookies in service.asked] == [{"service_access": "old"}] * 3
-    assert len(complaints(member)) == number
+    assert len(violations(regular_user)) == number
 
 
 @pytest.mark.parametrize(
@@ -233,30 +233,30 @@ def test_a_session_that_was_signed_out_and_lives(member, service, told, number):
         ([GONE, GONE, {}], 1),
     ],
 )
-def test_a_password_that_was_changed_and_what_it_had_opened(member, service, told, number):
+def test_a_password_that_was_changed_and_what_it_had_opened(regular_user, service, told, number):
     service.cookies = {"service_access": "now"}
     service.script = [{}, *told]
-    member.change_password()
-    assert len(complaints(member)) == number
+    regular_user.change_password()
+    assert len(violations(regular_user)) == number
     assert service.cookies == {"service_access": "now"}
 
 
 @pytest.mark.parametrize(("number_current", "number"), [(1, 0), (0, 1), (2, 1)])
-def test_one_session_is_the_current_one(member, service, number_current, number):
+def test_one_session_is_the_current_one(regular_user, service, number_current, number):
     service.script = [[{"is_current": n < number_current} for n in range(3)]]
-    member.list_sessions()
-    assert len(complaints(member)) == number
+    regular_user.list_sessions()
+    assert len(violations(regular_user)) == number
 
 
-# --- Careful -------------------------------------------------------------------------------------
+# --- MfaUser -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def careful(bed, monkeypatch):
+def mfa_user(bed, monkeypatch):
     app = Authenticator(totp.new_secret(), SystemClock())
-    careful = Careful(bed, Ledger(), USER, Enabled(1, app, []))
-    monkeypatch.setattr(careful.stopped, "wait", lambda _: None)
-    return careful
+    mfa_user = MfaUser(bed, Ledger(), USER, EnabledTotp(1, app, []))
+    monkeypatch.setattr(mfa_user.stopped, "wait", lambda _: None)
+    return mfa_user
 
 
 BAD = (401, "auth.mfa_code_invalid")
@@ -273,44 +273,44 @@ BAD = (401, "auth.mfa_code_invalid")
         ([MFA, {}, {}], 1),
     ],
 )
-def test_a_fresh_code_is_good_once(careful, service, told, number):
+def test_a_fresh_code_is_good_once(mfa_user, service, told, number):
     service.script = told
-    careful.step()
-    assert len(complaints(careful)) == number
+    mfa_user.step()
+    assert len(violations(mfa_user)) == number
     assert service.script == []
 
 
-def test_both_steps_are_of_one_attempt(careful, service):
+def test_both_steps_are_of_one_attempt(mfa_user, service):
     service.script = [MFA, {}, BAD]
-    careful.step()
+    mfa_user.step()
     assert len({tag for _, _, tag, _ in service.asked}) == 1
-    assert deeds(careful) == [("user_login", True), ("user_mfa_challenge_success", True)]
+    assert changes(mfa_user) == [("user_login", True), ("user_mfa_challenge_success", True)]
 
 
 @pytest.mark.parametrize("right_since", [None, 2.0])
-def test_a_clock_that_is_or_was_wrong_explains_a_refusal(careful, service, bed, right_since):
+def test_a_clock_that_is_or_was_wrong_explains_a_refusal(mfa_user, service, bed, right_since):
     service.script = [MFA, BAD]
-    verify = careful.verify
+    verify = mfa_user.verify
 
     def meanwhile(*arguments):
         bed.clock_is_right_since = right_since
         return verify(*arguments)
 
-    careful.verify = meanwhile
-    careful.step()
-    assert complaints(careful) == []
+    mfa_user.verify = meanwhile
+    mfa_user.step()
+    assert violations(mfa_user) == []
 
 
 @pytest.mark.parametrize(("roll", "is_right"), [(0.0, True), (0.9, False)])
-def test_a_bad_code_that_is_accepted_is_found(careful, service, clock, roll, is_right):
+def test_a_bad_code_that_is_accepted_is_found(mfa_user, service, clock, roll, is_right):
     """A right code the second time, and a wrong one."""
-    careful.app = Authenticator(careful.app.secret, clock)
-    careful.tried = careful.taken = int(clock.now().timestamp()) // STEP_SECONDS
-    careful.dice = SimpleNamespace(random=lambda: roll)
+    mfa_user.app = Authenticator(mfa_user.app.secret, clock)
+    mfa_user.tried_step = mfa_user.accepted_step = int(clock.now().timestamp()) // STEP_SECONDS
+    mfa_user.dice = SimpleNamespace(random=lambda: roll)
     service.script = [MFA, {}]
-    careful.step()
-    assert (service.sent[-1]["code"] == careful.app.code()) == is_right
-    assert len(complaints(careful)) == 1
+    mfa_user.step()
+    assert (service.sent[-1]["code"] == mfa_user.app.code()) == is_right
+    assert len(violations(mfa_user)) == 1
 
 
 # --- Registrar -----------------------------------------------------------------------------------
@@ -334,17 +334,17 @@ def test_who_registers_is_told_the_truth(bed, service, told, is_true):
     registrar.dice = SimpleNamespace(random=lambda: 0.9)  # also repeats answered registrations
     service.script = [*told, TAKEN]
     registrar.step()
-    assert (not complaints(registrar)) == is_true
+    assert (not violations(registrar)) == is_true
 
 
-# --- Painter -------------------------------------------------------------------------------------
+# --- AvatarUser ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def painter(bed):
-    painter = Painter(bed, Ledger(), USER)
-    painter.is_in = True
-    return painter
+def avatar_user(bed):
+    avatar_user = AvatarUser(bed, Ledger(), USER)
+    avatar_user.is_signed_in = True
+    return avatar_user
 
 
 def webp(colour):
@@ -372,30 +372,30 @@ NO_DISK = (500, "storage.unknown")
         ([APPLIED, AWAY], NONE, 1),
     ],
 )
-def test_a_picture_is_the_last_one_or_may_be(painter, service, uploads, seen, number):
+def test_a_picture_is_the_last_one_or_may_be(avatar_user, service, uploads, seen, number):
     service.script = [*uploads, seen]
     for _ in uploads:
-        painter.upload(images.RED)
-    painter.look()
-    assert len(complaints(painter)) == number
+        avatar_user.upload(images.RED)
+    avatar_user.look()
+    assert len(violations(avatar_user)) == number
 
 
 @pytest.mark.parametrize(
     ("refusal", "number"),
     [(EXPIRED, 0), (GONE, 1), ((400, "file.type_not_allowed"), 1), (LIMITED, 1)],
 )
-@pytest.mark.parametrize("deed", ["upload", "look"])
-def test_a_picture_that_is_refused(painter, service, deed, refusal, number):
+@pytest.mark.parametrize("action", ["upload", "look"])
+def test_a_picture_that_is_refused(avatar_user, service, action, refusal, number):
     service.script = [refusal]
-    painter.upload(images.RED) if deed == "upload" else painter.look()
-    assert len(complaints(painter)) == number
-    assert not painter.is_in
+    avatar_user.upload(images.RED) if action == "upload" else avatar_user.look()
+    assert len(violations(avatar_user)) == number
+    assert not avatar_user.is_signed_in
 
 
-def test_an_upload_that_was_not_applied(painter, service):
+def test_an_upload_that_was_not_applied(avatar_user, service):
     service.script = [{"applied": False}]
-    painter.upload(images.RED)
-    assert len(complaints(painter)) == 1
+    avatar_user.upload(images.RED)
+    assert len(violations(avatar_user)) == 1
 
 
 # --- Listener ------------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ class Stream:
 
 @pytest.fixture
 def publisher():
-    return SimpleNamespace(taken=0, unclear=set())
+    return SimpleNamespace(acknowledged=0, unclear=set())
 
 
 @pytest.fixture
@@ -438,9 +438,9 @@ SYNC = {"kind": "sync.required"}
 def hear(listener, *batches):
     listener._stream = Stream(*batches)
     for _ in range(12):
-        listener._publisher.taken += 1
+        listener._publisher.acknowledged += 1
         listener.step()
-    return complaints(listener)
+    return violations(listener)
 
 
 def test_a_stream_that_tells_everything(listener):
@@ -450,8 +450,8 @@ def test_a_stream_that_tells_everything(listener):
 
 @pytest.mark.parametrize("event", [[], [SYNC]])
 def test_a_stream_that_is_open_and_tells_nothing(listener, event):
-    complaint = hear(listener, *[event] * 12)[0]
-    assert "has not heard 1" in complaint
+    violation = hear(listener, *[event] * 12)[0]
+    assert "has not heard 1" in violation
 
 
 @pytest.mark.parametrize("has_sync", [False, True])
@@ -470,5 +470,5 @@ def test_what_perhaps_was_not_published_is_no_gap(listener, publisher):
 
 
 def test_an_event_that_comes_twice(listener):
-    [complaint] = hear(listener, *([event(n)] for n in (1, 2, 2, *range(3, 13))))
-    assert "heard 2 after 2" in complaint
+    [violation] = hear(listener, *([event(n)] for n in (1, 2, 2, *range(3, 13))))
+    assert "heard 2 after 2" in violation

@@ -54,7 +54,7 @@ def test_a_storm_that_breaks_something_ends_with_status_1(
 
         def run(self, seconds, *, hold, rest, verbose):
             asked.append((seconds, hold, rest))
-            return Report(seconds, {"2xx": 1}, [], broken, deeds=0, events=0, longest=0.1)
+            return Report(seconds, {"2xx": 1}, [], broken, changes=0, events=0, longest=0.1)
 
     monkeypatch.setattr(command, "Storm", Storm)
     with pytest.raises(SystemExit) if status else nullcontext() as ended:

@@ -15,9 +15,9 @@ REST_SECONDS = 1.5
 
 def test_no_write_is_lost_or_doubled_and_all_recovers_by_itself(bed):
     report = Storm(bed, recovery=RECOVERY_SECONDS).run(0, hold=1.2, rest=REST_SECONDS)
-    assert report.broken == [], report.text()
+    assert report.violations == [], report.text()
     assert report.answers["2xx"] > 200, report.text()
-    assert report.deeds > 50, report.text()
+    assert report.changes > 50, report.text()
     assert report.events > 50, report.text()
     assert len(report.faults) + len(report.skipped) == len(FAULTS)
 

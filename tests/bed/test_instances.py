@@ -16,7 +16,7 @@ from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from tests.support.factories import audit_rows, configure, count
 from tests.support.images import BLUE, RED, plain, upload
 from tests.support.live import eventually
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 from tests.support.streams import OpenStream
 
 
@@ -28,7 +28,7 @@ def pair(bed):
 
 
 def test_both_brought_one_empty_database_up_to_date_at_the_same_time(bed):
-    assert bed.prepared == [0, 0]
+    assert bed.prepare_exit_codes == [0, 0]
     with bed.rt.reading() as connection:
         versions = connection.execute(sa.text("SELECT version_num FROM alembic_version")).all()
     assert versions == [(ScriptDirectory(str(MIGRATIONS)).get_current_head(),)]
@@ -79,7 +79,7 @@ def test_of_refreshes_on_both_exactly_one_succeeds_and_the_session_lives(bed, us
             client.get("/health")
             client.cookies = dict(clients[0].cookies)
         arrived = {"X-Request-Start": f"t={time.time():.3f}"}  # as nginx sends it
-        answers = at_once([partial(client.refresh, headers=arrived) for client in clients])
+        answers = run_concurrently([partial(client.refresh, headers=arrived) for client in clients])
         codes = sorted(answer.code for answer in answers)
         assert codes == ["auth.refresh_token_stale"] * 11 + ["success"]
         next(c for c, a in zip(clients, answers, strict=True) if a.status == 200).me().ok()

@@ -32,13 +32,13 @@ def told(**certain):
     """Return a ledger with an attempt under each tag; the value is whether it is certain."""
     ledger = Ledger(phase="phase")
     for tag, is_certain in certain.items():
-        ledger.did(tag, LOGIN, is_certain=is_certain, user_id=1)
+        ledger.record_change(tag, LOGIN, is_certain=is_certain, user_id=1)
     return ledger
 
 
-def complaints(ledger, rt):
+def violations(ledger, rt):
     ledger.compare(rt)
-    return [what.split(":")[1].strip() for what in ledger.broken]
+    return [what.split(":")[1].strip() for what in ledger.violations]
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def complaints(ledger, rt):
 )
 def test_rows_are_compared_with_answers(rt, attempts, rows, kinds):
     write(rt, *rows)
-    assert complaints(told(**attempts), rt) == kinds
+    assert violations(told(**attempts), rt) == kinds
 
 
 def test_a_change_for_somebody_else_is_found(rt):
     write(rt, "a", user_id=2)
     ledger = told(a=True)
     assert ledger.compare(rt) == 1
-    assert "somebody else's" in ledger.broken[0]
+    assert "somebody else's" in ledger.violations[0]
 
 
 def test_an_alarm_is_found_though_nobody_attempted_anything_like_it(rt):
     write(rt, "a", action=ALARM)
-    assert complaints(Ledger(), rt) == ["not asked for, or refused"]
+    assert violations(Ledger(), rt) == ["not asked for, or refused"]
 
 
 def test_what_is_no_change_of_a_client_is_left_alone(rt):
     write(rt, "a", action=Action.USER_MFA_CHALLENGE_FAILED)
     write(rt, None, user_id=0, action=Action.SERVER_START)
-    assert complaints(Ledger(), rt) == []
+    assert violations(Ledger(), rt) == []
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def registrar(rt, app):
 
 def compared(registrar):
     registrar.compare()
-    return registrar.ledger.broken
+    return registrar.ledger.violations
 
 
 def test_accounts_are_compared_with_answers(rt, registrar):

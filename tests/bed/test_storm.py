@@ -69,16 +69,16 @@ def storm():
         actor.stopped.set()
 
 
-def judged(storm, fault, told=None, *, actor="Member", late=0.0, took=0.0, took_hold=True):
-    """Judge one answer that came `late` seconds after a fault; return the complaints."""
+def judged(storm, fault, told=None, *, actor="RegularUser", late=0.0, took=0.0, was_effective=True):
+    """Judge one answer that came `late` seconds after a fault; return the violations."""
     ended = time.monotonic() - late
     status, code = told or (200, "success")
     answer = Answer("GET", "/", status, Headers(), f'{{"code": "{code}"}}'.encode())
-    storm._ledger.note(time.monotonic() - took, actor, answer)
+    storm._ledger.record_answer(time.monotonic() - took, actor, answer)
     happened = fault(None)
-    happened.took_hold = took_hold
+    happened.was_effective = was_effective
     storm._judge(Outcome(fault.name, ended, lasted=6.0), happened)
-    return storm._ledger.broken
+    return storm._ledger.violations
 
 
 def test_a_failure_that_the_fault_explains_is_told_and_no_fault(storm):
@@ -88,13 +88,13 @@ def test_a_failure_that_the_fault_explains_is_told_and_no_fault(storm):
 @pytest.mark.parametrize(
     ("fault", "told", "actor"),
     [
-        (PostgresRestarts, (500, "internal_server_error"), "Member"),
-        (PostgresRestarts, (502, "database.error"), "Member"),
-        (PostgresRestarts, (599, "hung up"), "Member"),
-        (ClockIsSetBack, DATABASE, "Member"),
-        (Calm, ANY, "Member"),
+        (PostgresRestarts, (500, "internal_server_error"), "RegularUser"),
+        (PostgresRestarts, (502, "database.error"), "RegularUser"),
+        (PostgresRestarts, (599, "hung up"), "RegularUser"),
+        (ClockIsSetBack, DATABASE, "RegularUser"),
+        (Calm, ANY, "RegularUser"),
         # Requests that need only the database must go on without Valkey.
-        (ValkeyHangs, ANY, "Member"),
+        (ValkeyHangs, ANY, "RegularUser"),
         (ValkeyHangs, ANY, "Registrar"),
     ],
 )
@@ -104,7 +104,7 @@ def test_any_other_is_one(storm, fault, told, actor):
 
 
 def test_a_second_factor_needs_valkey(storm):
-    assert judged(storm, ValkeyHangs, ANY, actor="Careful") == []
+    assert judged(storm, ValkeyHangs, ANY, actor="MfaUser") == []
 
 
 def test_a_failure_that_comes_too_late_is_found(storm):
@@ -128,7 +128,7 @@ def test_who_waited_for_most_of_it_has_felt_it(storm):
 
 
 def test_so_was_one_that_could_not_be_brought_about(storm):
-    [what] = judged(storm, PostgresDiskIsFull, DATABASE, took_hold=False)
+    [what] = judged(storm, PostgresDiskIsFull, DATABASE, was_effective=False)
     assert "nobody felt" in what
 
 
@@ -136,21 +136,21 @@ def test_one_actor_without_a_success_is_found_among_others(storm, passing):
     storm._actors = [Lucky(NOBODY, storm._ledger, name) for name in ("one", "two")]
     passing.doing = lambda: [actor.step() for actor in storm._actors]
     assert storm._rest(0.1) < 0.1
-    assert storm._ledger.broken == []
+    assert storm._ledger.violations == []
     storm._actors.append(Unlucky(NOBODY, storm._ledger, "three"))
     assert storm._rest(0.1) >= 5.0
-    [what] = storm._ledger.broken
+    [what] = storm._ledger.violations
     assert "three: nothing went well" in what
 
 
 def test_who_never_had_a_success_and_who_fails_at_the_end_are_found(storm):
     storm._actors = [Unlucky(NOBODY, storm._ledger, "one")]
     storm._actors[0].start()
-    storm._ledger.note(
-        time.monotonic(), "Member", Answer("GET", "/", 503, Headers(), b'{"code":""}')
+    storm._ledger.record_answer(
+        time.monotonic(), "RegularUser", Answer("GET", "/", 503, Headers(), b'{"code":""}')
     )
     storm._end()
-    [nothing, late] = storm._ledger.broken
+    [nothing, late] = storm._ledger.violations
     assert "one: nothing went well" in nothing
     assert "not explained" in late
 
@@ -168,7 +168,7 @@ def test_a_fault_is_undone_though_it_could_not_begin(storm):
             undone.append(True)
 
     with pytest.raises(ZeroDivisionError):
-        storm._suffer(Broken(NOBODY), 0.0, 0.0, verbose=False)
+        storm._run_fault(Broken(NOBODY), 0.0, 0.0, verbose=False)
     assert undone == [True]
 
 
@@ -176,7 +176,7 @@ def test_a_fault_is_undone_though_it_could_not_begin(storm):
 def quiet(monkeypatch, passing):
     """A bed on which nothing happens, and the lengths of the calms on it."""
     calms = []
-    monkeypatch.setattr(storms, "crowd", lambda *_: [])
+    monkeypatch.setattr(storms, "create_actors", lambda *_: [])
     monkeypatch.setattr(Storm, "_report", lambda *_, **__: None)
 
     def rest(_, seconds):
@@ -185,7 +185,7 @@ def quiet(monkeypatch, passing):
         return 0.0
 
     monkeypatch.setattr(Storm, "_rest", rest)
-    monkeypatch.setattr(Storm, "_suffer", lambda *_, **__: None)
+    monkeypatch.setattr(Storm, "_run_fault", lambda *_, **__: None)
     bed = SimpleNamespace(disks_are_small=False, logs=list, instances=[])
     return bed, calms
 
@@ -208,18 +208,18 @@ def test_where_nothing_is_left_to_break_it_waits(quiet):
 def test_logs_are_searched_for_what_was_written_since(storm, text, is_found):
     before = "Traceback of another test\n"
     storm._bed = SimpleNamespace(logs=lambda: [("one", before + text)])
-    storm._look_into_logs({"one": len(before)})
-    assert bool(storm._ledger.broken) == is_found
+    storm._check_logs({"one": len(before)})
+    assert bool(storm._ledger.violations) == is_found
 
 
 def test_a_worker_that_grows_is_found(storm):
     storm._memory = {1: [(t, 40.0 + t) for t in range(90)], 2: [(t, 40.0) for t in range(90)]}
     assert len(storm._growth(90.0)) == 2
-    [what] = storm._ledger.broken
+    [what] = storm._ledger.violations
     assert "memory grew" in what
 
 
 def test_a_worker_that_has_just_begun_may_grow(storm):
     storm._memory = {1: [(t, 16.0 + t) for t in range(30)]}
     assert storm._growth(30.0) == []
-    assert storm._ledger.broken == []
+    assert storm._ledger.violations == []

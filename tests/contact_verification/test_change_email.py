@@ -27,7 +27,7 @@ from tests.support.factories import (
     count,
     make_user,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 NEW = "new@example.com"
 OTHER = "other@example.com"
@@ -450,7 +450,7 @@ def test_a_resend_overtaken_by_another_change_leaves_the_mail_to_it(rt, signed_i
 
 
 def test_of_sixteen_requests_at_once_one_is_taken(rt, signed_in, mailbox):
-    answers = at_once([partial(change, signed_in.twin()) for _ in range(16)])
+    answers = run_concurrently([partial(change, signed_in.twin()) for _ in range(16)])
     assert sorted(answer.status for answer in answers) == [200] + [429] * 15
     mailbox.only()
 
@@ -460,7 +460,7 @@ def test_of_nine_resends_at_once_one_sends(rt, signed_in, mailbox, clock):
     change(signed_in).ok()
     mailbox.only()
     clock.advance(minutes=1)
-    answers = at_once([partial(resend, signed_in.twin()) for _ in range(9)])
+    answers = run_concurrently([partial(resend, signed_in.twin()) for _ in range(9)])
     assert {(answer.status, answer.body) for answer in answers} == {(200, answers[0].body)}
     mailbox.only()
     assert len(audit_rows(rt, "user_resend_email_change")) == 1
@@ -469,7 +469,7 @@ def test_of_nine_resends_at_once_one_sends(rt, signed_in, mailbox, clock):
 def test_one_address_is_pending_for_one_account(app, rt, mailbox):
     make_user(rt, username="root", role="admin")
     clients = [signed_in_client(app, make_user(rt)) for _ in range(10)]
-    answers = at_once(
+    answers = run_concurrently(
         [partial(change, c, NEW.upper() if n % 2 else NEW) for n, c in enumerate(clients)]
     )
     assert sorted(answer.status for answer in answers) == [200] + [400] * 9
@@ -490,7 +490,7 @@ def test_a_click_and_another_change_at_once(rt, signed_in, user, mailbox):
         [asked] = [mail for mail in mailbox.read() if mail["To"] == first]
         link = mailbox.link(asked)
         clicker, changer = signed_in.twin(), signed_in.twin()
-        [clicked, changed] = at_once(
+        [clicked, changed] = run_concurrently(
             [partial(outcome, clicker, link), partial(change, changer, wanted)]
         )
         changed.ok()

@@ -20,7 +20,7 @@ from tests.support.factories import (
     issue_token,
     make_user,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 CONFIRM = "/auth/contact-verification/confirm"
 NEW = "new+one@example.com"
@@ -348,7 +348,7 @@ def test_the_redirect_is_described(api):
 def test_of_sixteen_clicks_at_once_one_succeeds(app, rt, changing, mailbox, purpose):
     address = NEW if purpose == "contact_change" else changing.email
     token = issue_token(rt, changing, Purpose(purpose), address)
-    answers = at_once([partial(follow, ApiClient(app), token) for _ in range(16)])
+    answers = run_concurrently([partial(follow, ApiClient(app), token) for _ in range(16)])
     outcomes = sorted(outcome(answer).partition("&")[0] for answer in answers)
     success = "email-changed" if purpose == "contact_change" else "register-activated"
     assert outcomes == sorted(["invalid"] * 15 + [success])
@@ -362,7 +362,7 @@ def test_a_click_and_the_accounts_end_do_not_break_each_other(app, rt):
     for _ in range(5):
         user = make_user(rt, activated=False)
         token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
-        answers = at_once(
+        answers = run_concurrently(
             [partial(follow, ApiClient(app), token) for _ in range(4)]
             + [partial(accounts.delete, rt, user.username)]
         )
@@ -373,7 +373,7 @@ def test_a_click_and_a_disabling_at_once(app, rt):
     for _ in range(5):
         user = make_user(rt, activated=False)
         token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
-        [answer, _] = at_once(
+        [answer, _] = run_concurrently(
             [
                 partial(follow, ApiClient(app), token),
                 partial(accounts.set_status, rt, user.username, Status.DISABLED),

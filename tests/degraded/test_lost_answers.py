@@ -17,7 +17,7 @@ from tests.support.factories import audit_rows, configure
 from tests.support.lossy import LossyRedis
 from tests.support.mailbox import text_of
 from tests.support.outbox import use_smtp
-from tests.support.smtp import Sink
+from tests.support.smtp import RecordingSmtpServer
 
 WRONG = "auth.mfa_code_invalid"
 
@@ -90,7 +90,7 @@ def test_a_setup_is_finished_and_opened_again(api, user, clock, monkeypatch):
 
 
 def test_a_code_is_mailed(rt, api, user):
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         use_smtp(rt, sink.port)
         configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)

@@ -20,7 +20,7 @@ from tests.support.challenge import give_totp, start_login, verify
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows
 from tests.support.privileges import bound_by_modes
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 
 class Sqlite:
@@ -242,7 +242,7 @@ def test_liveness_does_not_depend_on_it_readiness_does(database, api):
 def test_cut_connections_cost_no_read(database, app, signed_in):
     """However many of them the pool holds."""
     clients = [signed_in.twin() for _ in range(6)]
-    for answer in at_once([client.me for client in clients]):
+    for answer in run_concurrently([client.me for client in clients]):
         answer.ok()
     for _ in range(3):
         database.cut_connections()

@@ -58,7 +58,7 @@ def second(live, tmp_path):
 
     config = live.rt.config
     service = Patient(tmp_path, config.database_url, config.redis_url)
-    service.wait_until_it_listens()
+    service.wait_for_subscriptions()
     yield service
     service.stop()
 
@@ -271,7 +271,7 @@ def test_the_streams_of_a_killed_worker_end_and_the_others_go_on(live, user, sig
         lost, kept = stream_on_each_worker(live, sign_in(user), stack)
         os.kill(live.worker_at(lost.local_port), signal.SIGKILL)
         lost.wait_for_end()
-        live.wait_until_it_listens()
+        live.wait_for_subscriptions()
         publish(live.rt, EVERYBODY, 1)
         assert numbers([kept.event()]) == [1]
 
@@ -446,7 +446,7 @@ def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
         os.kill(second.pid, signal.SIGHUP)
         stream.wait_for_end()
         eventually(lambda: not old & set(second.workers()), "new workers")
-        second.wait_until_it_listens()
+        second.wait_for_subscriptions()
         again = stack.enter_context(OpenStream(client)).opened()
         publish(second.rt, EVERYBODY, 1)
         assert numbers([again.event()]) == [1]
@@ -459,7 +459,7 @@ def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
 def alone(live, own_valkey, tmp_path, user):
     """An instance whose Redis may be taken away, with one stream."""
     service = LiveService(tmp_path, live.rt.config.database_url, own_valkey.url)
-    service.wait_until_it_listens()
+    service.wait_for_subscriptions()
     with service.client() as client:
         client.login(user).ok()
         with OpenStream(client) as stream:

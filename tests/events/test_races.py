@@ -5,7 +5,7 @@ from app.events.errors import TooManyStreams, WorkerFull
 from app.events.views import HUB
 from app.sessions import service as sessions
 from tests.support.live import eventually
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 
 def opener(rt, hub, user):
@@ -31,24 +31,24 @@ def hubs(make_app, number, **caps):
 
 def test_an_account_never_gets_more_than_its_share(make_app, rt, user):
     workers = hubs(make_app, 4, sse_per_user=7)
-    opened = at_once([opener(rt, workers[n % 4], user) for n in range(24)])
+    opened = run_concurrently([opener(rt, workers[n % 4], user) for n in range(24)])
     streams = [stream for stream in opened if stream is not None]
     assert len(streams) == 7
-    at_once([stream.close for stream in streams])
+    run_concurrently([stream.close for stream in streams])
     assert sum(hub.streams._count for hub in workers) == 0
-    again = at_once([opener(rt, workers[n % 4], user) for n in range(24)])
+    again = run_concurrently([opener(rt, workers[n % 4], user) for n in range(24)])
     assert sum(stream is not None for stream in again) == 7
 
 
 def test_a_worker_never_holds_more_than_its_share(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_worker=5)
-    opened = at_once([opener(rt, hub, user) for _ in range(16)])
+    opened = run_concurrently([opener(rt, hub, user) for _ in range(16)])
     assert sum(stream is not None for stream in opened) == 5
 
 
 def test_streams_opened_while_the_service_stops_end(make_app, rt, user):
     [hub] = hubs(make_app, 1, sse_per_user=100)
-    *opened, _ = at_once([*(opener(rt, hub, user) for _ in range(16)), hub.begin_shutdown])
+    *opened, _ = run_concurrently([*(opener(rt, hub, user) for _ in range(16)), hub.begin_shutdown])
     assert all(stream is None or stream._ended for stream in opened)
 
 
@@ -67,7 +67,7 @@ def test_what_redis_knows_is_right_when_all_are_told_meanwhile(make_app, rt, use
             limiter._is_synced = False
             limiter.renew()
 
-    at_once([*[come_and_go] * 4, tell])
+    run_concurrently([*[come_and_go] * 4, tell])
 
     def is_right():
         limiter.renew()  # again where a busy Redis was too slow for a moment

@@ -25,7 +25,7 @@ from tests.support.external import (
 )
 from tests.support.factories import change_user, configure, count, make_user
 from tests.support.fake_provider import PERSON
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 MANY = 8
 
@@ -59,7 +59,7 @@ def somebody_else_each_time(fake, **claims):
 
 def test_first_sign_ins_of_one_identity_make_one_account(rt, app, admin, fake, corp):
     change_provider(rt, corp, auto_provision_enabled=True)
-    answers = at_once(begun(app, fake))
+    answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": MANY}
     assert count(rt, User) == 2
     assert count(rt, ExternalAuthIdentity) == 1
@@ -69,7 +69,7 @@ def test_first_sign_ins_of_one_identity_make_one_account(rt, app, admin, fake, c
 def test_first_sign_ins_of_one_identity_link_one_account(rt, app, admin, fake, corp):
     change_provider(rt, corp, auto_link_verified_email_enabled=True)
     owner = make_user(rt, email=PERSON["email"])
-    answers = at_once(begun(app, fake))
+    answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": MANY}
     assert [row.user_id for row in links(rt)] == [owner.id]
 
@@ -78,7 +78,7 @@ def test_of_two_identities_that_race_for_an_address_one_gets_it(rt, app, admin, 
     """Decision E31."""
     change_provider(rt, corp, auto_provision_enabled=True)
     somebody_else_each_time(fake, sub="identity {}")
-    answers = at_once(begun(app, fake))
+    answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": MANY - 1}
     assert (count(rt, User), count(rt, ExternalAuthIdentity)) == (2, 1)
 
@@ -95,7 +95,7 @@ def test_who_looks_for_an_address_holds_it(rt, app, admin, fake, corp, monkeypat
         return real(reader, address)
 
     monkeypatch.setattr(linking, "find_account_by_email", find_account_by_email)
-    answers = at_once(begun(app, fake, 2))
+    answers = run_concurrently(begun(app, fake, 2))
     assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": 1}
 
 
@@ -112,7 +112,7 @@ def test_of_one_callback_in_many_requests_one_signs_in(rt, app, user, fake, corp
         )
         return come_back(browser, parameters)
 
-    told = led_to(at_once([job] * MANY))
+    told = led_to(run_concurrently([job] * MANY))
     assert told == {"/": 1, "/login?external_auth=error&code=auth.credentials_failed": MANY - 1}
     assert len(fake.seen("/token")) == 1
     assert count(rt, LoginSession) == 1
@@ -126,7 +126,7 @@ def test_of_one_code_at_two_providers_one_is_sent_it(rt, app, user, fake, corp):
         honest, lured = start(browsers[0]), start(browsers[1], "generic_oauth2", "evil")
         code = fake.sign_in(honest.url)["code"]
         fake.requests.clear()
-        at_once(
+        run_concurrently(
             [
                 lambda b=browser, s=started, c=code: come_back(b, {"code": c, "state": s.state})
                 for browser, started in zip(browsers, (honest, lured), strict=True)
@@ -138,7 +138,7 @@ def test_of_one_code_at_two_providers_one_is_sent_it(rt, app, user, fake, corp):
 def test_usernames_taken_at_once_get_different_ends(rt, app, admin, fake, corp):
     change_provider(rt, corp, auto_provision_enabled=True)
     somebody_else_each_time(fake, sub="identity {}", email="jane{}@example.com")
-    answers = at_once(begun(app, fake))
+    answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": MANY}
     assert (count(rt, User), count(rt, ExternalAuthIdentity)) == (MANY + 1, MANY)
 
@@ -160,7 +160,7 @@ def test_of_many_requests_for_the_mail_one_is_heard(rt, app, provider, mailbox):
         )
         for n in range(MANY)
     ]
-    codes = Counter(answer.code for answer in at_once(jobs))
+    codes = Counter(answer.code for answer in run_concurrently(jobs))
     assert codes == {"success": 1, "auth.contact_verification_invalid": MANY - 1}
     mailbox.only()
 
@@ -171,7 +171,7 @@ def test_of_many_clicks_on_the_link_one_signs_in(rt, app, provider, mailbox):
     ApiClient(app).post("/auth/external-auth/email-verification/start", body).ok()
     token = mailbox.token(mailbox.only())
     path = f"/auth/external-auth/email-verification/confirm?token={token}"
-    told = led_to(at_once([lambda: ApiClient(app).get(path)] * MANY))
+    told = led_to(run_concurrently([lambda: ApiClient(app).get(path)] * MANY))
     assert told == {
         "/files": 1,
         "/login?external_auth=email_verification_invalid": MANY - 1,
@@ -192,7 +192,7 @@ def test_of_password_and_mailbox_one_gets_the_identity(rt, app, user, provider, 
         lambda: ApiClient(app).get(confirm),
         lambda: ApiClient(app).post("/auth/external-auth/password-link", login),
     ] * 3
-    at_once(jobs)
+    run_concurrently(jobs)
     [row] = links(rt)
     assert row.user_id in {user.id, other.id}
     assert count(rt, LoginSession) == 1
@@ -202,7 +202,7 @@ def test_of_many_right_passwords_one_links(rt, app, user, provider):
     flow_token = wait_for_account(rt, provider)
     body = {"flow_token": flow_token, "identifier": user.username, "password": user.password}
     jobs = [lambda: ApiClient(app).post("/auth/external-auth/password-link", body)] * MANY
-    codes = Counter(answer.code for answer in at_once(jobs))
+    codes = Counter(answer.code for answer in run_concurrently(jobs))
     assert codes == {"success": 1, "auth.contact_verification_invalid": MANY - 1}
     assert count(rt, ExternalAuthPending, ExternalAuthPending.consumed_at.is_(None)) == 0
 
@@ -221,7 +221,7 @@ def test_two_removals_at_once_leave_a_way_in(rt, app, api, user, provider):
         lambda c=client, i=link_id: c.delete(f"/auth/external-auth/links/{i}")
         for client, link_id in zip(clients, ids, strict=True)
     ]
-    codes = Counter(answer.code for answer in at_once(jobs))
+    codes = Counter(answer.code for answer in run_concurrently(jobs))
     assert codes == {"success": 1, "conflict": 1}
     assert len(links(rt)) == 1
 
@@ -231,7 +231,7 @@ def test_many_removals_of_one_link_remove_it_once(rt, api, user, provider):
     api.login(user).ok()
     clients = [api.twin() for _ in range(MANY)]
     jobs = [lambda c=c: c.delete(f"/auth/external-auth/links/{link_id}") for c in clients]
-    codes = Counter(answer.code for answer in at_once(jobs))
+    codes = Counter(answer.code for answer in run_concurrently(jobs))
     assert codes == {"success": 1, "not_found": MANY - 1}
 
 
@@ -241,7 +241,7 @@ def test_a_sign_in_and_a_removal_at_once_leave_no_half(rt, app, api, user, fake,
         api.login(user).ok()
         owner = api.twin()
         [back] = begun(app, fake, 1)
-        [removed, answer] = at_once(
+        [removed, answer] = run_concurrently(
             [lambda o=owner, i=link_id: o.delete(f"/auth/external-auth/links/{i}"), back]
         )
         removed.ok()
@@ -263,7 +263,7 @@ def test_the_last_provider_and_the_last_built_in_way_do_not_go_together(rt):
         add_provider(rt)
         configure(rt, auth_passkey_login_enabled=False)
 
-        told = at_once(
+        told = run_concurrently(
             [
                 lambda: attempt(lambda: configure(rt, auth_password_login_enabled=False)),
                 lambda: attempt(lambda: providers.set_enabled(rt, "corp", enabled=False)),

@@ -19,7 +19,7 @@ from tests.support.factories import (
     make_user,
     remove_storage_route,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 MANY = 16
 
@@ -48,7 +48,7 @@ def stored(rt, guest):
 @pytest.mark.parametrize("names", [["guest"], [f"guest{n}" for n in range(MANY)]], ids=len)
 def test_of_parallel_acceptances_one_makes_an_account(rt, guest, names):
     jobs = [acceptance(guest, username=names[n % len(names)]) for n in range(MANY)]
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     [winner] = [answer for answer in answers if answer.status == 201]
     for answer in answers:
         if answer is not winner:
@@ -63,7 +63,7 @@ def test_of_parallel_acceptances_one_makes_an_account(rt, guest, names):
 def test_it_is_accepted_or_revoked_but_not_both(rt, guest, attempt):
     revocation = outcome_of(partial(service.revoke, rt, str(guest.invitation_id)))
     jobs = [acceptance(guest, username=f"guest{n}") for n in range(4)] + [revocation] * 4
-    results = at_once(jobs)
+    results = run_concurrently(jobs)
     answers, revoked = results[:4], results[4:]
     accepted = [answer for answer in answers if answer.status == 201]
     took_back = [result for result in revoked if not isinstance(result, AppError)]
@@ -83,7 +83,7 @@ def test_a_new_invitation_and_an_acceptance_never_wait_for_each_other(rt, guest,
     """Both need the address and the earlier invitation's row."""
     creation = outcome_of(partial(service.create, rt, email="guest@example.com"))
     jobs = [acceptance(guest, username=f"guest{n}") for n in range(4)] + [creation] * 4
-    results = at_once(jobs)
+    results = run_concurrently(jobs)
     answers, created = results[:4], results[4:]
     accepted = [answer for answer in answers if answer.status == 201]
     assert len(accepted) <= 1
@@ -96,7 +96,7 @@ def test_a_new_invitation_and_an_acceptance_never_wait_for_each_other(rt, guest,
                 "auth.email_exists",
             }
     for result in created:
-        assert isinstance(result, service.Created | EmailExists), result
+        assert isinstance(result, service.CreatedInvitation | EmailExists), result
     pending = count(rt, Invitation, Invitation.status == "pending")
     # An invitation made after the acceptance was refused, for the address was taken.
     assert pending == 1 - len(accepted)
@@ -105,7 +105,7 @@ def test_a_new_invitation_and_an_acceptance_never_wait_for_each_other(rt, guest,
 
 def test_of_parallel_invitations_of_one_address_one_is_open(rt):
     spellings = [f"{'G' if n % 2 else 'g'}uest@example.com" for n in range(MANY)]
-    created = at_once([partial(service.create, rt, email=email) for email in spellings])
+    created = run_concurrently([partial(service.create, rt, email=email) for email in spellings])
     assert len({made.token for made in created}) == MANY
     assert count(rt, Invitation, Invitation.status == "pending") == 1
     assert count(rt, Invitation, Invitation.status == "revoked") == MANY - 1
@@ -120,7 +120,7 @@ def test_an_address_is_registered_or_accepted_but_not_both(app, rt, guest, attem
     for number in range(4):
         registration = {**body, "username": f"new{number}"}
         jobs.append(partial(ApiClient(app).post, "/auth/register", registration))
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     assert [answer.status for answer in answers].count(201) == 1
     for answer in answers:
         if answer.status != 201:
@@ -130,7 +130,7 @@ def test_an_address_is_registered_or_accepted_but_not_both(app, rt, guest, attem
 
 def test_a_username_is_had_once(rt, invite):
     guests = [invite(f"guest{n}@example.com") for n in range(8)]
-    answers = at_once([acceptance(guest, username="wanted") for guest in guests])
+    answers = run_concurrently([acceptance(guest, username="wanted") for guest in guests])
     assert [answer.status for answer in answers].count(201) == 1
     for guest, answer in zip(guests, answers, strict=True):
         if answer.status != 201:

@@ -30,8 +30,8 @@ from tests.support.factories import audit_rows, change_user, column_of, configur
 from tests.support.live import free_port
 from tests.support.mailbox import html_of, text_of
 from tests.support.outbox import use_smtp
-from tests.support.races import at_once
-from tests.support.smtp import Scripted, Sink, converse
+from tests.support.races import run_concurrently
+from tests.support.smtp import RecordingSmtpServer, ScriptedSmtpServer, converse
 
 EMAIL = "email_code"
 INVALID = "auth.mfa_flow_invalid"
@@ -40,7 +40,7 @@ WRONG = "auth.mfa_code_invalid"
 
 @pytest.fixture
 def sink():
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         yield server
 
 
@@ -427,7 +427,7 @@ def expect_no_trace(rt, api, sink, flow_token):
 
 
 def test_a_refused_mail_leaves_no_cooldown(rt, api, user, sink, flow_token):
-    with Sink(refusals={user.email: "550 no such mailbox"}) as refusing:
+    with RecordingSmtpServer(refusals={user.email: "550 no such mailbox"}) as refusing:
         use_smtp(rt, refusing.port)
         send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
@@ -450,7 +450,7 @@ def test_a_server_that_is_not_there_leaves_no_cooldown(rt, api, sink, flow_token
 
 @pytest.mark.parametrize("until", [b"EHLO", b"MAIL", b"RCPT", b"DATA"])
 def test_a_server_that_hangs_up_leaves_no_cooldown(rt, api, sink, flow_token, until):
-    with Scripted(lambda client: converse(client, until=until)) as server:
+    with ScriptedSmtpServer(lambda client: converse(client, until=until)) as server:
         use_smtp(rt, server.port)
         send_code(api, flow_token).fails(503, "mail.delivery_failed")
     expect_no_trace(rt, api, sink, flow_token)
@@ -459,7 +459,7 @@ def test_a_server_that_hangs_up_leaves_no_cooldown(rt, api, sink, flow_token, un
 def test_a_server_that_hangs_leaves_no_cooldown(rt, make_app, api, sink, flow_token):
     brief = ApiClient(make_app(mailer=Mailer(timeouts=Timeouts(answer=0.2, attempt=1))))
     released = threading.Event()
-    with Scripted(lambda _client: released.wait(20)) as server:
+    with ScriptedSmtpServer(lambda _client: released.wait(20)) as server:
         use_smtp(rt, server.port)
         send_code(brief, flow_token).fails(503, "mail.delivery_failed")
         released.set()
@@ -476,7 +476,7 @@ def test_nothing_else_waits_while_a_mail_server_hangs(rt, make_app, api, user, s
         released.wait(30)
 
     answers = []
-    with Scripted(hang) as server:
+    with ScriptedSmtpServer(hang) as server:
         use_smtp(rt, server.port)
         sender = threading.Thread(target=lambda: answers.append(send_code(patient, flow_token)))
         sender.start()
@@ -510,7 +510,7 @@ def test_a_slow_failure_does_not_void_a_newer_code(
         hanging.set()
         released.wait(30)
 
-    with Scripted(hang) as server:
+    with ScriptedSmtpServer(hang) as server:
         use_smtp(rt, server.port)
         sender = threading.Thread(target=lambda: send_code(patient, flow_token))
         sender.start()
@@ -549,7 +549,7 @@ def test_a_rotated_key_still_verifies_a_code(make_app, sink):
 
 
 def test_of_many_wishes_at_once_one_mail_is_sent(app, sink, flow_token):
-    answers = at_once([lambda: send_code(ApiClient(app), flow_token)] * 16)
+    answers = run_concurrently([lambda: send_code(ApiClient(app), flow_token)] * 16)
     assert sorted(answer.status for answer in answers) == [200] + [429] * 15
     assert len(sink.received) == 1
 

@@ -23,7 +23,7 @@ from tests.support.factories import (
     make_user,
     replaced_while_its_password_is_checked,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 WRONG = "not the password"
 
@@ -278,7 +278,7 @@ def test_parallel_logins_with_a_hash_of_old_parameters_all_succeed(rt, app, user
     clients = [ApiClient(app) for _ in range(4)]
     for _ in range(10):
         change_user(rt, user, password_hash=old)
-        for answer in at_once([partial(client.login, user) for client in clients]):
+        for answer in run_concurrently([partial(client.login, user) for client in clients]):
             answer.ok()
         assert column_of(rt, user, "password_hash").startswith("$argon2id$v=19$m=8,t=1,p=1$")
 

@@ -5,7 +5,7 @@ import pytest
 from app.core.smtp.mailer import Mailer
 from tests.support.commands import CommandLine
 from tests.support.outbox import use_smtp
-from tests.support.smtp import Authority, Sink
+from tests.support.smtp import Authority, RecordingSmtpServer
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def line(app):
 @pytest.fixture
 def sink():
     """An SMTP server without TLS and log-in."""
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         yield server
 
 

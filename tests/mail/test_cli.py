@@ -10,7 +10,7 @@ from app.mail import dispatcher, previews
 from app.mail.templates import DESCRIPTIONS, Template
 from tests.support.factories import audit_rows, configure
 from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
-from tests.support.smtp import Scripted
+from tests.support.smtp import ScriptedSmtpServer
 
 # --- test ----------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ def test_a_flush_does_not_wait_for_the_next_try(rt, line, smtp, clock):
 
 
 def test_a_flush_tells_why_the_server_itself_failed(rt, line):
-    with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
+    with ScriptedSmtpServer(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
         use_smtp(rt, server.port)
         queue(rt, "first@example.com")
         queue(rt, "second@example.com")
@@ -178,7 +178,7 @@ def test_a_flush_tells_why_the_server_itself_failed(rt, line):
 
 
 def test_flushes_while_the_server_is_away_cost_no_mail(rt, line, smtp):
-    with Scripted(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
+    with ScriptedSmtpServer(lambda client: client.sendall(b"421 4.3.2 busy\r\n")) as server:
         use_smtp(rt, server.port)
         queue(rt)
         for _ in range(7):

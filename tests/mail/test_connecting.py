@@ -13,7 +13,7 @@ from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher
 from tests.support.live import free_port
 from tests.support.outbox import queue, refusal, use_smtp
-from tests.support.smtp import Sink
+from tests.support.smtp import RecordingSmtpServer
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def test_what_was_let_go_of_lives_on_when_the_exchange_is_cut():
 def test_it_is_found_once_and_not_for_every_connection(rt, monkeypatch):
     asked = []
     monkeypatch.setattr(socket, "getfqdn", lambda: asked.append("") or "files.example")
-    with Sink(mails_per_connection=1) as sink:
+    with RecordingSmtpServer(mails_per_connection=1) as sink:
         use_smtp(rt, sink.port)
         for _ in range(3):
             queue(rt)

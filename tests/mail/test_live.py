@@ -13,7 +13,7 @@ from tests.support.factories import configure, make_user
 from tests.support.live import eventually
 from tests.support.mailbox import Mailbox
 from tests.support.outbox import queue, rows, use_smtp
-from tests.support.smtp import Scripted, Sink
+from tests.support.smtp import RecordingSmtpServer, ScriptedSmtpServer
 
 # In seconds; the next look is an hour away.
 AT_ONCE = 60
@@ -32,7 +32,7 @@ def register(live, name):
 
 
 def test_a_request_wakes_the_sender_of_its_process(live, root):
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         use_smtp(live.rt, sink.port)
         configure(live.rt, mail_outbox_dispatch_interval_secs=3600)
         with live.client_on_each_worker() as clients:
@@ -59,7 +59,7 @@ def test_without_smtp_the_file_is_there_at_once(live, root):
 
 
 def test_killed_between_sending_and_marking_the_service_repeats_that_mail_only(live, root):
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         use_smtp(live.rt, sink.port)
         configure(live.rt, mail_outbox_dispatch_interval_secs=1)
         first, killed = threading.Lock(), threading.Event()
@@ -91,7 +91,7 @@ def test_killed_between_sending_and_marking_the_service_repeats_that_mail_only(l
 
 
 def test_a_stop_waits_for_the_answer_to_a_mails_content(live, root):
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         use_smtp(live.rt, sink.port)
         configure(live.rt, mail_outbox_dispatch_interval_secs=1)
         sink.on_mail = lambda _mail: time.sleep(3)
@@ -115,7 +115,7 @@ def test_a_stop_does_not_wait_for_mail(live, root):
             client.sendall(b"2")
             time.sleep(0.2)
 
-    with Scripted(drip) as server:
+    with ScriptedSmtpServer(drip) as server:
         use_smtp(live.rt, server.port)
         queue(live.rt)
         eventually(lambda: server.connections, "the mail in hand")

@@ -23,7 +23,7 @@ from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
 from tests.support.full_disk import fill
 from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
-from tests.support.smtp import Scripted, converse
+from tests.support.smtp import ScriptedSmtpServer, converse
 
 SENT = OutboxMail.status == "sent"
 MOMENTS = {"due", "until", "longest_lease", "longest_pause", "created_at", "since"}
@@ -165,7 +165,7 @@ def test_the_longest_due_goes_first(rt, smtp, clock):
 
 
 def closed_port():
-    with Scripted(lambda _client: None) as server:
+    with ScriptedSmtpServer(lambda _client: None) as server:
         return server.port
 
 
@@ -226,7 +226,7 @@ def test_a_server_that_hangs_up_over_a_mail_does_not_get_it_for_days(rt, clock):
         client.sendall(b"354 go on\r\n")
         client.recv(100)
 
-    with Scripted(behave) as server:
+    with ScriptedSmtpServer(behave) as server:
         use_smtp(rt, server.port)
         queue(rt)
         for _ in range(8):
@@ -663,7 +663,7 @@ def test_a_stop_during_a_mail_waits_only_a_moment_and_leaves_it_to_the_lease(
     rt, wait_for, monkeypatch
 ):
     monkeypatch.setattr(dispatcher, "STOP_SECONDS", 0.5)
-    with Scripted(lambda _client: None, hangs=True) as server:
+    with ScriptedSmtpServer(lambda _client: None, hangs=True) as server:
         use_smtp(rt, server.port)
         stop, thread = start(rt)
         queue(rt)
@@ -685,7 +685,7 @@ def test_a_stop_waits_no_longer_for_a_server_that_has_not_asked_for_the_content(
         converse(client, until=b"DATA")
         silent.set()
 
-    with Scripted(fall_silent, hangs=True) as server:
+    with ScriptedSmtpServer(fall_silent, hangs=True) as server:
         use_smtp(rt, server.port)
         stop, thread = start(rt)
         queue(rt)

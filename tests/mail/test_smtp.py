@@ -15,7 +15,7 @@ from app.mail.models import MailStatus
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
 from tests.support.outbox import TOKEN, attempt, only_row, queue, refusal, rows, use_smtp
-from tests.support.smtp import HOST, Authority, Scripted, Sink, converse
+from tests.support.smtp import HOST, Authority, RecordingSmtpServer, ScriptedSmtpServer, converse
 
 
 def test_a_mail_arrives_whole(rt, smtp, clock):
@@ -48,7 +48,7 @@ def test_mails_that_are_due_share_a_connection(rt, smtp):
 
 
 def test_a_server_that_hangs_up_after_each_mail_still_gets_all(rt):
-    with Sink(mails_per_connection=1) as sink:
+    with RecordingSmtpServer(mails_per_connection=1) as sink:
         use_smtp(rt, sink.port)
         for number in range(4):
             queue(rt, f"user{number}@example.com")
@@ -66,7 +66,7 @@ def test_a_connection_is_not_used_for_more_mails_than_servers_take(rt, smtp, mon
 
 
 def test_a_changed_server_is_used_from_the_next_mail_on(rt, smtp):
-    with Sink() as other:
+    with RecordingSmtpServer() as other:
         smtp.on_mail = lambda _mail: use_smtp(rt, other.port)
         queue(rt, "first@example.com")
         queue(rt, "second@example.com")
@@ -78,14 +78,14 @@ def test_a_changed_server_is_used_from_the_next_mail_on(rt, smtp):
 
 
 def test_starttls_with_a_valid_certificate(rt, authority):
-    with Sink(tls=authority.server()) as sink:
+    with RecordingSmtpServer(tls=authority.server()) as sink:
         use_smtp(rt, sink.port, tls=True)
         assert attempt(rt).status == "sent"
         assert [mail.is_encrypted for mail in sink.received] == [True]
 
 
 def test_implicit_tls_on_its_port(rt, authority, monkeypatch):
-    with Sink(implicit_tls=authority.server()) as sink:
+    with RecordingSmtpServer(implicit_tls=authority.server()) as sink:
         monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)  # 465 may be taken
         use_smtp(rt, sink.port, tls=True)
         assert attempt(rt).status == "sent"
@@ -111,7 +111,7 @@ def test_an_invalid_certificate_is_refused_before_anything_is_sent(
         "expired": lambda: authority.server(expired=True),
     }[wrong]()
     options = {"implicit_tls" if implicit else "tls": context}
-    with Sink(**options, passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(**options, passwords={"files": "secret-1"}) as sink:
         if implicit:
             monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)
         use_smtp(rt, sink.port, tls=True, username="files", password="secret-1")
@@ -120,14 +120,14 @@ def test_an_invalid_certificate_is_refused_before_anything_is_sent(
 
 
 def test_without_starttls_nothing_is_sent(rt):
-    with Sink(passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(passwords={"files": "secret-1"}) as sink:
         use_smtp(rt, sink.port, tls=True, username="files", password="secret-1")
         assert "STARTTLS" in refusal(rt)
         assert (sink.received, sink.logins) == ([], [])
 
 
 def test_a_plain_server_on_the_port_of_implicit_tls_is_refused(rt, monkeypatch):
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", sink.port)
         use_smtp(rt, sink.port, tls=True)
         assert "TLS failed" in refusal(rt)
@@ -135,21 +135,21 @@ def test_a_plain_server_on_the_port_of_implicit_tls_is_refused(rt, monkeypatch):
 
 
 def test_log_in(rt, authority):
-    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
         use_smtp(rt, sink.port, tls=True, username="files", password="secret-1")
         assert attempt(rt).status == "sent"
         assert [mail.user for mail in sink.received] == ["files"]
 
 
 def test_an_empty_user_name_means_no_log_in(rt, authority):
-    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
         use_smtp(rt, sink.port, tls=True, password="secret-1")
         assert "530" in refusal(rt)
         assert sink.logins == []
 
 
 def test_a_wrong_password_is_named_and_not_repeated(rt, authority):
-    with Sink(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(tls=authority.server(), passwords={"files": "secret-1"}) as sink:
         use_smtp(rt, sink.port, tls=True, username="files", password="secret-2")
         reason = refusal(rt, "secret-2")
         assert reason.startswith("the server refused user name and password: 535")
@@ -188,19 +188,19 @@ def asks_to_log_in(ways, answer):
     ],
 )
 def test_a_server_that_repeats_the_log_in_is_not_quoted(rt, told):
-    with Scripted(asks_to_log_in("PLAIN LOGIN", f"535 {told}")) as server:
+    with ScriptedSmtpServer(asks_to_log_in("PLAIN LOGIN", f"535 {told}")) as server:
         use_smtp(rt, server.port, username="files", password="secret-2")
         assert refusal(rt, "secret-2") == "the server repeats the log-in in its refusal"
 
 
 def test_a_server_may_name_the_user(rt):
-    with Sink(passwords={"files": "secret-1"}) as sink:
+    with RecordingSmtpServer(passwords={"files": "secret-1"}) as sink:
         use_smtp(rt, sink.port, username="files", password="secret-2")
         assert refusal(rt).endswith("535 5.7.8 Authentication credentials invalid")
 
 
 def test_a_password_outside_ascii_is_a_failure_like_any_other(rt):
-    with Sink(passwords={"files": "x"}) as sink:
+    with RecordingSmtpServer(passwords={"files": "x"}) as sink:
         use_smtp(rt, sink.port, username="files", password="schön")
         assert refusal(rt, "schön") == "a setting has letters that SMTP cannot carry"
 
@@ -250,7 +250,7 @@ def test_a_server_that_closes_for_now_is_asked_once_and_not_per_mail(rt, command
         converse(client, until=command)
         client.sendall(b"421 4.7.0 too much mail, come back later\r\n")
 
-    with Scripted(behave) as server:
+    with ScriptedSmtpServer(behave) as server:
         use_smtp(rt, server.port)
         for _ in range(3):
             queue(rt)
@@ -308,7 +308,7 @@ def test_a_server_that_fails_at_every_recipient_is_asked_twice_and_not_per_mail(
         converse(client, until=b"RCPT")
         client.sendall(b"421 4.7.0 too much mail, come back later\r\n")
 
-    with Scripted(behave) as server:
+    with ScriptedSmtpServer(behave) as server:
         use_smtp(rt, server.port)
         for number in range(5):
             queue(rt, f"user{number}@example.com")
@@ -318,7 +318,7 @@ def test_a_server_that_fails_at_every_recipient_is_asked_twice_and_not_per_mail(
 
 @pytest.mark.parametrize("challenge", ["a", "w7w="])
 def test_a_challenge_that_cannot_be_read_is_the_servers_fault(rt, challenge):
-    with Scripted(asks_to_log_in("CRAM-MD5", f"334 {challenge}")) as server:
+    with ScriptedSmtpServer(asks_to_log_in("CRAM-MD5", f"334 {challenge}")) as server:
         use_smtp(rt, server.port, username="files", password="secret-2")
         queue(rt)
         queue(rt)
@@ -329,7 +329,7 @@ def test_a_challenge_that_cannot_be_read_is_the_servers_fault(rt, challenge):
 
 @pytest.mark.parametrize("answer", [b"421 4.3.2 busy\r\n", b"554 go away\r\n"])
 def test_a_server_that_wants_nobody_is_asked_once_and_not_per_mail(rt, answer):
-    with Scripted(lambda client: client.sendall(answer)) as server:
+    with ScriptedSmtpServer(lambda client: client.sendall(answer)) as server:
         use_smtp(rt, server.port)
         for _ in range(3):
             queue(rt)
@@ -340,7 +340,7 @@ def test_a_server_that_wants_nobody_is_asked_once_and_not_per_mail(rt, answer):
 
 
 def test_a_server_that_is_not_there(rt):
-    with Scripted(lambda _client: None) as server:
+    with ScriptedSmtpServer(lambda _client: None) as server:
         port = server.port
     use_smtp(rt, port)
     assert "cannot be reached" in refusal(rt)
@@ -410,7 +410,7 @@ def leave_data_unanswered(client):
 @pytest.mark.parametrize("behave", [say_nothing, swallow, leave_data_unanswered])
 def test_a_server_that_hangs_is_not_waited_for(rt, behave):
     rt.mailer.timeouts = Timeouts(answer=0.2, attempt=30)
-    with Scripted(behave, hangs=True) as server:
+    with ScriptedSmtpServer(behave, hangs=True) as server:
         use_smtp(rt, server.port)
         # And not that the attempt took too long, which it would without an end to this wait.
         assert refusal(rt) == "the server did not answer in time"
@@ -421,7 +421,7 @@ def test_a_server_that_hangs_is_not_waited_for(rt, behave):
 )
 def test_a_server_that_drips_is_cut_off(rt, end_time, behave, attempts):
     """Which never ends by itself; one that has the mail by then may have delivered it."""
-    with Scripted(lambda client: behave(client, end_time)) as server:
+    with ScriptedSmtpServer(lambda client: behave(client, end_time)) as server:
         use_smtp(rt, server.port)
         assert refusal(rt, attempts=attempts) == TOOK_TOO_LONG
 
@@ -439,13 +439,13 @@ def test_a_server_that_drips_under_tls_is_cut_off(rt, authority, end_time):
             encrypted.recv(1000)
             drip(encrypted, end_time)
 
-    with Scripted(offer) as server:
+    with ScriptedSmtpServer(offer) as server:
         use_smtp(rt, server.port, tls=True)
         assert refusal(rt) == TOOK_TOO_LONG
 
 
 def test_a_server_that_answers_no_tls_handshake_is_cut_off(rt, end_time, monkeypatch):
-    with Scripted(lambda _client: end_time(), hangs=True) as server:
+    with ScriptedSmtpServer(lambda _client: end_time(), hangs=True) as server:
         monkeypatch.setattr(connection, "IMPLICIT_TLS_PORT", server.port)
         use_smtp(rt, server.port, tls=True)
         assert refusal(rt) == TOOK_TOO_LONG
@@ -463,7 +463,7 @@ def test_a_server_that_looks_at_the_content_for_long_gets_one_copy(rt, sink):
 
 def test_a_server_that_hangs_up_instead_of_taking_the_content_has_no_attempt(rt):
     """It cannot have what was never sent, so this is an outage like any other."""
-    with Scripted(leave_data_unanswered) as server:
+    with ScriptedSmtpServer(leave_data_unanswered) as server:
         use_smtp(rt, server.port)
         assert refusal(rt) == "the server hung up"
 
@@ -474,7 +474,7 @@ def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
         client.sendall(b"354 go on\r\n")
         client.recv(100)
 
-    with Scripted(behave) as server:
+    with ScriptedSmtpServer(behave) as server:
         use_smtp(rt, server.port)
         refusal(rt, attempts=1)
         # Whether it has the mail is not known, so it is not tried again at once.
@@ -482,7 +482,7 @@ def test_a_server_that_drops_the_connection_while_the_content_travels(rt):
 
 
 def test_what_drips_away_one_mail_does_not_harm_the_next(rt, smtp, clock, end_time):
-    with Scripted(lambda client: drip(client, end_time)) as server:
+    with ScriptedSmtpServer(lambda client: drip(client, end_time)) as server:
         use_smtp(rt, server.port)
         refusal(rt)
     use_smtp(rt, smtp.port)
@@ -504,7 +504,7 @@ def test_nothing_of_a_mail_is_logged_where_smtp_is_set(rt, smtp, caplog):
 def test_the_server_is_asked_by_its_name(rt, authority):
     """An address instead of the certificate's name is another server."""
     assert HOST == "localhost"
-    with Sink(tls=authority.server()) as sink:
+    with RecordingSmtpServer(tls=authority.server()) as sink:
         use_smtp(rt, sink.port, tls=True)
         configure(rt, mail_smtp_host="127.0.0.1")
         assert "certificate is not valid" in refusal(rt)

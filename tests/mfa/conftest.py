@@ -3,13 +3,13 @@
 import pytest
 
 from tests.support.api import ApiClient
-from tests.support.authenticator import Enabled, enable_totp
+from tests.support.authenticator import EnabledTotp, enable_totp
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 
 
 @pytest.fixture
-def enabled(signed_in: ApiClient, clock: FakeClock) -> Enabled:
+def enabled(signed_in: ApiClient, clock: FakeClock) -> EnabledTotp:
     """`user`'s second factors; `signed_in` still is."""
     return enable_totp(signed_in, clock)
 

@@ -15,7 +15,7 @@ from tests.support.authenticator import enable_totp, start_setup
 from tests.support.factories import configure, count, make_user
 from tests.support.mailbox import text_of
 from tests.support.outbox import use_smtp
-from tests.support.smtp import Sink
+from tests.support.smtp import RecordingSmtpServer
 from tests.support.stores import everything_at, everything_in
 
 
@@ -30,7 +30,7 @@ def plain_digests(text):
 
 @pytest.fixture
 def sink(rt):
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         use_smtp(rt, server.port)
         configure(
             rt,

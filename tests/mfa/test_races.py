@@ -13,7 +13,7 @@ from app.sessions import service as sessions
 from app.users import queries as users_queries
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, count
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 MANY = 16
 LOST = {(401, "auth.mfa_code_invalid"), (401, "auth.mfa_recovery_code_used"), (429, "rate_limited")}
@@ -42,7 +42,7 @@ def test_one_setup_finished_many_times_at_once_makes_one_factor(
 ):
     flow_token, app = start_setup(signed_in, clock)
     code = app.code()
-    answers = at_once([partial(finish_setup, twin, flow_token, code) for twin in twins])
+    answers = run_concurrently([partial(finish_setup, twin, flow_token, code) for twin in twins])
     # The setup is used up a moment before the factor is there.
     used_up = {(403, "auth.mfa_factor_already_exists"), (401, "auth.token_invalid")}
     data = insist_on_one(answers, used_up)
@@ -55,7 +55,7 @@ def test_many_setups_finished_at_once_make_one_factor(rt, signed_in, clock, twin
     for twin in twins:
         flow_token, app = start_setup(signed_in, clock)
         jobs.append(partial(finish_setup, twin, flow_token, app.code()))
-    data = insist_on_one(at_once(jobs), {(403, "auth.mfa_factor_already_exists")})
+    data = insist_on_one(run_concurrently(jobs), {(403, "auth.mfa_factor_already_exists")})
     insist_on_one_factor(rt, signed_in, data)
 
 
@@ -73,7 +73,9 @@ def insist_on_one_factor(rt, client, data):
 def test_one_code_removes_a_factor_once(rt, enabled, twins, kind):
     code = enabled.app.code() if kind == "totp" else enabled.recovery_codes[0]
     path = f"/auth/mfa/factors/{enabled.factor_id}"
-    insist_on_one(at_once([partial(twin.delete, path, {"code": code}) for twin in twins]), LOST)
+    insist_on_one(
+        run_concurrently([partial(twin.delete, path, {"code": code}) for twin in twins]), LOST
+    )
     assert count(rt, MfaFactor) == count(rt, MfaRecoveryCode) == 0
     assert len(audit_rows(rt, "user_mfa_disable")) == 1
 
@@ -82,7 +84,7 @@ def test_one_code_removes_a_factor_once(rt, enabled, twins, kind):
 def test_one_code_makes_new_recovery_codes_once(rt, signed_in, enabled, clock, twins, kind):
     code = enabled.app.code() if kind == "totp" else enabled.recovery_codes[0]
     path = "/auth/mfa/recovery-codes/regenerate"
-    answers = at_once([partial(twin.post, path, {"code": code}) for twin in twins])
+    answers = run_concurrently([partial(twin.post, path, {"code": code}) for twin in twins])
     codes = insist_on_one(answers, LOST)
     assert count(rt, MfaRecoveryCode, MfaRecoveryCode.used_at.is_(None)) == 10
     assert len(audit_rows(rt, "user_mfa_recovery_codes_regenerate")) == 1
@@ -99,7 +101,7 @@ def test_one_code_for_two_changes_at_once_makes_one_of_them(rt, enabled, twins, 
         partial(twins[0].delete, f"/auth/mfa/factors/{enabled.factor_id}", body),
         partial(twins[1].post, "/auth/mfa/recovery-codes/regenerate", body),
     ]
-    insist_on_one(at_once(jobs), LOST - {(429, "rate_limited")})
+    insist_on_one(run_concurrently(jobs), LOST - {(429, "rate_limited")})
     done = [*audit_rows(rt, "user_mfa_disable")]
     done += audit_rows(rt, "user_mfa_recovery_codes_regenerate")
     assert len(done) == 1
@@ -108,7 +110,7 @@ def test_one_code_for_two_changes_at_once_makes_one_of_them(rt, enabled, twins, 
 def test_parallel_guesses_do_not_overtake_the_limit(enabled, twins):
     path = "/auth/mfa/recovery-codes/regenerate"
     body = {"code": enabled.app.wrong_code()}
-    answers = at_once([partial(twin.post, path, body) for twin in twins])
+    answers = run_concurrently([partial(twin.post, path, body) for twin in twins])
     outcomes = [outcome(answer) for answer in answers]
     assert outcomes.count((401, "auth.mfa_code_invalid")) == 10
     assert outcomes.count((429, "rate_limited")) == MANY - 10

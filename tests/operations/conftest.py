@@ -12,8 +12,8 @@ from app.operations.dependencies import Dependencies
 from app.web import runtime as web_runtime
 from app.web.process_metrics import WorkerProcesses
 from tests.support import servers
-from tests.support.beginning import Beginning
 from tests.support.browser import Complaints, launched, reference_page
+from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 
 # What a family's samples are called after its name.
@@ -27,22 +27,22 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Beginning]]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, InitialState]]:
     """A service, and how it was at its start."""
     folder = tmp_path_factory.mktemp("operations")
     service = Service(folder / "instance")
     service.start()
     rt = service.observer(folder / "observer")
-    yield service, Beginning(rt)
+    yield service, InitialState(rt)
     rt.close()
     service.close()
 
 
 @pytest.fixture
-def service(running: tuple[Service, Beginning]) -> Service:
+def service(running: tuple[Service, InitialState]) -> Service:
     """A service as nobody has used it yet."""
-    service, beginning = running
-    beginning.restore()
+    service, initial_state = running
+    initial_state.restore()
     return service
 
 

@@ -49,7 +49,7 @@ GROUPS = (Group("Sessions", (ME,)),)
 def report(monkeypatch: pytest.MonkeyPatch) -> Report:
     report = Report("machine", "none", 0.15, ("sqlite", "postgres"))
     lab = Lab(Options(1, (1,), 1, 0.15, 0, 0), stack=None)
-    monkeypatch.setattr(command, "show", lambda row: None)
+    monkeypatch.setattr(command, "log_row", lambda row: None)
     for database in report.databases:
         command._measure_one(lab, database, ME, report)
     return report

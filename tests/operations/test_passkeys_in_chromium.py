@@ -169,7 +169,7 @@ def test_a_passkey_picked_among_a_fields_suggestions_signs_in(
         "  window.mediation = options.mediation; return get.call(this, options); };"
     )
     forget_session(page)
-    authenticator.let_nobody_touch_it()
+    authenticator.withhold_presence()
     autofill = Step(page, "Sign in from a field's suggestions")
     autofill.open()
     expect(autofill.field("Username or e-mail")).to_have_attribute(
@@ -181,7 +181,7 @@ def test_a_passkey_picked_among_a_fields_suggestions_signs_in(
     autofill.press("Stop waiting")
     autofill.says("Stopped.")
 
-    authenticator.let_somebody_touch_it()
+    authenticator.grant_presence()
     autofill.press("Offer passkeys in the field")
     autofill.says("Signed in by passkey")
     is_signed_in_as(page, ann)
@@ -191,12 +191,12 @@ def test_a_form_that_waits_does_not_keep_the_button_from_working(
     page: Page, ann: str, authenticator: VirtualAuthenticator
 ) -> None:
     have_passkey(page, ann)
-    authenticator.let_nobody_touch_it()
+    authenticator.withhold_presence()
     autofill = Step(page, "Sign in from a field's suggestions")
     autofill.open()
     autofill.press("Offer passkeys in the field")
     autofill.says("Waiting")
-    authenticator.let_somebody_touch_it()
+    authenticator.grant_presence()
     sign_in_with_passkey(page).says("Signed in by passkey")
     autofill.says("Stopped.")
 
@@ -224,7 +224,7 @@ def test_a_form_that_waits_for_long_gets_a_new_challenge(
     page: Page, ann: str, authenticator: VirtualAuthenticator
 ) -> None:
     have_passkey(page, ann)
-    authenticator.let_nobody_touch_it()
+    authenticator.withhold_presence()
     page.clock.install()
     autofill = Step(page, "Sign in from a field's suggestions")
     autofill.open()
@@ -278,7 +278,7 @@ def test_who_is_not_verified_does_not_sign_in(
 ) -> None:
     have_passkey(page, ann)
     forget_session(page)
-    authenticator.meet_a_stranger()
+    authenticator.fail_user_verification()
     sign_in_with_passkey(page).says(BROWSER_GAVE_NONE)
 
     change_answer(
@@ -347,7 +347,7 @@ def test_a_step_that_waits_shows_no_earlier_failure(
     complaints.take_refusal(401)
     expect(create.node).to_have_attribute("data-state", "failed")
     sign_in_with_password(page, ann)
-    authenticator.let_nobody_touch_it()
+    authenticator.withhold_presence()
     create.press("Create")
     expect(create.node).to_contain_text("2. In the browser")
     expect(create.node).to_have_attribute("data-state", "todo")

@@ -177,7 +177,7 @@ def test_a_locked_audit_log_keeps_no_service_from_starting(database_url, tmp_pat
         service = LiveService(folder, database_url, redis_url)
         try:
             with service.client() as client:
-                service.wait_until_it_listens()
+                service.wait_for_subscriptions()
                 client.get("/health/ready").ok()
             connection.rollback()
         finally:
@@ -194,7 +194,7 @@ def test_a_service_that_starts_on_older_tables_says_so(database_url, rt, tmp_pat
         service = LiveService(folder, database_url, redis_url)
         try:
             with service.client() as client:
-                service.wait_until_it_listens()
+                service.wait_for_subscriptions()
                 client.get("/health/ready").fails(503, "database.error")
             with at_revision(rt, "9999"), service.client() as client:
                 client.get("/health/ready").ok()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import PASSWORD, Complaints, Step, needs_chromium
 from tests.support.launcher import Service
 from tests.support.mailbox import text_of
-from tests.support.smtp import HOST, Sink
+from tests.support.smtp import HOST, RecordingSmtpServer
 
 pytestmark = needs_chromium
 ADMIN = {"username": "admin", "email": "admin@example.com", "password": PASSWORD}
@@ -100,7 +100,7 @@ def test_too_many_wrong_codes_lead_back_to_the_password(
 def test_a_code_comes_by_mail(
     page: Page, factor: SecondFactor, service: Service, tmp_path: Path
 ) -> None:
-    with Sink() as server:
+    with RecordingSmtpServer() as server:
         settings = {
             "mail_smtp_host": HOST,
             "mail_smtp_port": server.port,

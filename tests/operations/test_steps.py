@@ -19,7 +19,7 @@ from app.core.logs import JsonLineFormatter, RequestFields
 from tests.support.commands import CommandLine
 from tests.support.factories import configure, make_user
 from tests.support.servers import ROOT
-from tests.support.smtp import Sink
+from tests.support.smtp import RecordingSmtpServer
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 CONSOLE = re.compile(r"^ *```console\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -78,7 +78,7 @@ def line(app):
 def test_what_comes_before_opening_closes_the_installation(api, line):
     stranger = {"username": "eve", "email": "eve@example.com", "password": "a long password"}
     commands = [shlex.split(each, comments=True) for each in typed(section(OPENING))]
-    with Sink(passwords={"gatehouse": "the password"}) as server:
+    with RecordingSmtpServer(passwords={"gatehouse": "the password"}) as server:
         # In the place of the documented server, which has a certificate of its own.
         line.json("config", "set", "mail_smtp_port", str(server.port))
         line.json("config", "set", "mail_security", "false")

@@ -176,7 +176,7 @@ def opened(rt, purpose: Purpose, **data: Any) -> str:
 
 def test_broken_proofs_sign_nobody_in(rt, signed_in, device, passkey):
     stranger, mutator, seen = signed_in.stranger(), Mutator(1), Counter()
-    held = device.held[0]
+    held = device.passkeys[0]
     recordings = [device.get(REQUEST), device.get(REQUEST, extensions={"uvm": [[2, 4, 2]]})]
     for _ in range(THROUGH_HTTP):
         credential = mutator.changed(mutator._random.choice(recordings))

@@ -215,8 +215,8 @@ def test_the_handle_of_another_account_is_refused(rt, app, stranger, device, pas
     client.login(make_user(rt)).ok()
     theirs = Authenticator()
     register(client, theirs).ok()
-    bent = {"userHandle": theirs.held[0].user_handle}
-    log_in(stranger, device, response=bent).fails(*REFUSED)
+    changes = {"userHandle": theirs.passkeys[0].user_handle}
+    log_in(stranger, device, response=changes).fails(*REFUSED)
 
 
 def test_an_unknown_passkey_is_refused(stranger, device, passkey):
@@ -255,9 +255,9 @@ def test_the_checks_come_in_their_order(rt, signed_in, user, device, passkey):
     stranger = signed_in.stranger()
     change_user(rt, user, status="disabled", activated_at=None)
 
-    def flawed(named="nobody", response=None, **bends):
+    def flawed(named="nobody", response=None, **changes):
         started = start_login(stranger, identifier=named)
-        proof = device.get(started["public_key"], flags=0, response=response or {}, **bends)
+        proof = device.get(started["public_key"], flags=0, response=response or {}, **changes)
         return finish_login(stranger, started["flow_id"], proof)
 
     configure(rt, auth_passkey_login_enabled=False, public_site_url=[])
@@ -428,4 +428,4 @@ def test_the_account_is_unchanged_by_its_logins(rt, stranger, user, device, pass
     before = column_of(rt, user, "updated_at")
     log_in(stranger, device).ok()
     assert column_of(rt, user, "updated_at") == before
-    assert unb64(device.held[0].user_handle)
+    assert unb64(device.passkeys[0].user_handle)

@@ -78,10 +78,10 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_another_shape_is_malformed(signed_in, device, passkey, shape):
-    bent = SHAPES[shape]
-    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+    changes = SHAPES[shape]
+    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
     started = start_login(signed_in)
-    proof = device.get(started["public_key"], **bent)
+    proof = device.get(started["public_key"], **changes)
     finish_login(signed_in, started["flow_id"], proof).fails(*MALFORMED)
     proof = device.get(started["public_key"])
     answer = finish_login(signed_in, started["flow_id"], proof)
@@ -152,8 +152,8 @@ OBJECTS = {
 @pytest.mark.parametrize("kind", OBJECTS)
 @pytest.mark.usefixtures("site")
 def test_an_attestation_that_cannot_be_read_is_malformed(signed_in, kind):
-    bent = {"response": {"attestationObject": b64(OBJECTS[kind])}}
-    answer = register(signed_in, Authenticator(), **bent)
+    changes = {"response": {"attestationObject": b64(OBJECTS[kind])}}
+    answer = register(signed_in, Authenticator(), **changes)
     answer.fails(*MALFORMED)
 
 
@@ -182,8 +182,8 @@ def test_authenticator_data_of_more_than_4_kb_is_malformed(signed_in):
 @pytest.mark.parametrize("transports", [{}, "usb", 7, ["usb", 7], [None], [["usb"]], True])
 @pytest.mark.usefixtures("site")
 def test_transports_are_a_list_of_texts(signed_in, transports):
-    bent = {"response": {"transports": transports}}
-    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+    changes = {"response": {"transports": transports}}
+    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_transports_are_a_list_of_texts(signed_in, transports):
 )
 @pytest.mark.usefixtures("site")
 def test_extension_results_have_their_types(signed_in, results):
-    bent = {"credential": {"clientExtensionResults": results}}
-    register(signed_in, Authenticator(), **bent).fails(*MALFORMED)
+    changes = {"credential": {"clientExtensionResults": results}}
+    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
 
 
 @pytest.mark.usefixtures("site")

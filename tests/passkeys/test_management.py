@@ -170,7 +170,7 @@ def test_the_others_stay_and_so_does_the_handle(rt, signed_in, device, passkey):
 
 def test_a_removed_credential_can_be_registered_again_by_anybody(signed_in, other, device, passkey):
     signed_in.delete(path_of(passkey)).ok()
-    register(other, Authenticator(), credential_id=device.held[0].id).ok()
+    register(other, Authenticator(), credential_id=device.passkeys[0].id).ok()
 
 
 def test_removing_is_recorded_and_mailed(rt, signed_in, user, passkey, mailbox):

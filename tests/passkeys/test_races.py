@@ -22,7 +22,7 @@ from tests.support.passkeys import (
     start_login,
     start_registration,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 pytestmark = pytest.mark.usefixtures("site")
 
@@ -49,7 +49,7 @@ def test_of_32_finishes_of_one_login_one_succeeds(rt, signed_in, device, passkey
     before = count(rt, LoginSession)
     strangers = [signed_in.stranger() for _ in range(MANY)]
     jobs = [partial(finish_login, each, started["flow_id"], proof) for each in strangers]
-    insist_on_one(at_once(jobs), TOKEN_INVALID)
+    insist_on_one(run_concurrently(jobs), TOKEN_INVALID)
     assert count(rt, LoginSession) == before + 1
     assert len(audit_rows(rt, "user_passkey_login")) == 1
 
@@ -63,7 +63,7 @@ def test_of_32_finishes_of_one_registration_one_succeeds(rt, signed_in, attempt)
         partial(finish_registration, twin, started["flow_id"], each)
         for twin, each in zip(twins, made, strict=True)
     ]
-    data = insist_on_one(at_once(jobs), TOKEN_INVALID)
+    data = insist_on_one(run_concurrently(jobs), TOKEN_INVALID)
     assert signed_in.get("/auth/passkeys").ok() == [data]
     assert len(audit_rows(rt, "user_passkey_register")) == 1
 
@@ -80,7 +80,7 @@ def test_of_many_logins_with_one_count_one_succeeds(rt, signed_in, attempt):
         started = start_login(stranger)
         proof = device.get(started["public_key"], count=9)
         jobs.append(partial(finish_login, stranger, started["flow_id"], proof))
-    insist_on_one(at_once(jobs), REFUSED)
+    insist_on_one(run_concurrently(jobs), REFUSED)
     assert count(rt, LoginSession) == before + 1
     assert len(audit_rows(rt, "user_passkey_login")) == 1
     assert signed_in.get("/auth/passkeys").ok()[0]["sign_count"] == 9
@@ -94,7 +94,7 @@ def test_passkeys_that_do_not_count_sign_in_side_by_side(rt, signed_in, device, 
         jobs.append(
             partial(finish_login, stranger, started["flow_id"], device.get(started["public_key"]))
         )
-    assert {outcome(answer) for answer in at_once(jobs)} == {(200, "success")}
+    assert {outcome(answer) for answer in run_concurrently(jobs)} == {(200, "success")}
     assert len(audit_rows(rt, "user_passkey_login")) == 16
 
 
@@ -106,13 +106,13 @@ def test_of_many_accounts_that_register_one_credential_one_gets_it(rt, app):
         started = start_registration(client)
         made = Authenticator().create(started["public_key"], credential_id=credential_id)
         jobs.append(partial(finish_registration, client, started["flow_id"], made))
-    insist_on_one(at_once(jobs), (400, "bad_request"))
+    insist_on_one(run_concurrently(jobs), (400, "bad_request"))
     assert count(rt, Passkey) == 1
 
 
 def test_many_starts_at_once_give_an_account_one_handle(rt, signed_in):
     twins = [signed_in.twin() for _ in range(8)]
-    started = at_once([partial(start_registration, twin) for twin in twins])
+    started = run_concurrently([partial(start_registration, twin) for twin in twins])
     assert len({each["public_key"]["publicKey"]["user"]["id"] for each in started}) == 1
     assert count(rt, PasskeyHandle) == 1
 
@@ -144,7 +144,7 @@ def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user, togethe
         partial(twin.delete, f"/auth/passkeys/{each['id']}")
         for twin, each in zip(twins, made, strict=True)
     ]
-    insist_on_one(at_once(jobs), (409, "conflict"))
+    insist_on_one(run_concurrently(jobs), (409, "conflict"))
     assert count(rt, Passkey) == count(rt, PasskeyHandle) == 1
 
 
@@ -161,7 +161,7 @@ def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(
         partial(signed_in.twin().delete, f"/auth/passkeys/{passkey['id']}"),
         partial(signed_in.twin().delete, f"/auth/external-auth/links/{link_id}"),
     ]
-    insist_on_one(at_once(jobs), (409, "conflict"))
+    insist_on_one(run_concurrently(jobs), (409, "conflict"))
     assert count(rt, Passkey) + count(rt, ExternalAuthIdentity) == 1
 
 
@@ -176,7 +176,7 @@ def test_a_removal_and_logins_at_once_leave_no_session_behind_the_removal(
         for each, flow in zip(strangers, flows, strict=True)
     ]
     jobs.insert(4, partial(signed_in.delete, f"/auth/passkeys/{passkey['id']}"))
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     assert outcome(answers[4]) == (200, "success")
     assert {outcome(answer) for answer in answers} <= {(200, "success"), REFUSED}
     opened = sum(answer.status == 200 for answer in answers) - 1

@@ -102,11 +102,11 @@ def test_challenges_and_flows_differ_the_handle_does_not(signed_in, other):
 def test_the_handle_lasts_from_the_first_passkey_to_the_last(signed_in):
     devices = [Authenticator() for _ in range(3)]
     first, second = (register(signed_in, device).ok() for device in devices[:2])
-    assert devices[0].held[0].user_handle == devices[1].held[0].user_handle
+    assert devices[0].passkeys[0].user_handle == devices[1].passkeys[0].user_handle
     for made in (first, second):
         signed_in.delete(f"/auth/passkeys/{made['id']}").ok()
     register(signed_in, devices[2]).ok()
-    assert devices[2].held[0].user_handle != devices[0].held[0].user_handle
+    assert devices[2].passkeys[0].user_handle != devices[0].passkeys[0].user_handle
 
 
 def test_passkeys_there_are_excluded(signed_in, other, passkey, device):
@@ -116,7 +116,7 @@ def test_passkeys_there_are_excluded(signed_in, other, passkey, device):
     options = start_registration(signed_in)["public_key"]["publicKey"]
     found = options["excludeCredentials"]
     assert [set(each) for each in found] == [{"type", "id"}] * 2
-    assert [unb64(each["id"]) for each in found] == [device.held[0].id, second.held[0].id]
+    assert [unb64(each["id"]) for each in found] == [device.passkeys[0].id, second.passkeys[0].id]
 
 
 def test_of_very_many_passkeys_the_newest_are_excluded(rt, signed_in, user, passkey):
@@ -132,7 +132,7 @@ def test_of_very_many_passkeys_the_newest_are_excluded(rt, signed_in, user, pass
 
 def test_one_too_old_to_be_excluded_is_refused_all_the_same(rt, signed_in, user, passkey, device):
     add_passkeys(rt, user, MAX_LISTED)
-    again = register(signed_in, Authenticator(), credential_id=device.held[0].id)
+    again = register(signed_in, Authenticator(), credential_id=device.passkeys[0].id)
     again.fails(*REFUSED)
 
 
@@ -303,18 +303,18 @@ def test_the_checks_come_in_their_order(rt, signed_in, other, passkey, device):
     finish_registration(signed_in, "unknown", {}, **long_name).fails(*TOKEN_INVALID)
     finish_registration(signed_in, theirs["flow_id"], {}, **long_name).fails(403, "forbidden")
 
-    def flawed(**bends):
+    def flawed(**changes):
         data = start_registration(signed_in)
-        made = Authenticator().create(data["public_key"], **bends)
+        made = Authenticator().create(data["public_key"], **changes)
         return finish_registration(signed_in, data["flow_id"], made, **long_name)
 
     not_discoverable = {"clientExtensionResults": {"credProps": {"rk": False}}}
     flawed(credential=not_discoverable | {"type": "x"}).fails(*MALFORMED)
     flawed(credential=not_discoverable, flags=0).fails(400, "passkey.not_discoverable")
     flawed(flags=0).fails(*REFUSED)
-    answer = flawed(credential_id=device.held[0].id).fails(*REFUSED)
+    answer = flawed(credential_id=device.passkeys[0].id).fails(*REFUSED)
     register(other, taken := Authenticator()).ok()
-    answer = flawed(credential_id=taken.held[0].id).fails(*MALFORMED)
+    answer = flawed(credential_id=taken.passkeys[0].id).fails(*MALFORMED)
     assert answer.json["msg"] == "This passkey is already registered."
     flawed().fails(400, "passkey.name_too_long")
     assert list_passkeys(signed_in) == [passkey]
@@ -338,13 +338,13 @@ def test_only_a_clear_no_makes_a_credential_not_discoverable(signed_in, device, 
 
 
 def test_a_credential_that_is_not_discoverable_is_refused(rt, signed_in, device):
-    bent = {"credential": {"clientExtensionResults": {"credProps": {"rk": False}}}}
-    register(signed_in, device, **bent).fails(400, "passkey.not_discoverable")
+    changes = {"credential": {"clientExtensionResults": {"credProps": {"rk": False}}}}
+    register(signed_in, device, **changes).fails(400, "passkey.not_discoverable")
     assert count(rt, Passkey) == 0
 
 
 def test_a_credential_belongs_to_one_account(signed_in, other, device, passkey):
-    answer = register(other, Authenticator(), credential_id=device.held[0].id)
+    answer = register(other, Authenticator(), credential_id=device.passkeys[0].id)
     answer.fails(*MALFORMED)
     assert list_passkeys(other) == []
     log_in(other.stranger(), device).ok()
@@ -353,7 +353,7 @@ def test_a_credential_belongs_to_one_account(signed_in, other, device, passkey):
 def test_one_that_somebody_registered_before_ones_own_is_taken(signed_in, other):
     register(other, theirs := Authenticator()).ok()
     register(signed_in, Authenticator()).ok()
-    answer = register(signed_in, Authenticator(), credential_id=theirs.held[0].id)
+    answer = register(signed_in, Authenticator(), credential_id=theirs.passkeys[0].id)
     answer.fails(*MALFORMED)
 
 
@@ -362,7 +362,7 @@ def test_one_registered_after_the_start_is_taken_too(signed_in):
     first, second = start_registration(signed_in), start_registration(signed_in)
     made = device.create(first["public_key"])
     finish_registration(signed_in, first["flow_id"], made).ok()
-    again = device.create(second["public_key"], credential_id=device.held[0].id)
+    again = device.create(second["public_key"], credential_id=device.passkeys[0].id)
     finish_registration(signed_in, second["flow_id"], again).fails(*MALFORMED)
 
 
@@ -370,7 +370,7 @@ def test_one_that_somebody_registers_this_very_moment_is_taken(
     signed_in, other, device, passkey, monkeypatch
 ):
     monkeypatch.setattr(queries, "find_id", lambda *_: None)
-    answer = register(other, Authenticator(), credential_id=device.held[0].id)
+    answer = register(other, Authenticator(), credential_id=device.passkeys[0].id)
     answer.fails(*MALFORMED)
     assert list_passkeys(other) == []
 
@@ -388,10 +388,10 @@ def test_a_flow_is_good_for_one_answer(rt, signed_in, device):
     assert count(rt, Passkey) == 1
 
 
-@pytest.mark.parametrize("bent", [{"credential": {"type": "x"}}, {"flags": 0}])
-def test_a_wrong_answer_uses_it_up_too(signed_in, device, bent):
+@pytest.mark.parametrize("changes", [{"credential": {"type": "x"}}, {"flags": 0}])
+def test_a_wrong_answer_uses_it_up_too(signed_in, device, changes):
     data = start_registration(signed_in)
-    wrong = device.create(data["public_key"], **bent)
+    wrong = device.create(data["public_key"], **changes)
     assert finish_registration(signed_in, data["flow_id"], wrong).status in {400, 401}
     made = device.create(data["public_key"])
     finish_registration(signed_in, data["flow_id"], made).fails(*TOKEN_INVALID)

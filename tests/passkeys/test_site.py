@@ -110,9 +110,9 @@ def test_any_other_origin_is_refused(rt, signed_in, origin):
     configure(rt, public_site_url=["https://files.example"])
     device = Authenticator("https://files.example")
     register(signed_in, device).ok()
-    bent = {"client_data": {"origin": origin}}
-    register(signed_in, Authenticator(), **bent).fails(401, "auth.credentials_failed")
-    log_in(signed_in.stranger(), device, **bent).fails(401, "auth.credentials_failed")
+    changes = {"client_data": {"origin": origin}}
+    register(signed_in, Authenticator(), **changes).fails(401, "auth.credentials_failed")
+    log_in(signed_in.stranger(), device, **changes).fails(401, "auth.credentials_failed")
 
 
 def test_a_changed_address_is_in_force_at_once(rt, signed_in, device, passkey):

@@ -1,4 +1,4 @@
-"""Every step of both WebAuthn ceremonies, one bent at a time (WebAuthn Level 3 §7.1, §7.2)."""
+"""Every step of both WebAuthn ceremonies, one deviation at a time (WebAuthn Level 3 §7.1, §7.2)."""
 
 import hashlib
 import logging
@@ -102,11 +102,11 @@ def test_the_log_tells_why_a_known_passkey_does_not_sign_in(stranger, device, pa
 
 def test_the_type_is_that_of_the_ceremony(signed_in, device, passkey):
     for kind in TYPES:
-        bent = {"client_data": {"type": kind}}
+        changes = {"client_data": {"type": kind}}
         if kind != "webauthn.create":
-            register(signed_in, Authenticator(), **bent).fails(*REFUSED)
+            register(signed_in, Authenticator(), **changes).fails(*REFUSED)
         if kind != "webauthn.get":
-            log_in(signed_in.stranger(), device, **bent).fails(*REFUSED)
+            log_in(signed_in.stranger(), device, **changes).fails(*REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def flipped(signature):
 def test_a_signature_that_is_not_right_is_refused(signed_in, alg):
     device = Authenticator(alg=alg)
     register(signed_in, device).ok()
-    held, other = device.held[-1], Key.new(ES256)
+    held, other = device.passkeys[-1], Key.new(ES256)
     wrong = {
         "somebody else's": other.sign,
         "of something else": lambda message: held.key.sign(message + b"\0"),
@@ -253,8 +253,8 @@ def test_no_others_are(signed_in, size):
 
 def test_the_id_is_the_one_the_authenticator_attests(signed_in):
     other = b64(os.urandom(32))
-    bent = {"credential": {"id": other, "rawId": other}}
-    register(signed_in, Authenticator(), **bent).fails(*REFUSED)
+    changes = {"credential": {"id": other, "rawId": other}}
+    register(signed_in, Authenticator(), **changes).fails(*REFUSED)
 
 
 def test_an_attestation_without_a_credential_is_refused(signed_in):
@@ -293,7 +293,7 @@ def test_a_u2f_statement_must_be_right_even_where_the_user_is_verified(signed_in
 
 
 @pytest.mark.parametrize(
-    "bent",
+    "changes",
     [
         {"fmt": "none", "statement": {"sig": b"x"}},
         {"fmt": "none", "statement": []},
@@ -311,8 +311,8 @@ def test_a_u2f_statement_must_be_right_even_where_the_user_is_verified(signed_in
         {"fmt": "android-safetynet", "statement": {"ver": "1", "response": b"a.b.c"}},
     ],
 )
-def test_any_other_statement_is_refused(signed_in, bent):
-    register(signed_in, Authenticator(), **bent).fails(*REFUSED)
+def test_any_other_statement_is_refused(signed_in, changes):
+    register(signed_in, Authenticator(), **changes).fails(*REFUSED)
 
 
 # --- counts and backups ------------------------------------------------------------------------
@@ -378,8 +378,8 @@ def test_extensions_an_authenticator_adds_are_read_over(signed_in):
 def test_bytes_behind_the_authenticator_data_are_refused(signed_in, device, passkey):
     data = hashlib.sha256(b"localhost").digest() + bytes([SYNCED]) + bytes(4)
     log_in(signed_in.stranger(), device, raw_authenticator_data=data).ok()
-    for bent in (data + b"\0", data[:-1], data[:32], b""):
-        answer = log_in(signed_in.stranger(), device, raw_authenticator_data=bent)
+    for malformed in (data + b"\0", data[:-1], data[:32], b""):
+        answer = log_in(signed_in.stranger(), device, raw_authenticator_data=malformed)
         answer.fails(400, "bad_request")
     attested = data[:32] + bytes([SYNCED | AT]) + data[33:]
     answer = log_in(signed_in.stranger(), device, raw_authenticator_data=attested)

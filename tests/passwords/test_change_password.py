@@ -22,7 +22,7 @@ from tests.support.factories import (
 )
 from tests.support.mailbox import text_of
 from tests.support.passwords import NEW, change, change_late
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 WRONG = "not the password"
 
@@ -209,7 +209,7 @@ def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
     clients = [ApiClient(app) for _ in range(8)]
     for client in clients:
         client.login(user).ok()
-    answers = at_once(
+    answers = run_concurrently(
         [
             partial(change, client, user.password, f"new password {number}")
             for number, client in enumerate(clients)

@@ -27,7 +27,7 @@ from tests.support.factories import (
 from tests.support.mailbox import text_of
 from tests.support.passkeys import Authenticator, log_in, register
 from tests.support.passwords import NEW, change, change_late, confirm
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 INVALID = 400, "auth.contact_verification_invalid"
 MANY = 16
@@ -421,7 +421,7 @@ def test_of_parallel_confirmations_exactly_one_succeeds(rt, api, user, mailed, m
         lambda client=client, new=f"new password {number}": confirm(client, token, new)
         for number, client in enumerate(clients)
     ]
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     [winner] = [number for number, answer in enumerate(answers) if answer.status == 200]
     for number, answer in enumerate(answers):
         if number != winner:
@@ -436,7 +436,7 @@ def test_of_parallel_confirmations_exactly_one_succeeds(rt, api, user, mailed, m
 def test_a_reset_and_a_change_at_once_leave_one_password(rt, signed_in, user, mailed, attempt):
     """Whoever comes second finds its link void or its session ended."""
     token, stranger = mailed(user), signed_in.stranger()
-    reset, changed = at_once(
+    reset, changed = run_concurrently(
         [
             lambda: confirm(stranger, token, "by reset, a password"),
             lambda: change(signed_in, user.password, "by change, a password"),

@@ -20,7 +20,7 @@ from tests.support.factories import (
 )
 from tests.support.mailbox import text_of
 from tests.support.passwords import confirm, request
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 ACTION = "user_request_password_reset"
 SITE = "https://files.example.com"
@@ -178,7 +178,7 @@ def test_a_used_token_is_no_reason_to_wait(api, user, mailed, mailbox):
 def test_of_parallel_requests_one_sends_a_mail(rt, api, user, mailbox):
     clients = [api.stranger() for _ in range(16)]
     jobs = [lambda client=client: request(client, user.email) for client in clients]
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     assert [answer.status for answer in answers] == [200] * 16
     assert len({answer.body for answer in answers}) == 1
     assert count(rt, OutboxMail) == count(rt, ContactToken) == 1

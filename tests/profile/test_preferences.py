@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from app.profile.preferences import BUILT_IN, DEEPEST_CUSTOM_VALUE
+from app.profile.preferences import BUILT_IN, MAX_CUSTOM_DEPTH
 from tests.support.factories import audit_rows, change_user, column_of
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 UNSET = dict.fromkeys(BUILT_IN)
 EVERYTHING = {
@@ -220,9 +220,9 @@ def test_removing_the_last_key_leaves_nothing(rt, signed_in, user):
         {"custom": {"\ud800": 1}},
         {"custom": {"a": "\ud800"}},
         {"custom": {"a": [{"b\x00": 1}]}},
-        {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE + 1)}},
-        {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE, innermost=[])}},
-        {"custom": {"a": nested(DEEPEST_CUSTOM_VALUE, innermost={})}},
+        {"custom": {"a": nested(MAX_CUSTOM_DEPTH + 1)}},
+        {"custom": {"a": nested(MAX_CUSTOM_DEPTH, innermost=[])}},
+        {"custom": {"a": nested(MAX_CUSTOM_DEPTH, innermost={})}},
         *[{"custom": {f" {name} ": "dark"}} for name in BUILT_IN],
         {"remove_custom_keys": None},
         {"remove_custom_keys": "a"},
@@ -246,7 +246,7 @@ def test_a_number_that_has_no_json_form_is_refused(signed_in, number):
 
 
 def test_the_deepest_value_that_is_taken_can_be_shown(signed_in):
-    custom = {"a": nested(DEEPEST_CUSTOM_VALUE)}
+    custom = {"a": nested(MAX_CUSTOM_DEPTH)}
     patch(signed_in, {"custom": custom}).ok()
     assert signed_in.me().ok()["preferences"]["custom"] == custom
 
@@ -322,7 +322,7 @@ def test_changes_at_the_same_moment_lose_no_key(signed_in):
         partial(patch, signed_in.twin(), {"custom": {f"key{n}": n}, "sort_by": "size"})
         for n in range(16)
     ]
-    for answer in at_once(jobs):
+    for answer in run_concurrently(jobs):
         answer.ok()
     custom = signed_in.me().ok()["preferences"]["custom"]
     assert custom == {f"key{n}": n for n in range(16)}

@@ -18,8 +18,8 @@ from tests.support.factories import audit_rows, configure, count, make_user
 from tests.support.live import eventually
 from tests.support.mailbox import text_of
 from tests.support.outbox import use_smtp
-from tests.support.races import at_once
-from tests.support.smtp import Sink
+from tests.support.races import run_concurrently
+from tests.support.smtp import RecordingSmtpServer
 
 INVALID = "auth.mfa_flow_invalid"
 WRONG = "auth.mfa_code_invalid"
@@ -58,7 +58,7 @@ def test_of_32_right_codes_exactly_one_opens_a_session(
 ):
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
     flow_token = start_login(api, user)
-    answers = at_once([lambda: verify(ApiClient(app), flow_token, code, method)] * 32)
+    answers = run_concurrently([lambda: verify(ApiClient(app), flow_token, code, method)] * 32)
     assert codes_of(answers) == {"success": 1, INVALID: 31}
     assert count(rt, LoginSession) == 1
     assert len(looked_at) <= 5
@@ -70,7 +70,7 @@ def test_of_32_wrong_codes_exactly_five_are_judged(rt, app, api, user, enabled, 
     flow_token, code = start_login(api, user), enabled.app.wrong_code()
     for _ in range(before):
         verify(api, flow_token, code).fails(401, WRONG)
-    answers = at_once([lambda: verify(ApiClient(app), flow_token, code)] * 32)
+    answers = run_concurrently([lambda: verify(ApiClient(app), flow_token, code)] * 32)
     assert codes_of(answers) == {WRONG: 4 - before, EXCEEDED: 1, INVALID: 27 + before}
     assert len(looked_at) == 5
     assert len(audit_rows(rt, "user_mfa_challenge_failed")) == 5
@@ -79,7 +79,7 @@ def test_of_32_wrong_codes_exactly_five_are_judged(rt, app, api, user, enabled, 
 
 def test_of_32_malformed_codes_exactly_five_are_counted(rt, app, api, user, enabled):
     flow_token = start_login(api, user)
-    answers = at_once([lambda: verify(ApiClient(app), flow_token, "1")] * 32)
+    answers = run_concurrently([lambda: verify(ApiClient(app), flow_token, "1")] * 32)
     assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
 
 
@@ -90,7 +90,7 @@ def test_simultaneous_guesses_at_many_logins_keep_to_the_accounts_limit(
     flow_tokens = [start_login(api, user) for _ in range(4)]
     code = enabled.app.wrong_code()
     jobs = [lambda f=f: verify(ApiClient(app), f, code) for f in flow_tokens * 8]
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     assert len(looked_at) == 10
     assert set(codes_of(answers)) <= {WRONG, EXCEEDED, INVALID, "rate_limited"}
 
@@ -98,7 +98,7 @@ def test_simultaneous_guesses_at_many_logins_keep_to_the_accounts_limit(
 def test_of_32_requests_that_are_no_guess_none_spends_an_attempt(rt, app, api, user, enabled):
     flow_token = start_login(api, user)
     jobs = [lambda: verify(ApiClient(app), flow_token, "12345678", EMAIL)] * 32
-    assert set(codes_of(at_once(jobs))) <= {"auth.mfa_factor_required", INVALID}
+    assert set(codes_of(run_concurrently(jobs))) <= {"auth.mfa_factor_required", INVALID}
     for _ in range(4):
         verify(api, flow_token, enabled.app.wrong_code()).fails(401, WRONG)
     for _ in range(6):
@@ -111,7 +111,7 @@ def test_of_one_code_on_many_logins_at_once_one_succeeds(rt, app, api, user, ena
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
     flow_tokens = [start_login(api, user) for _ in range(4)]
     jobs = [lambda f=f: verify(ApiClient(app), f, code, method) for f in flow_tokens]
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     loser = WRONG if method == "totp" else "auth.mfa_recovery_code_used"
     assert codes_of(answers) == {"success": 1, loser: 3}
     assert count(rt, LoginSession) == 1
@@ -123,7 +123,7 @@ def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, u
     right, wrong = enabled.app.code(), enabled.app.wrong_code()
     flow_token = start_login(api, user)
     codes = [right if number % 4 == 0 else wrong for number in range(16)]
-    answers = at_once([lambda c=c: verify(ApiClient(app), flow_token, c) for c in codes])
+    answers = run_concurrently([lambda c=c: verify(ApiClient(app), flow_token, c) for c in codes])
     assert count(rt, LoginSession) == codes_of(answers)["success"] <= 1
 
 
@@ -133,7 +133,7 @@ def test_a_right_code_among_wrong_ones_opens_one_session_or_none(rt, app, api, u
 @pytest.fixture
 def mailed(rt, api, user):
     """A login of an account without TOTP, and the code that was sent for it."""
-    with Sink() as sink:
+    with RecordingSmtpServer() as sink:
         use_smtp(rt, sink.port)
         configure(rt, auth_email_code_login_enabled=True)
         flow_token = start_login(api, user)
@@ -145,7 +145,7 @@ def mailed(rt, api, user):
 @pytest.mark.parametrize("attempt", range(3))
 def test_of_32_right_email_codes_exactly_one_opens_a_session(rt, app, mailed, attempt):
     flow_token, code = mailed
-    answers = at_once([lambda: verify(ApiClient(app), flow_token, code, EMAIL)] * 32)
+    answers = run_concurrently([lambda: verify(ApiClient(app), flow_token, code, EMAIL)] * 32)
     assert codes_of(answers) == {"success": 1, INVALID: 31}
     assert count(rt, LoginSession) == 1
     assert [a.set_cookies for a in answers if a.status != 200] == [{}] * 31
@@ -154,7 +154,9 @@ def test_of_32_right_email_codes_exactly_one_opens_a_session(rt, app, mailed, at
 
 def test_of_32_wrong_email_codes_exactly_five_count(rt, app, api, mailed):
     flow_token, code = mailed
-    answers = at_once([lambda: verify(ApiClient(app), flow_token, wrong(code), EMAIL)] * 32)
+    answers = run_concurrently(
+        [lambda: verify(ApiClient(app), flow_token, wrong(code), EMAIL)] * 32
+    )
     assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
     counted = [
         json.loads(entry.details)["attempt_count"]
@@ -176,7 +178,7 @@ def test_two_methods_at_once_open_one_session(rt, app, api, user, mailed, clock)
         (enabled.recovery_codes[0], RECOVERY),
     ]
     jobs = [lambda t=t: verify(ApiClient(app), flow_token, *t) for t in typed]
-    assert codes_of(at_once(jobs)) == {"success": 1, INVALID: 2}
+    assert codes_of(run_concurrently(jobs)) == {"success": 1, INVALID: 2}
     assert count(rt, LoginSession) == 1
 
 
@@ -200,7 +202,7 @@ def test_of_32_right_codes_at_several_workers_exactly_one_opens_a_session(
     with live.clients(32) as clients:
         assert len({client.worker() for client in clients}) == 2
         flow_token, code = start_login(clients[0], owner), live_enabled.app.code()
-        answers = at_once([lambda c=c: verify(c, flow_token, code) for c in clients])
+        answers = run_concurrently([lambda c=c: verify(c, flow_token, code) for c in clients])
         assert codes_of(answers) == {"success": 1, INVALID: 31}
         assert count(live.rt, LoginSession) == 1
         [winner] = [c for c, answer in zip(clients, answers, strict=True) if answer.status == 200]
@@ -210,7 +212,7 @@ def test_of_32_right_codes_at_several_workers_exactly_one_opens_a_session(
 def test_of_32_wrong_codes_at_several_workers_exactly_five_count(live, owner, live_enabled):
     with live.clients(32) as clients:
         flow_token, code = start_login(clients[0], owner), live_enabled.app.wrong_code()
-        answers = at_once([lambda c=c: verify(c, flow_token, code) for c in clients])
+        answers = run_concurrently([lambda c=c: verify(c, flow_token, code) for c in clients])
         assert codes_of(answers) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
         verify(clients[0], flow_token, live_enabled.app.code()).fails(401, INVALID)
 
@@ -222,7 +224,7 @@ def test_one_recovery_code_on_two_logins_at_two_workers_opens_one_session(
         for code in live_enabled.recovery_codes[:4]:
             waiting = [(client, start_login(client, owner)) for client in clients]
             jobs = [lambda c=c, f=f, code=code: verify(c, f, code, RECOVERY) for c, f in waiting]
-            answers = at_once(jobs)
+            answers = run_concurrently(jobs)
             assert codes_of(answers) == {"success": 1, "auth.mfa_recovery_code_used": 1}
 
 

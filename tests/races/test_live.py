@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.factories import audit_rows, configure, make_user
 from tests.support.live import eventually
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 NEW = "another good password"
 
@@ -45,7 +45,7 @@ def test_of_sixteen_set_ups_exactly_one_succeeds(live):
             body = {"username": name, "email": f"{name}@example.com", "password": NEW}
             return client.post("/auth/setup", body)
 
-        answers = at_once([partial(set_up, client) for client in clients])
+        answers = run_concurrently([partial(set_up, client) for client in clients])
     assert sorted(answer.status for answer in answers) == [201] + [400] * 15
     for answer in answers:
         if answer.status == 400:
@@ -59,7 +59,7 @@ def test_of_sixteen_refreshes_exactly_one_succeeds_and_the_sessions_live(live, u
         first.login(user).ok()
         with_cookies_of(first, clients)
         arrived = {"X-Request-Start": f"t={time.time():.3f}"}
-        answers = at_once([partial(client.refresh, headers=arrived) for client in clients])
+        answers = run_concurrently([partial(client.refresh, headers=arrived) for client in clients])
         assert sorted(answer.status for answer in answers) == [200] + [401] * 15
         for client, answer in zip(clients, answers, strict=True):
             if answer.status == 200:
@@ -153,7 +153,7 @@ def test_of_sixteen_password_changes_exactly_one_succeeds(live, user):
             body = {"current_password": user.password, "new_password": new}
             return client.put("/auth/password", body)
 
-        answers = at_once([partial(change, client) for client in clients[:8]])
+        answers = run_concurrently([partial(change, client) for client in clients[:8]])
         assert sorted(answer.status for answer in answers) == [200] + [401] * 7
         for answer in answers:
             if answer.status == 401:

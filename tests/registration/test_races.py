@@ -16,7 +16,7 @@ from tests.support.factories import (
     make_user,
     remove_storage_route,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 PASSWORD = "correct horse battery"
 MANY = 16
@@ -55,7 +55,7 @@ def test_one_name_in_any_case_is_had_once(app, rt):
         registration(app, in_some_case("gadget", number), f"user{number}@example.com")
         for number in range(MANY)
     ]
-    insist_on_one(rt, at_once(jobs), {"auth.username_exists", "auth.identifier_exists"})
+    insist_on_one(rt, run_concurrently(jobs), {"auth.username_exists", "auth.identifier_exists"})
 
 
 def test_one_address_in_any_case_is_had_once(app, rt):
@@ -63,18 +63,18 @@ def test_one_address_in_any_case_is_had_once(app, rt):
         registration(app, f"user{number}", in_some_case("gadget@example.com", number))
         for number in range(MANY)
     ]
-    insist_on_one(rt, at_once(jobs), {"auth.email_exists"})
+    insist_on_one(rt, run_concurrently(jobs), {"auth.email_exists"})
 
 
 def test_one_name_and_address_are_had_once(app, rt):
     jobs = [registration(app, "gadget", "gadget@example.com")] * MANY
     codes = {"auth.username_exists", "auth.email_exists", "auth.identifier_exists"}
-    insist_on_one(rt, at_once(jobs), codes)
+    insist_on_one(rt, run_concurrently(jobs), codes)
 
 
 def test_different_accounts_do_not_hinder_each_other(app, rt):
     jobs = [registration(app, f"u{n}", f"u{n}@example.com") for n in range(MANY)]
-    assert [answer.status for answer in at_once(jobs)] == [201] * MANY
+    assert [answer.status for answer in run_concurrently(jobs)] == [201] * MANY
 
 
 @pytest.mark.parametrize("attempt", range(3))
@@ -89,7 +89,7 @@ def test_an_address_is_either_registered_or_changed_to(app, rt, attempt):
         body = {"new_email": email}
         jobs.append(partial(client.post, "/auth/email/change", body))
         jobs.append(registration(app, f"new{number}", email))
-    answers = at_once(jobs)
+    answers = run_concurrently(jobs)
     winners = [answer for answer in answers if answer.status in {200, 201}]
     assert len(winners) == 1, [answer.code for answer in answers]
     for answer in answers:

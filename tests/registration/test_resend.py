@@ -12,7 +12,7 @@ from app.users import queries as users_queries
 from app.users.models import Status
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, configure, delete_user, make_user
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 CONFIRM = "/auth/contact-verification/confirm?token="
 
@@ -188,7 +188,7 @@ def test_it_takes_its_time_whatever_happens(rt, api, waiting, clock):
 
 def test_of_sixteen_at_once_one_sends(app, rt, waiting, mailbox):
     clients = [ApiClient(app) for _ in range(16)]
-    answers = at_once([partial(resend, client, waiting.username) for client in clients])
+    answers = run_concurrently([partial(resend, client, waiting.username) for client in clients])
     assert {(answer.status, answer.body) for answer in answers} == {(200, answers[0].body)}
     mailbox.only()
     assert len(audit_rows(rt, "user_resend_registration")) == 1

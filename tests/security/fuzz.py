@@ -36,7 +36,7 @@ from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import ORIGIN
 from tests.support.factories import KnownUser, configure, make_user
-from tests.support.smtp import HOST, Sink
+from tests.support.smtp import HOST, RecordingSmtpServer
 
 OPENAPI = "/api/v1/openapi.json"
 PRINCIPALS = ("anonymous", "page", "script", "limited", "admin")
@@ -244,12 +244,16 @@ def prepare(rt: Runtime, smtp_port: int) -> None:
 @contextmanager
 def private_service() -> Iterator[Flask]:
     """Yield an application on SQLite, with a Valkey and an SMTP server of its own."""
-    with servers.short_folder() as folder, servers.redis_server() as redis_url, Sink() as smtp:
+    with (
+        servers.short_folder() as folder,
+        servers.redis_server() as redis_url,
+        RecordingSmtpServer() as smtp,
+    ):
         database = servers.sqlite_template(folder / "gatehouse.db")
         url = f"sqlite:///{database}"
         config = servers.cheap_config(folder / "instance", url, redis_url, **UNLIMITED)
         app = create_app(config, clock=SystemClock())
-        servers.begin(app)
+        servers.prepare_instance(app)
         rt: Runtime = app.extensions[web_runtime.EXTENSION]
         prepare(rt, smtp.port)
         try:

@@ -7,7 +7,7 @@ from flask import Flask, jsonify
 from schemathesis.checks import CHECKS
 
 from tests.security import fuzz
-from tests.support.smtp import Sink
+from tests.support.smtp import RecordingSmtpServer
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_strangers_find_what_the_description_says(service):
 @pytest.mark.postgres
 def test_a_page_finds_what_the_description_says(make_app, rt):
     app = make_app(**fuzz.UNLIMITED)
-    with Sink() as smtp:
+    with RecordingSmtpServer() as smtp:
         fuzz.prepare(rt, smtp.port)
         phases = ("coverage", "fuzzing")
         summary = fuzz.run(app, "page", examples=2, phases=phases)

@@ -78,9 +78,9 @@ def test_passkeys_leave_neither_flows_nor_answers_in_the_log(rt, signed_in, line
     made = device.create(started["public_key"])
     finish_registration(signed_in, started["flow_id"], made).ok()
     stranger = signed_in.stranger()
-    for bent in ({}, {"flags": 0}, {"response": {"signature": "="}}):
+    for changes in ({}, {"flags": 0}, {"response": {"signature": "="}}):
         begun = start_login(stranger)
-        proof = device.get(begun["public_key"], **bent)
+        proof = device.get(begun["public_key"], **changes)
         answer = finish_login(stranger, begun["flow_id"], proof)
         assert answer.status in {200, 400, 401}
         secrets = [begun["flow_id"], begun["public_key"]["publicKey"]["challenge"]]

@@ -12,7 +12,7 @@ import redis
 from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch, valkey
 from app.serving.address import Address
-from tests.support.launcher import PATIENCE, eventually
+from tests.support.launcher import TIMEOUT_SECONDS, eventually
 from tests.support.servers import ROOT
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -72,7 +72,7 @@ def test_idle_connections_do_not_hold_up_the_stop(service):
         idle.sendall(KEEP_ALIVE)
         assert first_answer(idle) == b"HTTP/1.1 200 OK"
         service.launcher.terminate()
-        assert service.launcher.wait(PATIENCE) == 0
+        assert service.launcher.wait(TIMEOUT_SECONDS) == 0
         while idle.recv(65536):
             pass
     # One whose connections last for longer than it waits for them says so, or is killed first.
@@ -211,7 +211,7 @@ def test_a_deep_instance_folder_works(service):
 
 def test_bad_variables_stop_the_start_with_a_line_each(service):
     launcher = service.launch(WORKERS="many", LOG_FORMAT="xml")
-    assert launcher.wait(PATIENCE) == 2
+    assert launcher.wait(TIMEOUT_SECONDS) == 2
     lines = service.errors.read_text().splitlines()
     assert len(lines) == 2
     assert "GATEHOUSE_WORKERS" in lines[0]
@@ -228,7 +228,7 @@ def test_help_is_told_before_anything_is_set_up(tmp_path):
 
 
 def test_a_variable_nobody_reads_is_told_at_the_start(service):
-    assert service.launch(WORKER="secret", BIND="256.0.0.1:1").wait(PATIENCE) == 1
+    assert service.launch(WORKER="secret", BIND="256.0.0.1:1").wait(TIMEOUT_SECONDS) == 1
     told = service.errors.read_text()
     assert "bin/serve: GATEHOUSE_WORKER is no variable" in told
     assert "GATEHOUSE_WORKERS?" in told
@@ -253,7 +253,7 @@ def test_arguments_are_refused_before_anything_starts(capsys):
 def test_a_second_run_on_the_instance_is_refused(service):
     first = service.start()
     second = service.launch()
-    assert second.wait(PATIENCE) == 1
+    assert second.wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text().count("\n") == 1
     assert f"another bin/serve is running on {service.instance}" in service.errors.read_text()
     assert first.poll() is None
@@ -262,7 +262,7 @@ def test_a_second_run_on_the_instance_is_refused(service):
 
 def test_a_database_that_cannot_be_prepared_stops_the_start(service):
     nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
-    assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(PATIENCE) == 1
+    assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
         "Error: The database failed: Connection refused."
         " Start it, or correct GATEHOUSE_DATABASE_URL.\nbin/serve: gunicorn exited with code 1\n"
@@ -272,7 +272,7 @@ def test_a_database_that_cannot_be_prepared_stops_the_start(service):
 def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
     file = tmp_path / "missing" / "my.db"
     ran = service.launch(DATABASE_URL=f"sqlite:///{file}", LOG_LEVEL="ERROR")
-    assert ran.wait(PATIENCE) == 1
+    assert ran.wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
         f"Error: The database {file} failed: unable to open database file\n"
         "bin/serve: gunicorn exited with code 1\n"
@@ -281,7 +281,7 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
 
 def test_an_instance_that_is_no_folder_stops_the_start(service):
     service.instance.touch()
-    assert service.launch().wait(PATIENCE) == 1
+    assert service.launch().wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == f"bin/serve: {service.instance} is no folder\n"
 
 
@@ -289,7 +289,7 @@ def test_a_lock_that_cannot_be_had_stops_the_start_in_one_line(service):
     lock = service.instance / "serve.lock"
     lock.mkdir(parents=True, mode=0o700)
     service.instance.chmod(0o700)
-    assert service.launch().wait(PATIENCE) == 1
+    assert service.launch().wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == f"bin/serve: {lock}: Is a directory\n"
 
 
@@ -297,14 +297,14 @@ def test_an_embedded_valkey_that_does_not_start_says_why(service):
     folder = service.instance / "valkey"
     (folder / "appendonlydir").mkdir(parents=True)
     (folder / "appendonlydir" / "appendonly.aof.manifest").write_text("nonsense\n")
-    assert service.launch().wait(PATIENCE) == 1
+    assert service.launch().wait(TIMEOUT_SECONDS) == 1
     [line] = service.errors.read_text().splitlines()
     assert line.startswith("bin/serve: the embedded Valkey exited with 1: ")
     assert "AOF manifest" in line
 
 
 def test_a_socket_without_a_folder_stops_the_start(service):
-    assert service.launch(BIND="unix:/nonexistent/folder/s").wait(PATIENCE) == 1
+    assert service.launch(BIND="unix:/nonexistent/folder/s").wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
         "bin/serve: GATEHOUSE_BIND: cannot listen on unix:/nonexistent/folder/s:"
         " there is no such folder\n"
@@ -313,5 +313,5 @@ def test_a_socket_without_a_folder_stops_the_start(service):
 
 def test_an_address_in_use_stops_the_start(service):
     with socket.create_server(("127.0.0.1", service.port)):
-        assert service.launch().wait(PATIENCE) == 1
+        assert service.launch().wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text().startswith("bin/serve: GATEHOUSE_BIND: cannot listen on")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.sandbox import LimitExceeded, Limits, Sandbox, SandboxFailed
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 from tests.support.sandboxed import Refused
 
 FUNCTIONS = "tests.support.sandboxed"
@@ -71,7 +71,7 @@ def test_calls_run_at_once(sandbox, tmp_path, eventually):
 def test_a_server_that_was_killed_is_replaced(sandbox):
     first = sandbox.call("server")
     os.kill(first, signal.SIGKILL)
-    (second,) = set(at_once([partial(sandbox.call, "server")] * 8))
+    (second,) = set(run_concurrently([partial(sandbox.call, "server")] * 8))
     assert second != first
 
 

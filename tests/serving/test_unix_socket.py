@@ -7,7 +7,7 @@ import pytest
 
 from app.web import site
 from tests.support import servers
-from tests.support.live import PATIENCE, LiveClient, LiveService
+from tests.support.live import TIMEOUT_SECONDS, LiveClient, LiveService
 
 pytestmark = pytest.mark.any_database
 
@@ -19,12 +19,12 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
+        super().__init__("localhost", timeout=TIMEOUT_SECONDS)
         self._path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(TIMEOUT_SECONDS)
         self.sock.connect(self._path)
 
 

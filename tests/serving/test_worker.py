@@ -11,7 +11,7 @@ import pytest
 from app.serving.connection import KERNEL_TICK_SECONDS, Connection
 from app.serving.listener import MAX_PAUSES, PAUSE_SECONDS, BalancedServer
 from app.serving.shares import SLACK_DIVISOR, ConnectionTable
-from tests.support.live import PATIENCE
+from tests.support.live import TIMEOUT_SECONDS
 
 BURST = 64
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -245,7 +245,7 @@ def test_who_connects_is_served_while_others_send_without_pause(live):
             client.sendall(HEALTH)
         waiting = set(range(BURST))
         while waiting:
-            for key, _ in ready.select(PATIENCE):
+            for key, _ in ready.select(TIMEOUT_SECONDS):
                 data = key.fileobj.recv(65536)
                 assert data
                 # The body comes last, perhaps by itself.
@@ -253,7 +253,7 @@ def test_who_connects_is_served_while_others_send_without_pause(live):
                     answered.append(key.data)
                     waiting.discard(key.data)
                     key.fileobj.sendall(HEALTH)
-        holders = live.holders()
+        holders = live.workers_by_port()
         worker_of = [holders[client.getsockname()[1]] for client in clients]
     for worker in set(worker_of):
         given = [number for number in answered if worker_of[number] == worker]

@@ -7,7 +7,7 @@ import pytest
 
 from app.sessions import queries, revocation, service
 from tests.support.factories import audit_rows
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 ALARM = "user_refresh_token_reuse_detected"
 REUSED = "auth.refresh_token_reuse_detected"
@@ -18,7 +18,7 @@ INVALID = "auth.token_invalid"
 def test_of_many_replays_at_once_one_sounds_the_alarm(rt, signed_in, attempt):
     thieves = [signed_in.twin() for _ in range(8)]
     signed_in.refresh().ok()
-    answers = at_once([thief.refresh for thief in thieves])
+    answers = run_concurrently([thief.refresh for thief in thieves])
     assert sorted(answer.code for answer in answers) == [REUSED] + [INVALID] * 7
     [entry] = audit_rows(rt, ALARM)
     assert json.loads(entry.details)["removed"] == 1
@@ -65,7 +65,7 @@ def test_a_refresh_beside_the_end_of_its_session_leaves_nothing_alive(
 ):
     """Whichever is first: the new token ends with the session, or there is none."""
     ender = signed_in.twin()
-    answer, _ = at_once([signed_in.refresh, partial(end, rt, ender, user)])
+    answer, _ = run_concurrently([signed_in.refresh, partial(end, rt, ender, user)])
     if answer.status != 200:
         answer.fails(401, INVALID)
     signed_in.me().fails(401, INVALID)

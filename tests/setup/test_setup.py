@@ -18,7 +18,7 @@ from tests.support.factories import (
     make_user,
     moment,
 )
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 PASSWORD = "correct horse battery"
 
@@ -325,7 +325,7 @@ def test_of_sixteen_set_ups_at_once_exactly_one_succeeds(app, rt):
     def attempt(number):
         return ApiClient(app).sign_up_admin(f"admin{number}", f"admin{number}@example.com")
 
-    answers = at_once([partial(attempt, number) for number in range(16)])
+    answers = run_concurrently([partial(attempt, number) for number in range(16)])
     winners = [answer for answer in answers if answer.status == 201]
     assert len(winners) == 1
     for answer in answers:

@@ -23,7 +23,7 @@ from app.users import queries as users_queries
 from app.users.models import User
 from tests.support.factories import audit_rows, change_user, make_user
 from tests.support.live import eventually
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 PARALLEL = 16
 MANY = 20_000
@@ -88,7 +88,7 @@ def people(rt):
 
 def test_of_the_same_migration_at_once_one_moves_everything(rt, by):
     source, target = make_groups(rt, 2)
-    done = at_once([lambda: moved(rt, by, source, target) for _ in range(PARALLEL)])
+    done = run_concurrently([lambda: moved(rt, by, source, target) for _ in range(PARALLEL)])
     assert sorted(one.migrated_assignments for one in done) == [0] * (PARALLEL - 1) + [40]
     assert distribution(rt, User) == {target: 30}
     assert distribution(rt, Team) == {target: 10}
@@ -101,7 +101,7 @@ def test_crossing_migrations_keep_every_assignment_exactly_once(rt, by):
     assign_in_turn(rt, Team, ids)
     expected = {model: Counter(distribution(rt, model)) for model in (User, Team)}
     pairs = list(itertools.permutations(ids, 2)) * 3
-    done = at_once(
+    done = run_concurrently(
         [
             lambda pair=pair: moved(rt, by, *pair)
             for pair in sorted(pairs, key=lambda _: random_fraction())[:PARALLEL]
@@ -127,7 +127,7 @@ def test_a_group_is_deleted_or_moved_into_but_not_both(rt, by):
         except Exception as error:
             return error
 
-    into, deleted = at_once(
+    into, deleted = run_concurrently(
         [
             lambda: attempt(lambda: moved(rt, by, source, target)),
             lambda: attempt(lambda: groups.delete_group(rt, str(target))),

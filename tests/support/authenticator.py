@@ -39,7 +39,7 @@ class Authenticator:
 
 
 @dataclass(frozen=True)
-class Enabled:
+class EnabledTotp:
     """An account's enabled factor, and the recovery codes its owner wrote down."""
 
     factor_id: int
@@ -60,8 +60,8 @@ def finish_setup(client: ApiClient, flow_token: str, code: str, **body: Any) -> 
     )
 
 
-def enable_totp(client: ApiClient, clock: FakeClock, **body: Any) -> Enabled:
+def enable_totp(client: ApiClient, clock: FakeClock, **body: Any) -> EnabledTotp:
     """Enable TOTP for the account a client is signed in to."""
     flow_token, app = start_setup(client, clock)
     data = finish_setup(client, flow_token, app.code(), **body).ok()
-    return Enabled(data["factor"]["id"], app, data["recovery_codes"])
+    return EnabledTotp(data["factor"]["id"], app, data["recovery_codes"])

@@ -7,12 +7,12 @@ from app.core.runtime import Runtime
 from app.mfa import queries, recovery_codes, totp
 from app.mfa.service import secret_row_name
 from tests.support.api import Answer
-from tests.support.authenticator import Authenticator, Enabled
+from tests.support.authenticator import Authenticator, EnabledTotp
 from tests.support.factories import KnownUser
 from tests.support.stores import everything_kept_by
 
 
-def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabled:
+def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> EnabledTotp:
     """Enable TOTP for an account directly in the database."""
     secret, codes = totp.new_secret(), recovery_codes.new_codes()
     box = rt.secret_box
@@ -26,7 +26,7 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
         )
         hashes = [recovery_codes.hash_code(box, user.id, code) for code in codes]
         queries.replace_codes(session, user.id, hashes)
-    return Enabled(factor_id, Authenticator(secret, clock or rt.clock), codes)
+    return EnabledTotp(factor_id, Authenticator(secret, clock or rt.clock), codes)
 
 
 def start_login(client: Any, user: KnownUser, **options: Any) -> str:

@@ -8,7 +8,7 @@ from flask import Flask
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """The result of one command."""
 
     arguments: tuple[str, ...]
@@ -50,11 +50,11 @@ class CommandLine:
     def __init__(self, app: Flask) -> None:
         self._runner = app.test_cli_runner()
 
-    def __call__(self, *arguments: str, stdin: str | None = None) -> Ran:
+    def __call__(self, *arguments: str, stdin: str | None = None) -> CommandResult:
         result = self._runner.invoke(args=list(arguments), input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Ran(arguments, result.exit_code, result.stdout, result.stderr)
+        return CommandResult(arguments, result.exit_code, result.stdout, result.stderr)
 
     def json(self, *arguments: str, stdin: str | None = None) -> Any:
         """Run it with --json; assert success and return the data."""

@@ -102,17 +102,17 @@ def shown(client: Any, size: int = 512) -> Image.Image:
 
 
 @contextmanager
-def needing_less_than(max_bytes: int) -> Iterator[None]:
+def peak_memory_below(max_bytes: int) -> Iterator[None]:
     """Assert that the block raises this process's peak memory by less than `max_bytes`."""
     ctypes.CDLL(None).malloc_trim(0)  # reuse of memory already freed would not be counted
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak (VmHWM)
-    before = _most_bytes()
+    before = _peak_bytes()
     yield
-    needed = _most_bytes() - before
+    needed = _peak_bytes() - before
     assert needed < max_bytes, needed
 
 
-def _most_bytes() -> int:
+def _peak_bytes() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 

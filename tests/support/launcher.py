@@ -23,10 +23,10 @@ from tests.support.leaks import watch
 from tests.support.live import free_port
 from tests.support.servers import ROOT, cheap_config
 
-PATIENCE = 180.0
+TIMEOUT_SECONDS = 180.0
 
 
-def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+def eventually(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT_SECONDS) -> Any:
     """Wait for `condition` as long as a first start may take on a busy machine; return it."""
     return live.eventually(condition, what, seconds)
 
@@ -129,7 +129,7 @@ class Service:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Signal the launcher; return its exit code."""
         self.launcher.send_signal(number)
-        return self.launcher.wait(PATIENCE)
+        return self.launcher.wait(TIMEOUT_SECONDS)
 
     def is_healthy(self) -> bool:
         try:
@@ -148,7 +148,7 @@ class Service:
             return json.load(answer)["data"]
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS)
 
     def close(self) -> None:
         """Kill every launcher, and assert that their output contains no secret."""

@@ -28,13 +28,13 @@ from app.serving.parent_death import before_exec
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers, is_enveloped
-from tests.support.beginning import Beginning
+from tests.support.initial_state import InitialState
 from tests.support.leaks import watch
 
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
-def eventually(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+def eventually(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT_SECONDS) -> Any:
     """Poll until `condition()` is true, and return its value; processes cannot notify us."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -61,7 +61,7 @@ def dial(port: int, receive_buffer: int | None = None) -> socket.socket:
     connection = socket.socket()
     if receive_buffer is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.settimeout(PATIENCE)
+    connection.settimeout(TIMEOUT_SECONDS)
     try:
         connection.connect(("127.0.0.1", port))
     except OSError:
@@ -103,10 +103,10 @@ class LiveService:
             servers.cheap_config(folder / "observer", database_url, redis_url),
             clock=SystemClock(),
         )
-        servers.begin(app)
+        servers.prepare_instance(app)
         (folder / "instance").mkdir(mode=0o700, exist_ok=True)
         self.rt: Runtime = app.extensions[web_runtime.EXTENSION]
-        self._beginning = Beginning(self.rt)
+        self._initial_state = InitialState(self.rt)
         self._process = self._launch()
         self._running.append(self)
 
@@ -136,11 +136,11 @@ class LiveService:
 
     def worker_at(self, port: int) -> int:
         """Return the process id of the worker at the other end of a local port."""
-        holder = self.holders().get(port)
+        holder = self.workers_by_port().get(port)
         assert holder is not None, f"no worker holds a connection with port {port}"
         return holder
 
-    def holders(self) -> dict[int, int]:
+    def workers_by_port(self) -> dict[int, int]:
         """Return the workers' process ids by the remote port of each of their connections."""
         return {
             connection.raddr.port: pid
@@ -164,7 +164,7 @@ class LiveService:
 
         eventually(is_up, f"the service; its log: {self.log}", servers.START_SECONDS)
 
-    def wait_until_it_listens(self) -> None:
+    def wait_for_subscriptions(self) -> None:
         """Return once every worker has also subscribed to events; it serves before it has."""
         self.wait()
         workers = sum(
@@ -184,7 +184,7 @@ class LiveService:
 
     def wait_for_end(self) -> None:
         """Return once a service that was told to stop has done so."""
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT_SECONDS)
 
     def restart(self) -> None:
         """Start it again after it has ended."""
@@ -203,8 +203,8 @@ class LiveService:
 
     def reset(self) -> None:
         """Remove every account, session, setting and counter; the processes stay."""
-        self.wait_until_it_listens()
-        self._beginning.restore()
+        self.wait_for_subscriptions()
+        self._initial_state.restore()
 
     # --- clients -----------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class LiveService:
 
         def are_shared() -> bool:
             """Return whether that is so; if not, reconnect a client of the busiest worker."""
-            holders = self.holders()
+            holders = self.workers_by_port()
             held = Counter(holders[client.port] for client in clients)
             if len(held) == self._worker_count and min(held.values()) >= number // 4:
                 return True
@@ -248,7 +248,7 @@ class LiveService:
         found: dict[int, LiveClient] = {}
         spare: list[LiveClient] = []
         try:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             while len(found) < self._worker_count:
                 assert time.monotonic() < deadline, "a worker takes no connections"
                 client = self.client()

@@ -84,7 +84,7 @@ class Key:
 
 
 @dataclass
-class Held:
+class Passkey:
     """A credential that an authenticator holds."""
 
     id: bytes
@@ -95,7 +95,7 @@ class Held:
 
 
 @dataclass
-class Bent:
+class Overrides:
     """Deviations from a correct ceremony; None keeps the correct value.
 
     `client_data` and `response` are merged into the browser's, `credential` into the whole result;
@@ -130,90 +130,96 @@ class Authenticator:
         self, origin: str = ORIGIN, *, flags: int = SYNCED, alg: int = ES256, counts: bool = False
     ) -> None:
         self.origin, self.flags, self.alg, self.counts = origin, flags, alg, counts
-        self.held: list[Held] = []
+        self.passkeys: list[Passkey] = []
 
-    def create(self, public_key: Json, **bends: Any) -> Json:
+    def create(self, public_key: Json, **changes: Any) -> Json:
         """Answer `navigator.credentials.create(public_key)`."""
-        bent, options = Bent(**bends), public_key["publicKey"]
-        held = Held(
-            id=os.urandom(32) if bent.credential_id is None else bent.credential_id,
+        overrides, options = Overrides(**changes), public_key["publicKey"]
+        passkey = Passkey(
+            id=os.urandom(32) if overrides.credential_id is None else overrides.credential_id,
             key=Key.new(self.alg),
             rp_id=options["rp"]["id"],
             user_handle=options["user"]["id"],
             count=1 if self.counts else 0,
         )
-        self.held.append(held)
-        client_data = self._client_data("webauthn.create", options["challenge"], bent)
-        attested = bytes(16) + struct.pack(">H", len(held.id)) + held.id
-        attested += cbor.encode(held.key.cose() if bent.cose is None else bent.cose)
-        data = self._data(held, bent, AT, attested)
-        statement = self._statement(held, bent, data, client_data)
-        made = cbor.encode({"fmt": bent.fmt, "attStmt": statement, "authData": data})
+        self.passkeys.append(passkey)
+        client_data = self._client_data("webauthn.create", options["challenge"], overrides)
+        attested = bytes(16) + struct.pack(">H", len(passkey.id)) + passkey.id
+        attested += cbor.encode(passkey.key.cose() if overrides.cose is None else overrides.cose)
+        data = self._data(passkey, overrides, AT, attested)
+        statement = self._statement(passkey, overrides, data, client_data)
+        made = cbor.encode({"fmt": overrides.fmt, "attStmt": statement, "authData": data})
         response = {
             "clientDataJSON": b64(client_data),
-            "attestationObject": b64(bent.raw_attestation or made),
+            "attestationObject": b64(overrides.raw_attestation or made),
             "transports": ["internal", "hybrid"],
         }
-        return _credential(held.id, response, {"credProps": {"rk": True}}, bent)
+        return _credential(passkey.id, response, {"credProps": {"rk": True}}, overrides)
 
-    def get(self, public_key: Json, held: Held | None = None, **bends: Any) -> Json:
+    def get(self, public_key: Json, passkey: Passkey | None = None, **changes: Any) -> Json:
         """Answer `navigator.credentials.get(public_key)` with the newest passkey, or another."""
-        bent, options = Bent(**bends), public_key["publicKey"]
-        held = held or self.held[-1]
+        overrides, options = Overrides(**changes), public_key["publicKey"]
+        passkey = passkey or self.passkeys[-1]
         if self.counts:
-            held.count += 1
-        client_data = self._client_data("webauthn.get", options["challenge"], bent)
-        data = self._data(held, bent, 0, b"")
+            passkey.count += 1
+        client_data = self._client_data("webauthn.get", options["challenge"], overrides)
+        data = self._data(passkey, overrides, 0, b"")
         signed = data + hashlib.sha256(client_data).digest()
         response = {
             "clientDataJSON": b64(client_data),
             "authenticatorData": b64(data),
-            "signature": b64((bent.sign or held.key.sign)(signed)),
-            "userHandle": held.user_handle if bent.user_handle is None else bent.user_handle,
+            "signature": b64((overrides.sign or passkey.key.sign)(signed)),
+            "userHandle": passkey.user_handle
+            if overrides.user_handle is None
+            else overrides.user_handle,
         }
-        return _credential(held.id, response, {}, bent)
+        return _credential(passkey.id, response, {}, overrides)
 
-    def _client_data(self, kind: str, challenge: str, bent: Bent) -> bytes:
-        if bent.raw_client_data is not None:
-            return bent.raw_client_data
+    def _client_data(self, kind: str, challenge: str, overrides: Overrides) -> bytes:
+        if overrides.raw_client_data is not None:
+            return overrides.raw_client_data
         said = {
-            "type": bent.type or kind,
-            "challenge": challenge if bent.challenge is None else bent.challenge,
-            "origin": bent.origin or self.origin,
+            "type": overrides.type or kind,
+            "challenge": challenge if overrides.challenge is None else overrides.challenge,
+            "origin": overrides.origin or self.origin,
             "crossOrigin": False,
         }
-        return json.dumps(_merged(said, bent.client_data), separators=(",", ":")).encode()
+        return json.dumps(_merged(said, overrides.client_data), separators=(",", ":")).encode()
 
-    def _data(self, held: Held, bent: Bent, more_flags: int, attested: bytes) -> bytes:
-        if bent.raw_authenticator_data is not None:
-            return bent.raw_authenticator_data
-        flags = (self.flags if bent.flags is None else bent.flags) | more_flags
-        extensions = b"" if bent.extensions is None else cbor.encode(bent.extensions)
-        count = held.count if bent.count is None else bent.count
-        rp_id = held.rp_id if bent.rp_id is None else bent.rp_id
+    def _data(
+        self, passkey: Passkey, overrides: Overrides, more_flags: int, attested: bytes
+    ) -> bytes:
+        if overrides.raw_authenticator_data is not None:
+            return overrides.raw_authenticator_data
+        flags = (self.flags if overrides.flags is None else overrides.flags) | more_flags
+        extensions = b"" if overrides.extensions is None else cbor.encode(overrides.extensions)
+        count = passkey.count if overrides.count is None else overrides.count
+        rp_id = passkey.rp_id if overrides.rp_id is None else overrides.rp_id
         head = hashlib.sha256(rp_id.encode()).digest()
         flags |= ED if extensions else 0
         return head + struct.pack(">BI", flags, count) + attested + extensions
 
-    def _statement(self, held: Held, bent: Bent, data: bytes, client_data: bytes) -> Any:
-        if bent.statement is not None:
-            return bent.statement
+    def _statement(
+        self, passkey: Passkey, overrides: Overrides, data: bytes, client_data: bytes
+    ) -> Any:
+        if overrides.statement is not None:
+            return overrides.statement
         digest = hashlib.sha256(client_data).digest()
-        sign = bent.sign or held.key.sign
-        if bent.fmt == "packed":
-            return {"alg": held.key.alg, "sig": sign(data + digest)}
-        if bent.fmt == "fido-u2f":
-            return _u2f_statement(held, digest, bent.sign)
+        sign = overrides.sign or passkey.key.sign
+        if overrides.fmt == "packed":
+            return {"alg": passkey.key.alg, "sig": sign(data + digest)}
+        if overrides.fmt == "fido-u2f":
+            return _u2f_statement(passkey, digest, overrides.sign)
         return {}
 
 
-def _u2f_statement(held: Held, digest: bytes, sign: Callable[[bytes], bytes] | None) -> Json:
+def _u2f_statement(passkey: Passkey, digest: bytes, sign: Callable[[bytes], bytes] | None) -> Json:
     """Return a U2F token's attestation statement (WebAuthn §8.6), its certificate self-signed."""
     maker = Key.new(ES256)
-    cose = held.key.cose()
+    cose = passkey.key.cose()
     point = b"\x04" + cose[-2] + cose[-3]
-    rp_id_hash = hashlib.sha256(held.rp_id.encode()).digest()
-    signed = b"\0" + rp_id_hash + digest + held.id + point
+    rp_id_hash = hashlib.sha256(passkey.rp_id.encode()).digest()
+    signed = b"\0" + rp_id_hash + digest + passkey.id + point
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "U2F token")])
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     certificate = (
@@ -226,20 +232,20 @@ def _u2f_statement(held: Held, digest: bytes, sign: Callable[[bytes], bytes] | N
     return {"x5c": [der], "sig": (sign or maker.sign)(signed)}
 
 
-def _credential(credential_id: bytes, response: Json, results: Json, bent: Bent) -> Json:
+def _credential(credential_id: bytes, response: Json, results: Json, overrides: Overrides) -> Json:
     whole = {
         "id": b64(credential_id),
         "rawId": b64(credential_id),
         "type": "public-key",
         "authenticatorAttachment": "platform",
         "clientExtensionResults": results,
-        "response": _merged(response, bent.response),
+        "response": _merged(response, overrides.response),
     }
-    return _merged(whole, bent.credential)
+    return _merged(whole, overrides.credential)
 
 
-def _merged(right: Json, bent: Json) -> Json:
-    merged = deepcopy(right) | bent
+def _merged(right: Json, overrides: Json) -> Json:
+    merged = deepcopy(right) | overrides
     return {name: value for name, value in merged.items() if value is not ...}
 
 
@@ -271,10 +277,10 @@ def finish_registration(client: ApiClient, flow_id: str, credential: Any, **body
     return client.post("/auth/passkeys/register/finish", sent)
 
 
-def register(client: ApiClient, device: Authenticator, **bends: Any) -> Answer:
+def register(client: ApiClient, device: Authenticator, **changes: Any) -> Answer:
     """Register a passkey of a device for the account a client is signed in to."""
     started = start_registration(client)
-    made = device.create(started["public_key"], **bends)
+    made = device.create(started["public_key"], **changes)
     return finish_registration(client, started["flow_id"], made)
 
 
@@ -295,10 +301,10 @@ def finish_login(client: ApiClient, flow_id: str, credential: Any) -> Answer:
 
 
 def log_in(
-    client: ApiClient, device: Authenticator, held: Held | None = None, **bends: Any
+    client: ApiClient, device: Authenticator, passkey: Passkey | None = None, **changes: Any
 ) -> Answer:
     """Sign in with a passkey of a device."""
     started = start_login(client)
     return finish_login(
-        client, started["flow_id"], device.get(started["public_key"], held, **bends)
+        client, started["flow_id"], device.get(started["public_key"], passkey, **changes)
     )

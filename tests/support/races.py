@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
+def run_concurrently(jobs: Sequence[Callable[[], T]]) -> list[T]:
     """Run each job in a thread of its own, all released together; return the results in order."""
     barrier = Barrier(len(jobs))
 

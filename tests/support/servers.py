@@ -316,7 +316,7 @@ def secret_keys() -> str:
     )
 
 
-def begin(app: Flask) -> None:
+def prepare_instance(app: Flask) -> None:
     """Create the folder and the keys of a new instance, as `flask prepare` does."""
     rt = web_runtime.of(app)
     folders.make_instance(rt.config.instance)

@@ -25,7 +25,7 @@ HOST = "localhost"
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedMail:
     """One mail as received; `user` is who had authenticated, `connection` counts from 1."""
 
     sender: str
@@ -41,7 +41,7 @@ class Received:
 
 
 @dataclass
-class Sink(BackgroundServer):
+class RecordingSmtpServer(BackgroundServer):
     """A real SMTP server that keeps every mail; a context manager.
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
@@ -56,9 +56,9 @@ class Sink(BackgroundServer):
     refusals: dict[str, str] = field(default_factory=dict)
     data_refusals: dict[str, str] = field(default_factory=dict)
     data_answers: list[str] = field(default_factory=list)
-    on_mail: Callable[[Received], object] = lambda _mail: None
+    on_mail: Callable[[ReceivedMail], object] = lambda _mail: None
     mails_per_connection: int | None = None
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedMail] = field(default_factory=list)
     connections: int = 0
     logins: list[tuple[str, str]] = field(default_factory=list)
     port: int = 0
@@ -124,7 +124,7 @@ class Sink(BackgroundServer):
         return "250 OK"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
-        mail = Received(
+        mail = ReceivedMail(
             sender=envelope.mail_from,
             recipients=list(envelope.rcpt_tos),
             raw=envelope.original_content,
@@ -147,7 +147,7 @@ class Sink(BackgroundServer):
 class _Protocol(SMTP):
     taken = 0
 
-    def __init__(self, sink: Sink, **options: Any) -> None:
+    def __init__(self, sink: RecordingSmtpServer, **options: Any) -> None:
         super().__init__(sink, **options)
         self._sink = sink
         self.number = sink.connections
@@ -170,7 +170,7 @@ class _Protocol(SMTP):
         super().connection_lost(error)
 
 
-class Scripted:
+class ScriptedSmtpServer:
     """Accepts connections and lets `behave(socket)` do what a proper server never would.
 
     With `hangs` each connection is then left open, unread, until the server ends.
@@ -182,7 +182,7 @@ class Scripted:
         self._ended = threading.Event()
         self.connections = 0
 
-    def __enter__(self) -> "Scripted":
+    def __enter__(self) -> "ScriptedSmtpServer":
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._run, daemon=True)

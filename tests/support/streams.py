@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from tests.support.api import BASE
-from tests.support.live import PATIENCE, LiveClient
+from tests.support.live import TIMEOUT_SECONDS, LiveClient
 
 PATH = f"{BASE}/auth/events/storage"
 
@@ -63,7 +63,7 @@ class OpenStream:
         self.wait(lambda: self.comments, "the first comment")
         return self
 
-    def wait(self, condition: Any, what: str, seconds: float = PATIENCE) -> Any:
+    def wait(self, condition: Any, what: str, seconds: float = TIMEOUT_SECONDS) -> Any:
         """Read until a condition holds; return its value."""
         deadline = time.monotonic() + seconds
         while not (value := condition()):
@@ -72,12 +72,12 @@ class OpenStream:
             self._read(deadline - time.monotonic())
         return value
 
-    def event(self, seconds: float = PATIENCE) -> dict[str, Any]:
+    def event(self, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
         """Return the next event."""
         self.wait(lambda: self._events, "an event", seconds)
         return self._events.pop(0)
 
-    def change(self, seconds: float = PATIENCE) -> dict[str, Any]:
+    def change(self, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
         """Return the next event about a change, skipping those that make a page reload all."""
         while (event := self.event(seconds))["kind"] == "sync.required":
             pass
@@ -91,7 +91,7 @@ class OpenStream:
         events, self._events = self._events, []
         return events
 
-    def wait_for_end(self, seconds: float = PATIENCE) -> None:
+    def wait_for_end(self, seconds: float = TIMEOUT_SECONDS) -> None:
         """Assert that the service ends the stream in time."""
         deadline = time.monotonic() + seconds
         while not self.has_ended:

@@ -39,13 +39,13 @@ class VirtualAuthenticator:
         """Its credentials, as DevTools describes them."""
         return self._tell("getCredentials")["credentials"]
 
-    def let_nobody_touch_it(self) -> None:
+    def withhold_presence(self) -> None:
         self._tell("setAutomaticPresenceSimulation", enabled=False)
 
-    def let_somebody_touch_it(self) -> None:
+    def grant_presence(self) -> None:
         self._tell("setAutomaticPresenceSimulation", enabled=True)
 
-    def meet_a_stranger(self) -> None:
+    def fail_user_verification(self) -> None:
         """Make user verification fail from now on."""
         self._tell("setUserVerified", isUserVerified=False)
 

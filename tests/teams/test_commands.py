@@ -9,7 +9,7 @@ from app.teams.errors import LastTeamOwner, TeamOwnerUndeletable
 from app.teams.models import TeamMember, TeamRole
 from app.teams.upkeep import delete_archived
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
-from tests.support.races import at_once
+from tests.support.races import run_concurrently
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_of_two_owners_who_step_down_at_once_one_stays(line, rt, user, team):
         except LastTeamOwner as error:
             return error
 
-    found = at_once([lambda: step_down(user), lambda: step_down(other)])
+    found = run_concurrently([lambda: step_down(user), lambda: step_down(other)])
     assert sum(isinstance(one, LastTeamOwner) for one in found) == 1
 
 
@@ -235,7 +235,7 @@ def test_an_owner_who_goes_and_one_who_is_deleted_at_once_leave_one(line, rt, us
         except (LastTeamOwner, TeamOwnerUndeletable) as error:
             return error
 
-    found = at_once(
+    found = run_concurrently(
         [
             lambda: attempt(lambda: teams.remove_member(rt, "Crew", user.username)),
             lambda: attempt(lambda: accounts.delete(rt, other.username)),

@@ -44,7 +44,7 @@ class Actor(threading.Thread):
                 self.steps += 1
             except Exception as error:
                 where = traceback.extract_tb(error.__traceback__)[-1]
-                self.ledger.complain(
+                self.ledger.add_violation(
                     f"{self.name}: {type(error).__name__} {str(error)[:300]}"
                     f" ({where.name}:{where.lineno})"
                 )
@@ -83,7 +83,7 @@ class Actor(threading.Thread):
         sent = {"User-Agent": tag or self.new_tag(), **(headers or {})}
         began = time.monotonic()
         answer = self._answer(method, path, body, sent)
-        self.ledger.note(began, type(self).__name__, answer)
+        self.ledger.record_answer(began, type(self).__name__, answer)
         self.successes += answer.status < 400
         return answer
 
@@ -105,10 +105,10 @@ class Actor(threading.Thread):
     def check(self, holds: bool, what: str) -> None:
         """Complain unless `holds`."""
         if not holds:
-            self.ledger.complain(f"{self.name}: {what}")
+            self.ledger.add_violation(f"{self.name}: {what}")
 
 
-class Holder(Actor):
+class AccountHolder(Actor):
     """A client with an account that no other client uses."""
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
@@ -116,7 +116,7 @@ class Holder(Actor):
         self.user = user
         # Passwords that may be in force: more than one while the outcome of a change is unknown.
         self.passwords = {user.password}
-        self.is_in = False
+        self.is_signed_in = False
 
     def change(
         self,
@@ -132,12 +132,12 @@ class Holder(Actor):
         tag = tag or self.new_tag()
         answer = self.call(method, path, body, tag=tag, headers=headers)
         if answer.status < 400 or answer.status >= 500:
-            self.did(tag, action, is_certain=answer.status < 400)
+            self.record_change(tag, action, is_certain=answer.status < 400)
         return answer
 
-    def did(self, tag: str, action: Action, *, is_certain: bool) -> None:
+    def record_change(self, tag: str, action: Action, *, is_certain: bool) -> None:
         """Record in the ledger a change to the account that was made, or may have been."""
-        self.ledger.did(tag, action, user_id=self.user.id, is_certain=is_certain)
+        self.ledger.record_change(tag, action, user_id=self.user.id, is_certain=is_certain)
 
     def sign_in(self, tag: str | None = None) -> Answer:
         """Sign in with whichever password is in force; return the last answer."""
@@ -147,7 +147,7 @@ class Holder(Actor):
             answer = self.change(Action.USER_LOGIN, "POST", "/auth/login", body, tag=tag)
             if answer.status == 200:
                 self.passwords = {password}
-                self.is_in = True
+                self.is_signed_in = True
             if answer.code != WRONG_PASSWORD:
                 break
         else:
@@ -158,7 +158,7 @@ class Holder(Actor):
 
     def forget(self) -> None:
         """Drop the cookies, whether or not the session has ended."""
-        self.is_in = False
+        self.is_signed_in = False
         self.client.cookies = {}
 
 

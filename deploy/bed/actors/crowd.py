@@ -1,12 +1,12 @@
 """The actors that take part in a run."""
 
 from deploy.bed.actors.actor import Actor
-from deploy.bed.actors.careful import Careful
+from deploy.bed.actors.avatar_user import AvatarUser
 from deploy.bed.actors.listener import Listener
-from deploy.bed.actors.member import Member
-from deploy.bed.actors.painter import Painter
+from deploy.bed.actors.mfa_user import MfaUser
 from deploy.bed.actors.publisher import Publisher
 from deploy.bed.actors.registrar import Registrar
+from deploy.bed.actors.regular_user import RegularUser
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
 from tests.support.challenge import give_totp
@@ -16,19 +16,19 @@ from tests.support.factories import configure, make_user
 LATE_SECONDS = 15.0
 
 
-def crowd(bed: Bed, ledger: Ledger, hold: float) -> list[Actor]:
+def create_actors(bed: Bed, ledger: Ledger, hold: float) -> list[Actor]:
     """Return the actors of a run, with accounts of their own; no fault lasts longer than `hold`."""
     rt = bed.rt
     make_user(rt, username="root", role="admin")
     # So that a registration also writes a token and a mail.
     configure(rt, auth_register_activation_enabled="true")
-    careful, publisher = make_user(rt), Publisher(bed, ledger)
+    mfa_user, publisher = make_user(rt), Publisher(bed, ledger)
     patience = hold + LATE_SECONDS
     return [
-        *(Member(bed, ledger, make_user(rt)) for _ in range(4)),
-        Careful(bed, ledger, careful, give_totp(rt, careful)),
+        *(RegularUser(bed, ledger, make_user(rt)) for _ in range(4)),
+        MfaUser(bed, ledger, mfa_user, give_totp(rt, mfa_user)),
         Registrar(bed, ledger, 1),
-        Painter(bed, ledger, make_user(rt)),
+        AvatarUser(bed, ledger, make_user(rt)),
         publisher,
         *(Listener(bed, ledger, make_user(rt), publisher, patience) for _ in range(2)),
     ]

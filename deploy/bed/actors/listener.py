@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from deploy.bed.actors.actor import EXPIRED, Holder
+from deploy.bed.actors.actor import EXPIRED, AccountHolder
 from deploy.bed.actors.publisher import Publisher
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
@@ -11,7 +11,7 @@ from tests.support.factories import KnownUser
 from tests.support.streams import OpenStream
 
 
-class Listener(Holder):
+class Listener(AccountHolder):
     """Keeps a stream open; must not miss an event without being told to synchronise.
 
     Published events, and gaps, must reach it within `patience` seconds, which is longer than any
@@ -82,14 +82,14 @@ class Listener(Holder):
             self.check(holds=False, what=f"was not told of the gap before {self.last}")
             self._sync_by = None
         if self._heard >= self._awaited:
-            self._awaited, self._hear_by = self._publisher.taken, now + self._patience
+            self._awaited, self._hear_by = self._publisher.acknowledged, now + self._patience
         elif now > self._hear_by:
             self.check(holds=False, what=f"has not heard {self._awaited}, nor anything since")
             self._hear_by = now + self._patience
 
     def open(self) -> None:
         """Sign in if necessary, and open the stream."""
-        answer = self.call("GET", "/auth/me") if self.is_in else self.sign_in()
+        answer = self.call("GET", "/auth/me") if self.is_signed_in else self.sign_in()
         if answer.status == 200:
             stream = OpenStream(self.client)
             if stream.status == 200:
@@ -97,7 +97,7 @@ class Listener(Holder):
                 return
             stream.close()
             self.check(stream.status in {204, 503}, f"no stream: {stream.status}")
-        elif answer.status < 500 and self.is_in:
+        elif answer.status < 500 and self.is_signed_in:
             self.check(answer.code == EXPIRED, f"is out without a reason: {answer}")
             self.forget()
         self.stopped.wait(0.3)

@@ -17,7 +17,7 @@ class Publisher(Actor):
         super().__init__(bed, ledger, "publisher")
         self.number = 0
         # The last event that Redis acknowledged, and those of which the outcome is unknown.
-        self.taken = 0
+        self.acknowledged = 0
         self.unclear: set[int] = set()
         self._redis = Redis.from_url(bed.valkey.url, socket_timeout=0.5)
 
@@ -28,7 +28,7 @@ class Publisher(Actor):
         event = StorageEvent(Kind.FILE_CREATED, {"kind": "personal"}, now, file_ids=(self.number,))
         try:
             self._redis.publish(EVENTS_CHANNEL, Message(Audience(), event).text())
-            self.taken = self.number
+            self.acknowledged = self.number
         except RedisError:
             self.unclear.add(self.number)
         self.stopped.wait(0.05)
@@ -36,7 +36,7 @@ class Publisher(Actor):
     @property
     def progress(self) -> int:
         """The last number that Redis acknowledged."""
-        return self.taken
+        return self.acknowledged
 
     def close(self) -> None:
         super().close()

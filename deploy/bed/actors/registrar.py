@@ -48,7 +48,7 @@ class Registrar(Actor):
         tag = self.new_tag()
         answer = self.call("POST", "/auth/register", body, tag=tag)
         if answer.status < 400 or answer.status >= 500:
-            self.ledger.did(tag, Action.USER_REGISTER, is_certain=answer.status < 400)
+            self.ledger.record_change(tag, Action.USER_REGISTER, is_certain=answer.status < 400)
         return answer
 
     def compare(self) -> None:

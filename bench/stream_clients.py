@@ -1,4 +1,4 @@
-"""Keeps many event streams open, as a process of its own: `python -m bench.herd < job.json`.
+"""Keeps many event streams open, in its own process: `python -m bench.stream_clients < job.json`.
 
 Opens one event stream per token and records when each event arrives, by the number it carries as
 its first file id. Standard library only.
@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any
 
 PATH = "/api/v1/auth/events/storage"
-AT_ONCE = 64
+MAX_OPENING = 64
 OPEN_SECONDS = 180
 RECEIVE_BYTES = 65_536
 EVENT = re.compile(rb'"file_ids":\[(\d+)')
@@ -27,7 +27,7 @@ SIGN_OF_LIFE = b": keep-alive"
 END = b"\r\n0\r\n\r\n"
 
 
-class Herd:
+class StreamClients:
     """Open streams on one epoll."""
 
     def __init__(self, port: int, tokens: list[str]) -> None:
@@ -43,7 +43,7 @@ class Herd:
         """Open all streams, a few at a time; return how many were opened."""
         end = monotonic() + OPEN_SECONDS
         while (self._waiting or self._opening) and monotonic() < end:
-            while self._waiting and len(self._opening) < AT_ONCE:
+            while self._waiting and len(self._opening) < MAX_OPENING:
                 self._connect(self._waiting.pop())
             self.read(0.1)
         return len(self._sockets) - len(self._opening)
@@ -89,7 +89,7 @@ class Herd:
             self.arrivals.setdefault(number.decode(), []).append(now)
 
 
-def _say(line: str) -> None:
+def _write_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -100,15 +100,15 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     gc.disable()
-    herd = Herd(job["port"], job["tokens"])
-    _say(f"open {herd.open()}")
-    herd.listen_to_commands()
+    clients = StreamClients(job["port"], job["tokens"])
+    _write_line(f"open {clients.open()}")
+    clients.listen_to_commands()
     while True:
-        if herd.read(1.0):
+        if clients.read(1.0):
             if sys.stdin.readline().strip() != "report":
                 return
-            _say(json.dumps({"lost": herd.lost, "arrivals": herd.arrivals}))
-            herd.arrivals = {}
+            _write_line(json.dumps({"lost": clients.lost, "arrivals": clients.arrivals}))
+            clients.arrivals = {}
 
 
 if __name__ == "__main__":

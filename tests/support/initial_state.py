@@ -19,7 +19,7 @@ KEPT_TABLES = frozenset(
 )
 
 
-class Beginning:
+class InitialState:
     """The initial state of an unused service that shares its stores with `rt`."""
 
     def __init__(self, rt: Runtime) -> None:

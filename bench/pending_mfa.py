@@ -1,4 +1,4 @@
-"""Opens a login awaiting its second factor for every account: `python -m bench.waiting CODES`.
+"""Opens a login awaiting its second factor for every account: `python -m bench.pending_mfa CODES`.
 
 Runs in the service's environment. All bench accounts get the same TOTP secret and the same CODES
 recovery codes. Prints one line of JSON: the flow tokens, the current TOTP code and the last
@@ -24,7 +24,7 @@ from app.mfa.service import secret_row_name
 from app.users import queries as users_queries
 from app.users.models import Account
 from app.web.runtime import EXTENSION
-from bench.accounts import NAME
+from bench.accounts import USERNAME_PREFIX
 
 
 def main() -> None:
@@ -33,10 +33,10 @@ def main() -> None:
     rt: Runtime = create_app(Config.from_env(os.environ)).extensions[EXTENSION]
     with rt.reading() as connection:
         everyone = users_queries.list_accounts(connection)
-    accounts = [account for account in everyone if account.username.startswith(NAME)]
+    accounts = [account for account in everyone if account.username.startswith(USERNAME_PREFIX)]
     secret = totp.new_secret()
     codes = recovery_codes.new_codes()[:code_count]
-    _equip(rt, accounts, secret, codes)
+    _give_factors(rt, accounts, secret, codes)
     client = Client("127.0.0.1", "bench")
     tokens = [open_login(rt, a, FirstFactorKind.PASSWORD, client)[0] for a in accounts]
     code = pyotp.TOTP(secret).at(rt.clock.now())
@@ -44,7 +44,7 @@ def main() -> None:
     rt.close()
 
 
-def _equip(rt: Runtime, accounts: list[Account], secret: str, codes: list[str]) -> None:
+def _give_factors(rt: Runtime, accounts: list[Account], secret: str, codes: list[str]) -> None:
     """Give each account its factor and codes, replacing those of the last run."""
     now, box = rt.clock.now(), rt.secret_box
     factors: list[dict[str, Any]] = []

@@ -6,7 +6,7 @@ from typing import Any
 from PIL import Image
 
 from app.audit.models import Action
-from deploy.bed.actors.actor import EXPIRED, Holder
+from deploy.bed.actors.actor import EXPIRED, AccountHolder
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
 from tests.support import images
@@ -18,7 +18,7 @@ COLOURS = (images.RED, images.GREEN, images.BLUE, images.YELLOW)
 UNCLEAR = {503, 599}
 
 
-class Painter(Holder):
+class AvatarUser(AccountHolder):
     """Uploads avatars and looks at them through the proxy, which sends the files itself."""
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
@@ -29,7 +29,7 @@ class Painter(Holder):
 
     def step(self) -> None:
         """Upload a picture, or look at it."""
-        if not self.is_in:
+        if not self.is_signed_in:
             self.sign_in()
         elif self.dice.random() < 0.3:
             self.upload(self.dice.choice(COLOURS))

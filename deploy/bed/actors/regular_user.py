@@ -1,7 +1,7 @@
 """An everyday user of an account."""
 
 from app.audit.models import Action
-from deploy.bed.actors.actor import EXPIRED, WRONG_PASSWORD, Holder
+from deploy.bed.actors.actor import EXPIRED, WRONG_PASSWORD, AccountHolder
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import ALARM, Ledger
 from tests.support.api import Answer
@@ -9,10 +9,10 @@ from tests.support.factories import KnownUser
 
 REUSED = "auth.refresh_token_reuse_detected"
 # The answers to a refresh token that is spent, or whose session was revoked for its reuse.
-OUT = {REUSED, "auth.refresh_token_stale", "auth.token_invalid"}
+SIGNED_OUT_CODES = {REUSED, "auth.refresh_token_stale", "auth.token_invalid"}
 
 
-class Member(Holder):
+class RegularUser(AccountHolder):
     """Signs in, reads and changes an account of its own, refreshes, signs out."""
 
     def __init__(self, bed: Bed, ledger: Ledger, user: KnownUser) -> None:
@@ -20,16 +20,16 @@ class Member(Holder):
         # Names that may be in force: more than one while the outcome of a change is unknown.
         self.names: set[str | None] = {None}
         # A refresh of unknown outcome may have spent the token; using it again looks like theft.
-        self.may_be_out = False
+        self.may_be_signed_out = False
 
     def step(self) -> None:
         """Do one thing, chosen at random."""
-        if not self.is_in:
-            self.may_be_out = False
+        if not self.is_signed_in:
+            self.may_be_signed_out = False
             self.sign_in()
             return
-        deeds = [self.look] * 6 + [self.refresh] * 3 + [self.rename] * 3 + [self.list_sessions]
-        self.dice.choice([*deeds, self.change_password, self.sign_out])()
+        actions = [self.look] * 6 + [self.refresh] * 3 + [self.rename] * 3 + [self.list_sessions]
+        self.dice.choice([*actions, self.change_password, self.sign_out])()
 
     def look(self) -> None:
         answer = self.call("GET", "/auth/me")
@@ -58,7 +58,7 @@ class Member(Holder):
             self.forget()
         elif self.went_well(answer):
             self.passwords = {new}
-            self.may_be_out = False
+            self.may_be_signed_out = False
             self.check_ended(before)
             self.check_wrong(old)
 
@@ -67,16 +67,16 @@ class Member(Holder):
         answer = self.call("POST", "/auth/refresh", tag=tag)
         is_clear = answer.status < 500
         if not is_clear or answer.code == REUSED:
-            self.did(tag, ALARM, is_certain=is_clear)
+            self.record_change(tag, ALARM, is_certain=is_clear)
         if not is_clear:
-            self.may_be_out = True
+            self.may_be_signed_out = True
         elif self.went_well(answer):
-            self.may_be_out = False
+            self.may_be_signed_out = False
 
     def list_sessions(self) -> None:
         answer = self.call("GET", "/auth/sessions")
         # The current session is recognised by its refresh token.
-        if self.went_well(answer) and not self.may_be_out:
+        if self.went_well(answer) and not self.may_be_signed_out:
             current = [session for session in answer.data if session["is_current"]]
             self.check(len(current) == 1, f"{len(current)} sessions are the current one")
 
@@ -85,8 +85,8 @@ class Member(Holder):
         answer = self.call("POST", "/auth/logout", tag=tag)
         if answer.status < 400 or answer.status >= 500:
             # Nothing is left to end if a reuse alarm has already revoked the session.
-            is_certain = answer.status < 400 and not self.may_be_out
-            self.did(tag, Action.USER_LOGOUT, is_certain=is_certain)
+            is_certain = answer.status < 400 and not self.may_be_signed_out
+            self.record_change(tag, Action.USER_LOGOUT, is_certain=is_certain)
         if answer.status >= 500:
             self.forget()
         elif self.went_well(answer):
@@ -119,7 +119,7 @@ class Member(Holder):
         if answer.code == EXPIRED and not answer.path.endswith("/refresh"):
             self.refresh()
             return False
-        is_explained = self.may_be_out and answer.code in OUT
+        is_explained = self.may_be_signed_out and answer.code in SIGNED_OUT_CODES
         self.check(is_explained, f"is out without a reason: {answer}")
         self.forget()
         return False

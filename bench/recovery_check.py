@@ -1,8 +1,8 @@
-"""Measures the check of a recovery code in isolation: `python -m bench.checking CODES`.
+"""Measures the check of a recovery code in isolation: `python -m bench.recovery_check CODES`.
 
-Runs in the service's environment, on an account that `bench.waiting` has given CODES codes. Prints
-one line of JSON: CPU milliseconds of this process per check of a code that matches none, including
-the read of the stored codes.
+Runs in the service's environment, on an account that `bench.pending_mfa` has given CODES codes.
+Prints one line of JSON: CPU milliseconds of this process per check of a code that matches none,
+including the read of the stored codes.
 """
 
 import json
