@@ -63,9 +63,8 @@ def finish(
     proof = credentials.assertion(credential)
     passkey = _get_passkey(rt, proof)
     _require_requested_account(passkey.account, flow["identifier"])
-    users.require_sign_in_allowed(
-        passkey.account
-    )  # before the signature is verified (spec 02 §2.8)
+    # Before the signature is verified (spec 02 §2.8).
+    users.require_sign_in_allowed(passkey.account)
     stored = StoredCredential(passkey.public_key, passkey.sign_count, passkey.backup_eligible)
     update = ceremony.verify_authentication(site, flow["challenge"], stored, proof)
     factor = FirstFactor(
