@@ -30,8 +30,8 @@ class Traits:
     description: str
     default_name: str = ""
     requires_verified_email_by_default: bool = True
-    supports_issuer_url: bool = False
-    requires_issuer_url: bool = False
+    supports_issuer: bool = False
+    requires_issuer: bool = False
     supports_manual_endpoints: bool = False
     has_discovery: bool = False
     reports_email_verified: bool = False
@@ -41,14 +41,14 @@ class Traits:
     @property
     def is_dedicated(self) -> bool:
         """Return whether the kind is for one particular service with fixed URLs."""
-        return not self.supports_issuer_url
+        return not self.supports_issuer
 
 
 TRAITS: dict[ProviderKind, Traits] = {
     ProviderKind.GENERIC_OAUTH2: Traits(
         Protocol.OAUTH2,
         "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info.",
-        supports_issuer_url=True,
+        supports_issuer=True,
         supports_manual_endpoints=True,
         reports_email_verified=True,
     ),
@@ -76,8 +76,8 @@ TRAITS: dict[ProviderKind, Traits] = {
     ProviderKind.OIDC: Traits(
         Protocol.OIDC,
         "Any OpenID Connect provider: discovery, PKCE, nonce and ID token.",
-        supports_issuer_url=True,
-        requires_issuer_url=True,
+        supports_issuer=True,
+        requires_issuer=True,
         has_discovery=True,
         reports_email_verified=True,
     ),

@@ -156,10 +156,10 @@ def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
     traits = TRAITS[kind]
     url = _url("issuer_url", typed, MAX_ISSUER_BYTES)
     if url is None:
-        if traits.requires_issuer_url:
+        if traits.requires_issuer:
             raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
         return None
-    if not traits.supports_issuer_url:
+    if not traits.supports_issuer:
         raise ProviderInvalid(f"issuer_url cannot be set for the kind {kind}")
     if "?" in url:
         raise ProviderInvalid("issuer_url must not have a query")
