@@ -34,7 +34,7 @@ TELLING = {
 HARMLESS = {
     "_Genuine.key_id",
     "SecretKey.key_id",
-    "Shown.exit_code",
+    "Output.exit_code",
     "Lookup.key",  # a column
     "RelyingParty.id_hash",  # of the site's name
     "TokenMail.token_digest",  # as it is kept
@@ -46,10 +46,14 @@ HARMLESS = {
     "Problem.key",
     "Identifier.key",  # what accounts are found by
     "Rotation.key",  # a SecretKey, which hides its own
-    "Shown.text",
+    "Output.text",
     "Principal.token_expires_at",
     "Cleaned.mail_tokens",  # how many
-    "KeyUse.secrets",
+    "KeyUse.secrets",  # how many of each key
+    "KeyUse.unusable_key_ids",
+    "Slots.key_prefix",  # of keys in Redis
+    "Slots.key_suffixes",
+    "Flow.account_digest",  # names an account to Redis
     "CredentialSummary.password",  # whether there is one
     "Description.subject",  # of a template, before anything is filled in
     "TemplateText.subject",
