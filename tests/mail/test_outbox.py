@@ -581,7 +581,7 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
 
 def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
-    failed, look = [], queries.look
+    failed, look = [], queries.check_pending_work
 
     def watched(*arguments, **bounds):
         try:
@@ -590,7 +590,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
             failed.append(error)
             raise
 
-    monkeypatch.setattr(queries, "look", watched)
+    monkeypatch.setattr(queries, "check_pending_work", watched)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
