@@ -94,6 +94,14 @@ def _listed() -> tuple[str, ...]:
     return origins if is_valid else ()
 
 
+def _is_own(caller: str) -> bool:
+    """Return whether this is the request's own origin; False if that cannot be told."""
+    try:
+        return caller == origin.own_origin()
+    except origin.SOURCE_ERRORS:
+        return False
+
+
 def _check_origin() -> Response | None:
     """Answer a refused origin or a preflight; return None to let the request through."""
     if not _is_active():
@@ -139,7 +147,7 @@ def _add_headers(response: Response) -> Response:
         return response
     caller = request.headers["Origin"].strip().lower().removesuffix("/")
     listed = _listed()
-    if caller not in listed and ANY not in listed:
+    if (caller not in listed and ANY not in listed) or _is_own(caller):
         return response
     response.headers["Access-Control-Allow-Origin"] = ANY if ANY in listed else caller
     response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS

@@ -68,6 +68,15 @@ def test_requests_of_this_site_pass_through(api, headers):
     assert cors_headers(answer) == set()
 
 
+@pytest.mark.parametrize("origins", [["*"], [PAGE, ORIGIN]], ids=["star", "listed as well"])
+@pytest.mark.parametrize("path", ["/auth/check", "/auth/nowhere"])
+def test_requests_of_this_site_pass_through_whatever_is_listed(rt, api, origins, path):
+    configure(rt, cors_enabled=True, cors_allowed_origins=origins)
+    answer = api.post(path, headers={"Origin": ORIGIN}, described=False)
+    assert cors_headers(answer) == set()
+    assert "Vary" not in answer.headers
+
+
 @pytest.mark.usefixtures("listed")
 def test_an_unlisted_origin_gets_403_with_an_empty_body(app):
     answer = app.test_client().post(
