@@ -16,7 +16,7 @@ from app.web.runtime import runtime
 ANY = "*"
 METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 REQUEST_HEADERS = ("accept", "authorization", "content-type", "range", "x-csrf-token")
-EXPOSED_HEADERS = "Accept-Ranges, Content-Length, Content-Range, ETag, X-Request-ID"
+EXPOSED_HEADERS = "Accept-Ranges, Content-Length, Content-Range, ETag, Retry-After, X-Request-ID"
 PREFLIGHT_VARY = "Access-Control-Request-Headers, Access-Control-Request-Method, Origin"
 
 _EXTENSION = re.compile(r"[a-z][a-z0-9.+-]*-extension://[a-z0-9-]+")

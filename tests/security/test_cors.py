@@ -78,6 +78,15 @@ def test_requests_of_this_site_pass_through_whatever_is_listed(rt, api, origins,
 
 
 @pytest.mark.usefixtures("listed")
+def test_a_listed_page_can_read_when_to_come_back(api):
+    """Of the headers that docs/integration.md tells pages to read."""
+    answer = api.post("/auth/check", headers={"Origin": PAGE})
+    exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
+    assert {"Accept-Ranges", "Content-Length", "Content-Range", "ETag"} <= set(exposed)
+    assert {"Retry-After", "X-Request-ID"} <= set(exposed)
+
+
+@pytest.mark.usefixtures("listed")
 def test_an_unlisted_origin_gets_403_with_an_empty_body(app):
     answer = app.test_client().post(
         "/api/v1/auth/check", headers={"Origin": "https://elsewhere.example"}
