@@ -1,5 +1,6 @@
 """The API description against the views' declarations and the interface: nothing is missing."""
 
+import fnmatch
 import json
 import re
 from pathlib import Path
@@ -354,6 +355,18 @@ def test_the_error_code_is_any_that_an_operation_promises(document):
     }
     everywhere = {"endpoint.not_found"}
     assert set(document["components"]["schemas"]["ErrorCode"]["enum"]) == promised | everywhere
+
+
+def test_pages_are_told_what_to_do_about_every_code(document):
+    """By the table of docs/integration.md, whose last row is for what has no code."""
+    page = (servers.ROOT / "docs" / "integration.md").read_text()
+    rows = page.partition("### What to do with a refusal")[2].splitlines()
+    cells = " ".join(row.split("|")[1] for row in rows if row.startswith("| `"))
+    patterns = re.findall(r"`([a-z_]+(?:\.[a-z_*]+)?)`", cells.replace("`code`", ""))
+    promised = document["components"]["schemas"]["ErrorCode"]["enum"]
+    named = {code for pattern in patterns for code in fnmatch.filter(promised, pattern)}
+    assert set(promised) - named == set()
+    assert [pattern for pattern in patterns if not fnmatch.filter(promised, pattern)] == []
 
 
 def test_a_success_with_two_shapes_has_an_example_of_each(document):
