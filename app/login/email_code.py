@@ -13,11 +13,12 @@ from app.login.mfa_login import get_login, unchanged_account
 from app.login.second_step import SecondStep, record
 from app.mail import service as mail
 from app.mail.errors import MailNotConfigured
-from app.mail.templates import Template
+from app.mail.templates import LANGUAGE, Template
 from app.mfa import email_codes
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFactorRequired, MfaFlowInvalid
 from app.mfa.models import MfaMethod
+from app.profile import preferences
 from app.settings import keys
 
 
@@ -51,6 +52,7 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     expires_in = max(1, int(new.life.total_seconds()))
     variables = {
         "username": account.username,
+        "lang": preferences.language(account.preferences) or LANGUAGE,
         "expires_in": mail.exact_duration(expires_in),
         "good_for": mail.rounded_duration(expires_in),
     }

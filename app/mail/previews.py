@@ -12,7 +12,7 @@ from app.mail.rendering import (
     unknown_placeholders,
     variables,
 )
-from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.templates import DESCRIPTIONS, LANGUAGE, Template
 from app.settings import keys
 from app.web import site
 
@@ -25,6 +25,7 @@ SAMPLES = {
     "code": "12345678",
     "provider_name": "Example Login",
     "event": "A second factor was added.",
+    "lang": LANGUAGE,
 }
 # The link that proves a mailbox lives as long as the sign-in that waits for it (decision E27).
 EXTERNAL_SIGN_IN_SECONDS = 1800

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+LANGUAGE = "en"  # of the built-in templates
+
 
 class Template(StrEnum):
     """The kind of a mail; the value is part of the names of the settings that override it."""
@@ -88,7 +90,7 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
         # `expires_in` is exact (spec 02 §1.3), `good_for` is rounded for human readers.
-        ("username", "code", "site_name", "expires_in", "good_for"),
+        ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         secrets=("code",),
         names_recipient=True,
     ),

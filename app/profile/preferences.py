@@ -116,6 +116,12 @@ def to_wire_complete(stored: str | None) -> dict[str, Any]:
     return {**built_in, **({"custom": custom} if custom else {})}
 
 
+def language(stored: str | None) -> str | None:
+    """Return the language tag in the stored JSON; None if there is none."""
+    tag = _parsed(stored).get("language")
+    return tag if isinstance(tag, str) else None
+
+
 def _built_in_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values to store; one PreferenceInvalid reports all that are not allowed."""
     values, faults = {}, []

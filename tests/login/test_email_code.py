@@ -96,6 +96,27 @@ def test_the_mail_is_sent_before_the_answer_and_never_through_the_outbox(rt, api
         assert connection.execute(sa.text("SELECT count(*) FROM mail_outbox")).scalar() == 0
 
 
+@pytest.mark.parametrize(
+    ("stored", "lang"),
+    [
+        (None, "en"),
+        ('{"theme_mode":"dark"}', "en"),
+        ('{"language":"zh-CN"}', "zh-CN"),
+        ('{"language":null}', "en"),
+        ("not JSON", "en"),
+    ],
+)
+def test_a_template_of_the_operator_has_every_variable(rt, api, user, sink, stored, lang):
+    """02 §1.3: username, code, site_name, expires_in, lang."""
+    html = "<p>{{username}}, {{code}}, {{site_name}}, {{expires_in}}, {{lang}}</p>"
+    configure(rt, mail_template_login_email_code_html=html, branding_title="Files")
+    change_user(rt, user, preferences=stored)
+    code = sent_code(api, sink, start_login(api, user))
+    message = sink.received[-1].message
+    assert text_of(message).strip() == f"{user.username}, {code}, Files, 5 minutes, {lang}"
+    assert html_of(message).strip() == f"<p>{text_of(message).strip()}</p>"
+
+
 def test_sending_is_audited(rt, api, user, sink, flow_token):
     send_code(api, flow_token, headers={"User-Agent": "curl"}).ok()
     [entry] = audit_rows(rt, "user_mfa_email_code_send")

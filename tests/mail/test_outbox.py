@@ -701,7 +701,7 @@ def test_a_stop_waits_no_longer_for_a_server_that_has_not_asked_for_the_content(
 
 
 def send_code(rt):
-    values = {"username": "Ada", "code": "12345678"}
+    values = {"username": "Ada", "code": "12345678", "lang": "en"}
     values |= dict.fromkeys(("expires_in", "good_for"), "10 minutes")
     service.send_now(rt, Template.LOGIN_EMAIL_CODE, "ada@example.com", **values)
 
