@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -23,7 +24,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
     """
     now = rt.clock.now()
     current = _find_presented_session(rt, presented)
-    if current is None or current.revoked_at is not None or current.expires_at <= now:
+    if current is None or not _is_open(current, now):
         raise TokenInvalid
     if current.user_id != user_id:
         raise SessionUserMismatch
@@ -94,9 +95,9 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
 
 
 def log_out(rt: Runtime, presented: str | None, token: str | None, client: Client) -> None:
-    """End the session of a live refresh token, or else of an access token, expired or not (E6)."""
+    """End the open session of a refresh token, else of an access token, expired or not (E6)."""
     now = rt.clock.now()
-    session_id = _session_to_end(rt, presented, token)
+    session_id = _session_to_end(rt, presented, token, now)
     if session_id is None:
         return
     with rt.transaction() as session:
@@ -135,15 +136,20 @@ def _record_and_publish(
     audit.record(rt, session, event)
 
 
-def _session_to_end(rt: Runtime, presented: str | None, token: str | None) -> str | None:
+def _session_to_end(
+    rt: Runtime, presented: str | None, token: str | None, now: datetime
+) -> str | None:
     token_session = _find_presented_session(rt, presented)
-    if token_session is not None:
+    if token_session is not None and _is_open(token_session, now):
         return token_session.session_id
     try:
-        now = rt.clock.now()
         return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
     except TokenInvalid:
         return None
+
+
+def _is_open(token_session: queries.TokenSession, now: datetime) -> bool:
+    return token_session.revoked_at is None and token_session.expires_at > now
 
 
 def _find_presented_session(rt: Runtime, presented: str | None) -> queries.TokenSession | None:

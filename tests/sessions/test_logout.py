@@ -81,6 +81,21 @@ def test_the_refresh_cookie_decides_when_the_two_differ(rt, signed_in, user):
     other.me().fails(401, "auth.token_invalid")
 
 
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_the_refresh_cookie_of_a_session_that_is_over_does_not_decide(signed_in, user, clock, end):
+    old = signed_in.twin()
+    if end == "revoked":
+        old.post("/auth/logout").ok()
+    else:
+        clock.advance(days=8)
+    current = signed_in.stranger()
+    current.login(user).ok()
+    copy = current.twin()
+    current.set_cookie("service_refresh", signed_in.refresh_token)
+    assert_clears(current.post("/auth/logout"))
+    copy.me().fails(401, "auth.token_invalid")
+
+
 def test_a_consumed_refresh_cookie_beside_a_good_access_cookie_ends_that_session(signed_in):
     old = signed_in.refresh_token
     signed_in.refresh().ok()
