@@ -50,12 +50,6 @@ def store(session: Session, name: str, text: str, now: datetime) -> None:
         session.add(SystemConfig(key=name, **values))
 
 
-def store_if_absent(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert one stored text unless the setting has one; the caller holds the SETTINGS lock."""
-    if find(session, name) is None:
-        session.add(SystemConfig(key=name, value=text, updated_at=now))
-
-
 def remove(session: Session, name: str) -> bool:
     """Delete a stored text; return False if there was none."""
     statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)

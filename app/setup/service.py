@@ -136,7 +136,9 @@ def _require_untouched(facts: Facts) -> None:
 def _learn_address(session: Session, origin: str, now: datetime) -> None:
     """Store what the caller's origin reveals: the site's URL, and that cookies can be Secure."""
     locks.hold(session, locks.SETTINGS)
-    address = json.dumps([site.storable_origin(origin)])
-    settings_queries.store_if_absent(session, site.PUBLIC_SITE_URL.name, address, now)
+    stored = settings_queries.find(session, site.PUBLIC_SITE_URL.name)
+    if not site.PUBLIC_SITE_URL.value_of(stored and stored.text):
+        address = json.dumps([site.storable_origin(origin)])
+        settings_queries.store(session, site.PUBLIC_SITE_URL.name, address, now)
     if origin.startswith("https://"):
         settings_queries.store(session, site.COOKIE_SECURE.name, "true", now)

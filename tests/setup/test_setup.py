@@ -291,6 +291,12 @@ def test_a_known_address_is_never_overwritten(rt, api):
     assert learnt(rt)[0] == ("https://known.example",)
 
 
+def test_a_list_that_was_stored_empty_is_filled(rt, api):
+    configure(rt, public_site_url=[])
+    api.sign_up_admin(headers={"Origin": "https://files.example.com"}).ok(201)
+    assert learnt(rt)[0] == ("https://files.example.com",)
+
+
 def test_https_makes_cookies_secure(rt, api):
     configure(rt, auth_cookie_secure=False)
     api.sign_up_admin(headers={"Origin": "https://files.example.com"}).ok(201)
