@@ -14,12 +14,14 @@ def email_policy_entry(entry: str) -> str:
 
     Source: spec 01 §2.1.
     """
-    entry = entry.lower().removeprefix("@")
-    if not (_is_address(entry) if "@" in entry else _is_domain(entry)):
+    # The lower case of the Kelvin sign is the letter k, which would hide that it is not ASCII.
+    lowered = entry.lower() if entry.isascii() else entry
+    domain = lowered.removeprefix("@")
+    if not (_is_domain(domain) or _is_address(lowered)):
         raise ValueError(
             f"{entry!r} must be an e-mail address or a domain, internationalised ones in punycode"
         )
-    return entry
+    return domain
 
 
 def http_url(text: str) -> str:

@@ -88,6 +88,46 @@ def test_bad_value_is_refused(line, rt, key, value):
     assert audit_rows(rt) == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        (" @A.example ", "a.example"),
+        ("One@A.Example", "one@a.example"),
+        ("XN--BCHER-KVA.example", "xn--bcher-kva.example"),
+        ("1.2", "1.2"),
+        (".".join(["a" * 63] * 3 + ["b" * 61]), ".".join(["a" * 63] * 3 + ["b" * 61])),
+    ],
+)
+def test_an_address_list_has_addresses_and_domains(line, typed, stored):
+    key = "auth_local_email_blocklist"
+    assert line.json("config", "set", key, json.dumps([typed, "", " "]))["value"] == [stored]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "nodot",
+        ".a.example",
+        "a.example.",
+        "a..example",
+        "*.a.example",
+        "a_b.example",
+        "-a.example",
+        "bücher.example",
+        "\u212aelvin.example",
+        "one@bücher.example",
+        "@one@a.example",
+        "@@a.example",
+        "one@",
+        "@",
+        ".".join(["a" * 63] * 3 + ["b" * 62]),
+    ],
+    ids=ascii,
+)
+def test_nothing_else_gets_into_an_address_list(line, entry):
+    line.refuses("bad_request", "config", "set", "auth_local_email_allowlist", json.dumps([entry]))
+
+
 def test_secret_is_read_from_standard_input_and_never_shown(line, rt):
     shown = line.json("config", "set", "mail_smtp_password", "-", stdin="open sesame\n")
     assert shown == {"key": "mail_smtp_password", "value": REDACTED}
