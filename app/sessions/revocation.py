@@ -29,7 +29,7 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
     if current.user_id != user_id:
         raise SessionUserMismatch
     with rt.transaction() as session:
-        users_queries.lock_version(session, user_id)
+        _lock_and_require_live(session, user_id, current.session_id, now)
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.session_id, now)
         details = {"removed": removed}
@@ -45,7 +45,7 @@ def revoke(
     """End one session of the user; return whether it was the caller's own. Idempotent.
 
     The session of the `presented` refresh token counts as the caller's own, too.
-    Raises: SessionNotFound, also for another user's session.
+    Raises: SessionNotFound, also for another user's session; TokenInvalid.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
     token_session = _find_presented_session(rt, presented)
@@ -57,7 +57,10 @@ def revoke(
             principal.session_id,
             token_session.session_id if token_session else None,
         }
-        users_queries.lock_version(session, user_id)
+        if is_current:
+            users_queries.lock_version(session, user_id)
+        else:
+            _lock_and_require_live(session, user_id, principal.session_id, now)
         if queries.revoke(session, session_id, now):
             if not is_current:
                 users_queries.drop_pending_email(session, user_id)
@@ -146,6 +149,17 @@ def _session_to_end(
         return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
     except TokenInvalid:
         return None
+
+
+def _lock_and_require_live(session: Session, user_id: int, session_id: str, now: datetime) -> None:
+    """Lock the account; refuse a caller whose own session has just been ended by another one.
+
+    Otherwise two sessions that end each other would leave nobody signed in.
+    Raises: TokenInvalid.
+    """
+    users_queries.lock_version(session, user_id)
+    if not queries.is_live(session, session_id, now):
+        raise TokenInvalid
 
 
 def _is_open(token_session: queries.TokenSession, now: datetime) -> bool:

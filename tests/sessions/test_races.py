@@ -45,6 +45,38 @@ def test_a_replay_overtaken_by_another_ends_nothing_begun_since(rt, signed_in, u
     assert len(audit_rows(rt, ALARM)) == 1
 
 
+def end_others(client, other_id):
+    return client.delete("/auth/sessions/others")
+
+
+def end_one(client, other_id):
+    return client.delete(f"/auth/sessions/{other_id}")
+
+
+def current_id(client):
+    [current] = [one["id"] for one in client.get("/auth/sessions").ok() if one["is_current"]]
+    return current
+
+
+@pytest.mark.parametrize("end", [end_others, end_one])
+def test_of_two_sessions_that_end_each_other_one_stays(signed_in, user, monkeypatch, end):
+    """Else nobody would be signed in: the rival's request is done before this one has the lock."""
+    rival = signed_in.stranger()
+    rival.login(user).ok()
+    look = queries.find_by_token
+
+    def overtaken(*arguments):
+        found = look(*arguments)
+        monkeypatch.setattr(queries, "find_by_token", look)
+        end(rival, own).ok()
+        return found
+
+    own, others = (current_id(client) for client in (signed_in, rival))
+    monkeypatch.setattr(queries, "find_by_token", overtaken)
+    end(signed_in, others).fails(401, INVALID)
+    rival.me().ok()
+
+
 def end_by_logout(rt, client, user):
     client.bearer().post("/auth/logout").ok()
 
