@@ -5,6 +5,7 @@ creates the first, holds the SETUP lock from its check to its commit.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -37,6 +38,7 @@ from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
+from app.web.schema import timestamp
 
 
 @dataclass(frozen=True)
@@ -302,4 +304,4 @@ def _change(
 
 
 def _as_json(value: Any) -> Any:
-    return value if isinstance(value, bool | int | str) else str(value)
+    return timestamp(value) if isinstance(value, datetime) else value

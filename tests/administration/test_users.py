@@ -1,10 +1,13 @@
 """`flask users`."""
 
+import json
+
 import pytest
 import sqlalchemy as sa
 
 from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
+from app.web.schema import timestamp
 from tests.support.api import ORIGIN
 from tests.support.authenticator import enable_totp
 from tests.support.external import add_provider, link
@@ -316,6 +319,15 @@ def test_verifying_the_address_activates(line, rt, api, user):
     api.login(user).fails(403, "auth.pending_activation")
     assert line.json("users", "verify-email", user.username)["email_verified"] is True
     api.login(user).ok()
+
+
+def test_times_in_the_audit_log_are_those_of_the_wire(line, rt, user):
+    """RFC 3339 in UTC, as everywhere else."""
+    change_user(rt, user, activated_at=None, email_verified_at=None)
+    line.json("users", "verify-email", user.username)
+    [row] = audit_rows(rt, "admin_update_user")
+    now = timestamp(rt.clock.now())
+    assert json.loads(row.details) == {"email_verified_at": now, "activated_at": now}
 
 
 def test_quota_is_set(line, user):
