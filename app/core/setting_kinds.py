@@ -20,7 +20,9 @@ FALSE_WORDS = frozenset({"false", "0", "no", "off"})
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MAX_EXACT_INTEGER = 2**53
 
-ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum"]
+ValueType = Literal[
+    "boolean", "number", "string", "multiline", "string_array", "string_enum", "string_enum_set"
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Key(Generic[T]):
     options: tuple[str, ...] = ()
     meaning: str = field(kw_only=True)
     takes: str = field(kw_only=True)
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether a value is a list of texts."""
+        return self.value_type in {"string_array", "string_enum_set"}
 
     @property
     def description(self) -> str:
@@ -181,8 +188,9 @@ def text_list(
 ) -> Key[tuple[str, ...]]:
     """Return a list of texts without duplicates, sorted unless `in_order`.
 
-    `example` is shown to whoever has to write one. If `normalize` refuses an entry (ValueError), a
-    new list is refused as a whole; in a stored list that entry is skipped.
+    `options` names all entries that `normalize` accepts, if they are known; the list is then a set
+    of these. `example` is shown to whoever has to write one. If `normalize` refuses an entry
+    (ValueError), a new list is refused as a whole; in a stored list that entry is skipped.
     """
     takes = f"a JSON list of texts, such as {json.dumps(example)}"
 
@@ -204,9 +212,8 @@ def text_list(
             raise ValueError("must not name anything twice")
         return json.dumps(_arranged(kept, in_order=in_order))
 
-    return Key(
-        name, default, "string_array", parse, render, options=options, meaning=meaning, takes=takes
-    )
+    kind: ValueType = "string_enum_set" if options else "string_array"
+    return Key(name, default, kind, parse, render, options=options, meaning=meaning, takes=takes)
 
 
 def _entries(text: str) -> list[object] | None:

@@ -54,8 +54,8 @@ def describe(key: str | None, markdown: bool) -> Output:
     if key is not None:
         found = service.find_key(key)
         entries = f"\n    possible entries: {', '.join(found.options)}"
-        is_list = found.value_type == "string_array" and found.options
-        return Output(described(found), _in_words(found) + (entries if is_list else ""))
+        is_set = found.value_type == "string_enum_set"
+        return Output(described(found), _in_words(found) + (entries if is_set else ""))
     everything = [found for _, found in sorted(keys.ALL.items())]
     text = page().rstrip() if markdown else "\n".join(map(_in_words, everything))
     return Output([described(found) for found in everything], text)
@@ -119,7 +119,7 @@ def _list_meant(key: Key[Any], typed: str) -> str:
 
     The shell may have removed them. Empty if there is none, or if something else is wrong.
     """
-    if key.value_type != "string_array" or _is_json(typed) or not typed.strip("[] "):
+    if not key.is_list or _is_json(typed) or not typed.strip("[] "):
         return ""
     entries = [entry.strip(" \"'") for entry in typed.strip("[] ").split(",")]
     meant = json.dumps(entries)

@@ -237,6 +237,13 @@ def test_describe_tells_of_one(line):
     assert line("config", "describe", "mail_smtp_port", "--markdown").exit_code == 2
 
 
+def test_a_list_of_given_words_is_told_from_one_of_any_texts(line):
+    """Spec 04 §6.1: the types `string_enum_set` and `string_array`."""
+    types = {each["key"]: each["value_type"] for each in line.json("config", "list")}
+    assert types["audit_log_recorded_actions"] == "string_enum_set"
+    assert types["public_site_url"] == types["cors_allowed_origins"] == "string_array"
+
+
 def test_the_page_about_settings_is_what_the_command_prints(line):
     page = (servers.ROOT / "docs" / "settings.md").read_text()
     assert line("config", "describe", "--markdown").stdout == page
