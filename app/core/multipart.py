@@ -7,6 +7,8 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
 MAX_PARTS = 100
 MAX_FRAMING_BYTES = 1024 * 1024
+# Decodes any bytes: a file may be named in the encoding of its sender's system, not in UTF-8.
+HEADER_CHARSET = "latin-1"
 
 
 class BodyUnreadable(Exception):
@@ -51,7 +53,11 @@ class MultipartFileReader:
         `pause` is called before each read. Raises: BodyUnreadable, BodyTooLarge.
         """
         try:
-            parser = PushMultipartParser(self._body.boundary or "", max_segment_count=MAX_PARTS)
+            parser = PushMultipartParser(
+                self._body.boundary or "",
+                max_segment_count=MAX_PARTS,
+                header_charset=HEADER_CHARSET,
+            )
             while chunk := self._next_chunk(pause):
                 for event in parser.parse(chunk):
                     self._handle(event)
@@ -73,7 +79,7 @@ class MultipartFileReader:
     def _handle(self, event: MultipartSegment | bytes | bytearray | None) -> None:
         if isinstance(event, MultipartSegment):
             self._part = event
-            if self._file is None and (event.filename or "").strip():
+            if self._file is None and _has_file_name(event):
                 self._file = event
         elif event is None:
             self._part = None
@@ -86,3 +92,9 @@ class MultipartFileReader:
             self._other_bytes += len(event)
             if self._other_bytes > self._max_bytes:
                 raise BodyTooLarge
+
+
+def _has_file_name(part: MultipartSegment) -> bool:
+    """Return whether a part has a file name that is not blank, as read in UTF-8."""
+    name = (part.filename or "").encode(HEADER_CHARSET)
+    return bool(name.decode(errors="replace").strip())

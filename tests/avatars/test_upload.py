@@ -84,6 +84,12 @@ def test_the_file_name_says_nothing(signed_in, filename, published, user):
     assert len(published()) == 2
 
 
+def test_a_file_name_may_have_any_encoding(signed_in):
+    """On Windows, curl sends it in that of the system."""
+    body = joined(part(plain(), filename="NAME")).replace(b"NAME", b"gr\xf6\xdfe \x85.png")
+    assert send(signed_in, body).ok()["applied"] is True
+
+
 def test_fields_before_and_after_the_file_are_thrown_away(signed_in):
     body = joined(
         part(b"a field", filename=None, name="token"),
@@ -113,10 +119,20 @@ def test_text_around_the_parts_is_allowed(signed_in):
         joined(part(b"a field", filename=None)),
         joined(part(plain(), filename="")),
         joined(part(plain(), filename="   ")),
+        joined(part(plain(), filename="\u3000")),
         joined(part(b"")),
         joined(part(b""), part(plain())),
     ],
-    ids=["empty", "no part", "no file", "no name", "blank name", "empty file", "empty file first"],
+    ids=[
+        "empty",
+        "no part",
+        "no file",
+        "no name",
+        "blank name",
+        "wide blank name",
+        "empty file",
+        "empty file first",
+    ],
 )
 def test_without_a_file_there_is_nothing_to_do(signed_in, body, staged):
     send(signed_in, body).fails(400, "avatar.file_required")
