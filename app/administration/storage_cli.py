@@ -11,7 +11,7 @@ from app.web.runtime import runtime
 def bootstrap() -> Output:
     """Complete the default storage route and assign everybody without a group; may be run again."""
     rt = runtime()
-    route = storage.bootstrap(rt)
+    route = storage.bootstrap(rt, is_audited=True)
     state = service.setup_state(rt)
     data = {"policy_id": route.policy_id, "group_id": route.group_id, "setup_state": state.value}
     text = f"policy {route.policy_id}, group {route.group_id}; the installation is {state.value}"

@@ -1,15 +1,14 @@
 """An operator's use cases for policies and groups, and the rules of groups (spec 04 §5.4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.storage_policies import queries, service
+from app.storage_policies import audit_events, queries, service
 from app.storage_policies.errors import (
     DefaultGroupRequired,
     GroupAssigned,
@@ -32,13 +31,7 @@ def create_policy(rt: Runtime, name: str) -> StoragePolicy:
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         policy = service.add_policy(session, name, now)
-        event = Event(
-            Action.ADMIN_CREATE_STORAGE_POLICY,
-            EntityType.STORAGE_POLICY,
-            entity_id=policy.id,
-            entity_name=policy.name,
-        )
-        audit.record(rt, session, event)
+        audit.record(rt, session, audit_events.policy_created(policy))
         return policy
 
 
@@ -58,8 +51,8 @@ def create_group(
         group = service.add_group(session, name, found, now)
         if is_default:
             queries.set_default(session, group.id, now)
-        details = {"policy_ids": [policy.id for policy in found], "is_default": is_default}
-        _record(rt, session, Action.ADMIN_CREATE_POLICY_GROUP, group, details)
+        event = audit_events.group_created(group, found, is_default=is_default)
+        audit.record(rt, session, event)
         return service.with_items(session, group)
 
 
@@ -74,8 +67,7 @@ def set_default(rt: Runtime, typed: str) -> GroupWithItems:
         service.require_assignable(session, group)
         if not group.is_default:
             queries.set_default(session, group.id, rt.clock.now())
-            details = {"is_default": True}
-            _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, details)
+            audit.record(rt, session, audit_events.group_updated(group, is_default=True))
         return service.with_items(session, group)
 
 
@@ -116,7 +108,7 @@ def delete_group(rt: Runtime, typed: str) -> GroupWithItems:
         _require_unassigned(session, group)
         was = service.with_items(session, group)
         queries.remove_group(session, group.id)
-        _record(rt, session, Action.ADMIN_DELETE_POLICY_GROUP, group, {})
+        audit.record(rt, session, audit_events.group_deleted(group))
         return was
 
 
@@ -143,23 +135,5 @@ def _switch(
 ) -> GroupWithItems:
     if group.is_enabled is not is_enabled:
         group.is_enabled, group.updated_at = is_enabled, rt.clock.now()
-        details = {"is_enabled": is_enabled}
-        _record(rt, session, Action.ADMIN_UPDATE_POLICY_GROUP, group, details)
+        audit.record(rt, session, audit_events.group_updated(group, is_enabled=is_enabled))
     return service.with_items(session, group)
-
-
-def _record(
-    rt: Runtime,
-    session: Session,
-    action: Action,
-    group: StoragePolicyGroup,
-    details: Mapping[str, object],
-) -> None:
-    event = Event(
-        action,
-        EntityType.POLICY_GROUP,
-        entity_id=group.id,
-        entity_name=group.name,
-        details=details,
-    )
-    audit.record(rt, session, event)

@@ -7,11 +7,13 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from app.audit import service as audit
+from app.audit.models import Event
 from app.core.database import locks
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.core.texts import shortened
-from app.storage_policies import queries
+from app.storage_policies import audit_events, queries
 from app.storage_policies.errors import (
     GroupAmbiguous,
     GroupNotFound,
@@ -49,27 +51,44 @@ class GroupWithItems:
     items: list[tuple[StoragePolicyGroupItem, StoragePolicy]]
 
 
-def bootstrap(rt: Runtime) -> StorageRoute:
+def bootstrap(rt: Runtime, *, is_audited: bool = False) -> StorageRoute:
     """Create whatever is missing of the default route; idempotent (decision E10).
 
-    Accounts and teams without a group are assigned to the default one.
+    Accounts and teams without a group are assigned to the default one. `is_audited` is whether an
+    operator asked for it; what a server does for itself at its start is not recorded.
     """
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)  # so that no administrator is created without a group
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        policy = queries.find_default_policy(session)
-        if policy is None:
-            policy = add_policy(session, DEFAULT_POLICY_NAME, now, is_default=True)
-        group = queries.find_default_group(session)
-        if group is None:
-            group = add_group(session, DEFAULT_GROUP_NAME, [policy], now, is_default=True)
-        group.is_enabled = True
-        if not queries.has_items(session, group.id):
-            session.add(_item(group, policy, now))
+        policy, group, events = _completed_route(session, now)
         queries.assign_everybody_without_group(session, group.id, now)
         teams_queries.assign_all_without_group(session, group.id, now)
+        for event in events if is_audited else ():
+            audit.record(rt, session, event)
         return StorageRoute(policy.id, group.id)
+
+
+def _completed_route(
+    session: Session, now: datetime
+) -> tuple[StoragePolicy, StoragePolicyGroup, list[Event]]:
+    """Return the default policy and group, made or mended if need be, and what was done to them."""
+    events = []
+    policy = queries.find_default_policy(session)
+    if policy is None:
+        policy = add_policy(session, DEFAULT_POLICY_NAME, now, is_default=True)
+        events.append(audit_events.policy_created(policy))
+    group = queries.find_default_group(session)
+    if group is None:
+        group = add_group(session, DEFAULT_GROUP_NAME, [policy], now, is_default=True)
+        events.append(audit_events.group_created(group, [policy], is_default=True))
+    if not group.is_enabled:
+        group.is_enabled, group.updated_at = True, now
+        events.append(audit_events.group_updated(group, is_enabled=True))
+    if not queries.has_items(session, group.id):
+        session.add(_item(group, policy, now))
+        events.append(audit_events.group_updated(group, policy_ids=[policy.id]))
+    return policy, group, events
 
 
 def named_group(session: Session, typed: str) -> StoragePolicyGroup:

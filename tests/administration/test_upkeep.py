@@ -17,6 +17,7 @@ from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings
 from app.settings.models import SystemConfig
+from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
 from tests.support.api import ApiClient
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count
@@ -262,6 +263,29 @@ def test_bootstrap_makes_the_installation_ready(line, api, admin):
     assert made["setup_state"] == "ready"
     assert api.post("/auth/check").ok()["setup_state"] == "ready"
     assert line.json("storage", "bootstrap") == made
+
+
+@pytest.mark.usefixtures("without_storage_route")
+def test_what_bootstrap_makes_is_in_the_audit_log(line, rt):
+    made = line.json("storage", "bootstrap")
+    policy, group = audit_rows(rt)
+    assert (policy.action, policy.entity_id) == ("admin_create_storage_policy", made["policy_id"])
+    assert (group.action, group.entity_id) == ("admin_create_policy_group", made["group_id"])
+    assert json.loads(group.details) == {"policy_ids": [made["policy_id"]], "is_default": True}
+    line.json("storage", "bootstrap")
+    assert len(audit_rows(rt)) == 2
+
+
+def test_what_bootstrap_mends_is_in_the_audit_log(line, rt):
+    with rt.transaction() as session:
+        session.execute(sa.update(StoragePolicyGroup).values(is_enabled=False))
+        session.execute(sa.delete(StoragePolicyGroupItem))
+    made = line.json("storage", "bootstrap")
+    rows = audit_rows(rt, "admin_update_policy_group")
+    assert [json.loads(row.details) for row in rows] == [
+        {"is_enabled": True},
+        {"policy_ids": [made["policy_id"]]},
+    ]
 
 
 def test_bootstrap_tells_that_an_administrator_is_missing(line):
