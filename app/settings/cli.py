@@ -82,8 +82,11 @@ def set_value(key: str, value: str) -> Output:
 @group.command("unset")
 @click.argument("key")
 def unset(key: str) -> Output:
-    """Return a setting to its default."""
-    return _shown(key, *service.unset(runtime(), key))
+    """Return a setting to its default, or remove one that this version does not have."""
+    others = service.unset(runtime(), key)
+    if key not in keys.ALL:
+        return Output({"key": key, "value": None}, printable(f"{key} was removed"))
+    return _shown(key, *others)
 
 
 @group.command("validate")

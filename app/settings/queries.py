@@ -50,7 +50,6 @@ def store(session: Session, name: str, text: str, now: datetime) -> None:
         session.add(SystemConfig(key=name, **values))
 
 
-def remove(session: Session, name: str) -> bool:
-    """Delete a stored text; return False if there was none."""
-    statement = delete(SystemConfig).where(SystemConfig.key == name).returning(SystemConfig.id)
-    return session.execute(statement).one_or_none() is not None
+def remove(session: Session, name: str) -> None:
+    """Delete a stored text."""
+    session.execute(delete(SystemConfig).where(SystemConfig.key == name))

@@ -82,14 +82,16 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
 def unset(rt: Runtime, name: str) -> list[str]:
     """Reset a setting to its default; idempotent. Return the names of other settings this changed.
 
-    Raises: SettingUnknown, SettingInvalid.
+    It also removes what another version has stored under a name that this one does not know.
+    Raises: SettingUnknown for a name neither known nor stored, SettingInvalid.
     """
-    find_key(name)
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
-        if not queries.remove(session, name):
+        if name not in queries.list_texts(session):
+            find_key(name)
             return []
+        queries.remove(session, name)
         others = _enforce_cross_rules(rt, session, {name}, now)
         _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
     announce(rt)
@@ -179,7 +181,7 @@ def _enforce_cross_rules(
 
 
 def _record(rt: Runtime, session: Session, action: Action, name: str, text: str | None) -> None:
-    is_secret = keys.ALL[name].is_sensitive
+    is_secret = name in keys.ALL and keys.ALL[name].is_sensitive
     event = Event(
         action,
         EntityType.SYSTEM_CONFIG,

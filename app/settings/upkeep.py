@@ -116,7 +116,9 @@ def _single_problems(rt: Runtime, texts: Mapping[str, str]) -> Iterator[Problem]
     for name, text in sorted(texts.items()):
         key = keys.ALL.get(name)
         if key is None:
-            yield Problem(name, "is no setting of this version")
+            yield Problem(
+                name, "is no setting of this version; unset it unless another version needs it"
+            )
         elif complaint := _complaint(rt, key, text):
             yield Problem(name, complaint)
 

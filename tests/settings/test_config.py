@@ -165,6 +165,22 @@ def test_incomplete_mail_switches_code_login_off(line, rt):
     assert line.json("config", "get", "auth_email_code_login_enabled")["value"] == "false"
 
 
+def test_unset_removes_what_another_version_has_left(line, rt):
+    """Otherwise `config validate` and `doctor` would complain for ever."""
+    store(rt, of_another_version="7")
+    ran = line("config", "validate", "--json")
+    assert ran.exit_code == 1
+    [problem] = json.loads(ran.stdout)["problems"]
+    assert problem["key"] == "of_another_version"
+    assert "unset" in problem["problem"]
+    removed = line.json("config", "unset", "of_another_version")
+    assert removed == {"key": "of_another_version", "value": None}
+    [entry] = audit_rows(rt, "admin_delete_config")
+    assert entry.entity_name == "of_another_version"
+    assert line.json("config", "validate")["valid"] is True
+    line.refuses("not_found", "config", "unset", "of_another_version")
+
+
 @pytest.mark.parametrize("command", ["unset", "set", "import"])
 def test_a_setting_that_changes_with_another_is_told(line, rt, command):
     configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
