@@ -53,7 +53,7 @@ def user_info(rt: Runtime, account: Account, *, is_own: bool = True) -> dict[str
 
 def _avatar_url(rt: Runtime, account: Account, owner: str, size: int) -> str | None:
     """Return a URL relative to the API's base for an upload, absolute for a Gravatar, else None."""
-    if account.avatar_source == AvatarSource.UPLOADED and account.avatar_key:
+    if account.avatar_source == AvatarSource.UPLOADED and (account.avatar_key or "").strip():
         return f"{owner}/avatar/{size}?v={account.avatar_version}"
     if account.avatar_source == AvatarSource.GRAVATAR:
         # The hash that Gravatar's URLs require; nothing depends on its security.

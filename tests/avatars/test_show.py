@@ -137,6 +137,15 @@ def test_a_key_that_was_tampered_with_opens_nothing(rt, signed_in, user, admin):
     assert shown(signed_in).getpixel((256, 256)) == RED
 
 
+@pytest.mark.parametrize("key", [None, "", "  "])
+def test_without_a_key_there_is_no_address(rt, signed_in, user, key):
+    """Spec 04 §1.1: `uploaded`, but the stored key is blank."""
+    upload(signed_in, plain()).ok()
+    set_key(rt, user, key)
+    avatar = signed_in.me().ok()["profile"]["avatar"]
+    assert avatar == {"source": "uploaded", "url_512": None, "url_1024": None, "version": 1}
+
+
 def test_files_that_are_missing_are_not_found(signed_in, folder):
     upload(signed_in, plain()).ok()
     shutil.rmtree(folder / "user")
