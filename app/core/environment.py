@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -81,8 +82,16 @@ class EnvironmentReader:
         return self.read(name, default, str)
 
     def folder(self, name: str, default: Path) -> Path:
-        """Read a path, made absolute."""
-        return self.read(name, default, lambda raw: Path(raw).absolute())
+        """Read the path of a folder, which need not exist yet; made absolute."""
+
+        def parse(raw: str) -> Path:
+            folder = Path(raw).absolute()
+            for path in (folder, *folder.parents):
+                if _is_in_the_way(path):
+                    raise ValueError(f"{path} is no folder")
+            return folder
+
+        return self.read(name, default, parse)
 
     def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
         """Read one of the `allowed` words."""
@@ -115,3 +124,11 @@ class EnvironmentReader:
             return int(raw)
 
         return self.read(name, default, parse)
+
+
+def _is_in_the_way(path: Path) -> bool:
+    """Return whether something other than a folder has this name, as far as this user can see."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False

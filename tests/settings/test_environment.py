@@ -204,6 +204,15 @@ def test_a_variable_that_is_like_none_is_told_too():
     assert config(XYZZY=" ").unknown_variables == ()
 
 
+@pytest.mark.parametrize("name", ["AVATAR_DIR", "MAIL_DIR"])
+def test_a_folder_that_a_file_is_in_the_way_of_is_refused(tmp_path, name):
+    file = tmp_path / "file"
+    assert config(**{name: str(file)})  # a missing one is made when it is needed
+    file.touch()
+    for folder in (file, file / "below"):
+        assert complaint(**{name: str(folder)}) == f"GATEHOUSE_{name}: {file} is no folder"
+
+
 @pytest.mark.parametrize("service", ["", "NGINX_", "VALKEY_0_"])
 def test_what_kubernetes_tells_of_services_whose_names_begin_like_ours_is_no_mistake(service):
     told = {
