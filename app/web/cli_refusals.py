@@ -50,6 +50,8 @@ def _database_refusal(error: SQLAlchemyError) -> AppError:
             f"The database is not up to date ({reason}): run `flask prepare` first."
         )
     if (file := web_runtime.runtime().database.file) is not None:
+        if not file.path.parent.is_dir():
+            reason += ". Make its folder, or correct GATEHOUSE_DATABASE_URL."
         return DatabaseUnavailable(f"The database {file.path} failed: {reason}")
     if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
         # The connection failed or was lost.

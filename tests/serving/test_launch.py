@@ -274,7 +274,8 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
     ran = service.launch(DATABASE_URL=f"sqlite:///{file}", LOG_LEVEL="ERROR")
     assert ran.wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
-        f"Error: The database {file} failed: unable to open database file\n"
+        f"Error: The database {file} failed: unable to open database file."
+        " Make its folder, or correct GATEHOUSE_DATABASE_URL.\n"
         "bin/serve: gunicorn exited with code 1\n"
     )
 
