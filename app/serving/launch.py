@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         return 2
     complain(*config.unknown_variables)
     try:
-        instance.make_private(config.instance)
+        take_instance(config.instance)
         with (
             instance.lock_run(config.instance),
             instance.lock_children(config.instance) as lock,
@@ -157,6 +157,17 @@ def main(arguments: Sequence[str] = ()) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def take_instance(folder: Path) -> None:
+    """Make the instance folder private to this user, creating it if need be.
+
+    Raises: StartFailed, naming the variable that it comes from.
+    """
+    try:
+        instance.make_private(folder)
+    except instance.InstanceError as error:
+        raise StartFailed(f"GATEHOUSE_INSTANCE: {error}") from error
 
 
 def check_address(address: Address) -> None:

@@ -283,7 +283,16 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
 def test_an_instance_that_is_no_folder_stops_the_start(service):
     service.instance.touch()
     assert service.launch().wait(TIMEOUT_SECONDS) == 1
-    assert service.errors.read_text() == f"bin/serve: {service.instance} is no folder\n"
+    told = f"bin/serve: GATEHOUSE_INSTANCE: {service.instance} is no folder\n"
+    assert service.errors.read_text() == told
+
+
+def test_an_instance_that_cannot_be_made_names_its_variable(service, tmp_path):
+    (tmp_path / "file").touch()
+    nowhere = tmp_path / "file" / "instance"
+    assert service.launch(INSTANCE=str(nowhere)).wait(TIMEOUT_SECONDS) == 1
+    told = f"bin/serve: GATEHOUSE_INSTANCE: {nowhere}: Not a directory\n"
+    assert service.errors.read_text() == told
 
 
 def test_a_lock_that_cannot_be_had_stops_the_start_in_one_line(service):
