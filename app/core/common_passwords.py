@@ -9,10 +9,12 @@ from app.core.passwords import MIN_PASSWORD_LENGTH, normalized
 def is_guessable(password: str, names: Iterable[str] = ()) -> bool:
     """Tell whether `password` is a common one, or one of `names`, whatever the case.
 
-    `names` are the account's username and e-mail address; the local part of an address counts, too.
+    `names` are the account's username and e-mail address, perhaps as typed, with space around them;
+    the local part of an address counts, too.
     """
     folded = _folded(password)
-    own = {_folded(part) for name in names for part in (name, name.partition("@")[0])}
+    stripped = [name.strip() for name in names]
+    own = {_folded(part) for name in stripped for part in (name, name.partition("@")[0])}
     return folded in own or folded in _common_passwords()
 
 

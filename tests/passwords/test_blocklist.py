@@ -90,6 +90,14 @@ def test_registration_refuses_them(rt, api, blocklist):
     api.post("/auth/register", ada | {"password": "correct horse battery"}).ok(201)
 
 
+@pytest.mark.parametrize("guessable", [USERNAME, EMAIL])
+def test_space_around_a_name_hides_nothing(rt, api, blocklist, guessable):
+    """Names are stored without it."""
+    make_user(rt, username="root", role="admin")
+    spaced = {"username": f" {USERNAME} ", "email": f" {EMAIL} "}
+    refuse(api.post("/auth/register", spaced | {"password": guessable}))
+
+
 def test_an_invitation_refuses_them_and_stays_open(rt, api, blocklist):
     make_user(rt, username="root", role="admin")
     token = invitations.create(rt, email=EMAIL).token
