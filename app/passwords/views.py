@@ -19,7 +19,7 @@ from app.passwords.schemas import (
     RequestPasswordResetSchema,
 )
 from app.sessions.schemas import RefreshedData
-from app.users.errors import EmailInvalid, PasswordInvalid
+from app.users.errors import EmailInvalid, PasswordGuessable, PasswordInvalid
 from app.web import cookies
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
@@ -40,7 +40,10 @@ bp = Blueprint("passwords", __name__, url_prefix="/api/v1/auth")
 @bp.put("/password")
 @login_required(during_password_change=True)
 @json_body(ChangePasswordSchema)
-@answers(RefreshedData(), errors=(CredentialsFailed, PasswordUnchanged, PasswordInvalid))
+@answers(
+    RefreshedData(),
+    errors=(CredentialsFailed, PasswordUnchanged, PasswordInvalid, PasswordGuessable),
+)
 def change_password(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
     """Change the password; every session ends and a new one begins."""
     pair = service.change_password(runtime(), principal, **body, client=client())
@@ -66,6 +69,7 @@ def request_reset(body: dict[str, Any]) -> ResponseReturnValue:
     errors=(
         PasswordLoginDisabled,
         PasswordInvalid,
+        PasswordGuessable,
         ContactVerificationInvalid,
         ContactVerificationExpired,
         AccountDisabled,

@@ -13,7 +13,7 @@ from app.setup import service
 from app.setup.errors import SystemAlreadyInitialized
 from app.setup.schemas import PublicStateData
 from app.users import responses as users
-from app.users.errors import EmailInvalid, PasswordInvalid, UsernameInvalid
+from app.users.errors import EmailInvalid, PasswordGuessable, PasswordInvalid, UsernameInvalid
 from app.users.schemas import NewAccountSchema, UserInfo
 from app.web import origin, site
 from app.web.anonymous import anonymous_route
@@ -44,7 +44,13 @@ def check() -> ResponseReturnValue:
 @answers(
     UserInfo(),
     status=201,
-    errors=(SystemAlreadyInitialized, PasswordInvalid, UsernameInvalid, EmailInvalid),
+    errors=(
+        SystemAlreadyInitialized,
+        PasswordInvalid,
+        PasswordGuessable,
+        UsernameInvalid,
+        EmailInvalid,
+    ),
     name="createFirstAdministrator",
 )
 def set_up(body: dict[str, Any]) -> ResponseReturnValue:

@@ -107,6 +107,24 @@ def test_an_invitation_refuses_them_and_stays_open(rt, api, blocklist):
     api.post(path, ada | {"password": "correct horse battery"}).ok(201)
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("put", "/auth/password"),
+        ("post", "/auth/password/reset/confirm"),
+        ("post", "/auth/register"),
+        ("post", "/auth/setup"),
+        ("post", "/auth/invitations/{token}/accept"),
+    ],
+)
+def test_the_api_description_has_the_refusal(api, method, path):
+    described = api.get("/openapi.json", described=False).json
+    responses = described["paths"][f"/api/v1{path}"][method]["responses"]
+    examples = responses["400"]["content"]["application/json"]["examples"]
+    assert "PasswordGuessable" in examples
+    assert described["components"]["examples"]["PasswordGuessable"]["value"]["msg"] == GUESSABLE
+
+
 def test_commands_refuse_them(line, user, blocklist):
     other = f"other-{EMAIL}"
     new = ("users", "create", "--username", "Ada", "--email", other, "--password")
