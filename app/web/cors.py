@@ -141,7 +141,7 @@ def _refusal() -> Response:
 
 def _add_headers(response: Response) -> Response:
     """Let the page read the response if its origin is listed."""
-    if "public" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
+    if "max-age" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
         response.vary.add("Origin")  # a cached response is valid for one origin only
     if not _is_active():
         return response

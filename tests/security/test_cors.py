@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.api import ORIGIN
 from tests.support.factories import configure
+from tests.support.images import plain, upload
 
 PAGE = "https://app.example"
 PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
@@ -47,6 +48,16 @@ def test_what_a_cache_may_keep_is_kept_per_origin(api, headers):
     answer.ok()
     assert "public" in answer.headers["Cache-Control"]
     assert {"Authorization", "Cookie", "Origin"} <= set(answer.headers["Vary"].split(", "))
+
+
+@pytest.mark.usefixtures("listed")
+@pytest.mark.parametrize("headers", [{}, {"Origin": PAGE}], ids=str)
+def test_a_browser_keeps_an_avatar_per_origin(signed_in, headers):
+    """An `<img>` asks without an origin; what is kept of that is no use to a page's `fetch`."""
+    upload(signed_in, plain()).ok()
+    answer = signed_in.get("/auth/profile/avatar/512", headers=headers)
+    assert answer.status == 200
+    assert {"Authorization", "Cookie", "Origin"} == set(answer.headers["Vary"].split(", "))
 
 
 def test_while_cors_is_off_a_cache_need_not_tell_origins_apart(api):
