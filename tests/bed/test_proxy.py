@@ -17,9 +17,11 @@ from app.core.tokens import digest, random_hex, random_token
 from app.events import service as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.external_auth.queries import find_pending, record_mail_request
+from app.web.cors import EXPOSED_HEADERS
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
 from tests.support.external import add_provider, wait_for_account
+from tests.support.factories import configure
 from tests.support.images import RED, headers, multipart, plain, upload
 from tests.support.live import eventually, free_port, raw
 from tests.support.smtp import HOST
@@ -411,6 +413,30 @@ def test_avatars_are_sent_by_nginx_with_the_headers_of_the_service(bed, client):
     file = next(bed.avatars.rglob("512.webp"))
     inside = f"/internal/avatars/{file.relative_to(bed.avatars)}"
     assert get(bed, inside, client.cookies) == 404
+
+
+def test_listed_pages_can_read_avatars(bed, client):
+    """nginx keeps none of the service's CORS headers by itself when it sends the file."""
+    page = "https://app.example"
+    configure(
+        bed.rt,
+        cors_enabled=True,
+        cors_allowed_origins=[page],
+        cors_allow_credentials=True,
+    )
+    upload(client, plain(RED)).ok()
+    expected = {
+        "Access-Control-Allow-Origin": page,
+        "Access-Control-Allow-Credentials": "true",
+        "Access-Control-Expose-Headers": EXPOSED_HEADERS,
+    }
+
+    def are_sent():
+        answer = client.get("/auth/profile/avatar/512", headers={"Origin": page})
+        assert (answer.status, answer.body[8:12]) == (200, b"WEBP")
+        return expected.items() <= dict(answer.headers).items()
+
+    eventually(are_sent, "the headers, once the setting has arrived", 10)
 
 
 @pytest.mark.parametrize(
