@@ -7,7 +7,7 @@ from app.core.passwords import MIN_PASSWORD_LENGTH, normalized
 
 
 def is_guessable(password: str, names: Iterable[str] = ()) -> bool:
-    """Tell whether `password` is a common one, or one of `names`, whatever the case.
+    """Return whether `password` is a common one, or one of `names`, whatever the case.
 
     `names` are the account's username and e-mail address, perhaps as typed, with space around them;
     the local part of an address counts, too.

@@ -100,6 +100,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     if account is None:
         raise ContactVerificationInvalid  # it has just been deleted
     _require_unchanged(account, found)
+    # Again with the names, about which only a valid link may learn anything.
     users.require_acceptable(rt, new_password, account.username, account.email)
     # Hashing is expensive: only for a valid token, and outside the transaction.
     new_hash = rt.passwords.hash(new_password)
