@@ -7,7 +7,8 @@ FROM python:3.13-slim AS packages
 COPY requirements.txt /
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check \
-        --require-hashes -r /requirements.txt
+        --no-deps --require-hashes -r /requirements.txt \
+    && /venv/bin/pip check
 
 FROM python:3.13-slim
 ENV PATH=/venv/bin:$PATH \

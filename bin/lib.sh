@@ -49,12 +49,13 @@ create_venv() {
     fi || die "could not create .venv"
 }
 
-pip_install() {
+# Run the pip of .venv, or one from outside on it.
+venv_pip() {
     if .venv/bin/python -c 'import pip' 2>/dev/null; then
-        .venv/bin/python -m pip --disable-pip-version-check install "$@"
+        .venv/bin/python -m pip --disable-pip-version-check "$@"
     else
         python=$(find_python) || exit 1
-        "$python" -m pip --disable-pip-version-check --python .venv/bin/python install "$@"
+        "$python" -m pip --disable-pip-version-check --python .venv/bin/python "$@"
     fi
 }
 
@@ -78,7 +79,13 @@ ensure_venv() {
     for requirements in "$@"; do
         is_installed "$requirements" && continue
         say "installing $requirements"
-        pip_install --quiet --require-hashes -r "$requirements" || die "installation failed"
+        # The lists are complete. Were pip to resolve them again, a package released tomorrow could
+        # ask for one that they do not name.
+        venv_pip install --quiet --no-deps --require-hashes -r "$requirements" ||
+            die "installation failed"
+    done
+    venv_pip check >&2 || die "these packages do not fit together: remove .venv and try again"
+    for requirements in "$@"; do
         cp "$requirements" ".venv/$requirements"
     done
     unlock_venv

@@ -61,7 +61,7 @@ def _install_python(name: str, folder: Path) -> None:
     _run("venv", [sys.executable, "-m", "venv", str(folder)])
     requirements = str(SOURCES / name / "requirements.txt")
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    _run("pip", [*pip, "--require-hashes", "--requirement", requirements])
+    _run("pip", [*pip, "--no-deps", "--require-hashes", "--requirement", requirements])
 
 
 def _install_node(name: str, folder: Path) -> None:
