@@ -1,7 +1,7 @@
 """Fixtures: a real application on a real database and a real Redis, with a clock that stands still.
 
-Every test that uses `database_url`, directly or through `app`, runs on SQLite and on PostgreSQL,
-except those that are about neither: pixels, headers, damaged input.
+Tests that use `database_url`, directly or through `app`, run on SQLite; those of BOTH_DATABASES
+run on PostgreSQL, too.
 """
 
 # ruff: noqa: E402 - modules must be registered for rewriting before they are imported
@@ -61,13 +61,48 @@ LIVE: dict[str, dict[str, str]] = {
 }
 
 
+# What depends on the database (who wins a race, what a lost connection does), and a journey through
+# each area: folders and modules.
+BOTH_DATABASES = {
+    "database",
+    "degraded",
+    "races",
+    "test_races",
+    "test_prepare",
+    "test_users",
+    "test_upload",
+    "test_change_email",
+    "test_listening",
+    "test_callback",
+    "test_accept",
+    "test_challenge",
+    "test_login",
+    "test_outbox",
+    "test_management",
+    "test_totp_setup",
+    "test_registration",
+    "test_change_password",
+    "test_confirm_reset",
+    "test_profile",
+    "test_register",
+    "test_list_and_revoke",
+    "test_refresh",
+    "test_setup",
+    "test_groups",
+    "test_migrate",
+}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test on both databases, unless a marker restricts it to one."""
-    databases = ["sqlite", "postgres"]
+    """Choose the database or databases of a test; markers restrict it to one."""
+    path = metafunc.definition.path
+    databases = ["sqlite"]
     if metafunc.definition.get_closest_marker("postgres"):
         databases = ["postgres"]
     elif any(metafunc.definition.get_closest_marker(name) for name in ("sqlite", "any_database")):
         databases = ["sqlite"]
+    elif BOTH_DATABASES & {path.stem, path.parent.name}:
+        databases = ["sqlite", "postgres"]
     for fixture in ("database_url", *LIVE):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, databases, indirect=True)
