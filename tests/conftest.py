@@ -67,6 +67,7 @@ BOTH_DATABASES = {
     "database",
     "degraded",
     "races",
+    "upgrade",
     "test_races",
     "test_prepare",
     "test_users",
