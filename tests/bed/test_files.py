@@ -30,8 +30,10 @@ def example():
 
 
 def known_variables():
-    """Return every variable that the README lists."""
-    return set(re.findall(r"^\| `(GATEHOUSE_\w+)`", (ROOT / "README.md").read_text(), re.M))
+    """Return every variable that docs/configuration.md lists."""
+    return set(
+        re.findall(r"^\| `(GATEHOUSE_\w+)`", (ROOT / "docs" / "configuration.md").read_text(), re.M)
+    )
 
 
 def address_of(name):

@@ -16,7 +16,7 @@ from tests.support import servers
 ROOT = servers.ROOT
 README = ROOT / "README.md"
 # For people who run the service or build upon it; the others are about how it came to be.
-NAMES = ("architecture", "integration", "operations", "settings")
+NAMES = ("architecture", "configuration", "integration", "operations", "settings", "tour")
 PAGES = [README, *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 
 # Read by a command, not by the service.
@@ -31,7 +31,6 @@ VARIABLE = re.compile(r"\bGATEHOUSE_([A-Z0-9_]*[A-Z0-9])\b")
 COMMAND = re.compile(r"\bflask (?:--app wsgi )?([a-z][a-z-]+)(?: ([a-z][a-z-]+))?")
 FILE = re.compile(r"(?:app|bin|clients|deploy|docs|tests|bench|migrations)/[\w./@-]+\w")
 MODULE = re.compile(r"[a-z0-9_]+/[a-z0-9_/]+\.py")
-RATE = re.compile(r"[\d,]+/s")
 METRIC = re.compile(r"(?:http|db|auth|avatar|process|mail|mails|storage|dependency)_[a-z_]+")
 SETTING = re.compile(
     r"\bconfig (?:set|get|unset) ([a-z_]+)|`((?:auth|mail|public|branding)_[a-z_]+)`"
@@ -98,13 +97,15 @@ def test_variables_are_read(read, page):
         assert name in read | OF_COMMANDS, f"GATEHOUSE_{name}"
 
 
-def test_the_readme_has_every_variable_in_its_table(read):
-    rows = re.findall(r"^\| `GATEHOUSE_(\w+)` \|", README.read_text(), re.MULTILINE)
+def test_every_variable_is_in_the_table(read):
+    page = ROOT / "docs" / "configuration.md"
+    rows = re.findall(r"^\| `GATEHOUSE_(\w+)` \|", page.read_text(), re.MULTILINE)
     assert sorted(read) == sorted(rows)
 
 
-def test_the_readme_has_every_group_of_commands_in_its_table(idle_app):
-    _, _, table = README.read_text().partition("| Group | For |")
+def test_the_tour_has_every_group_of_commands_in_its_table(idle_app):
+    page = ROOT / "docs" / "tour.md"
+    _, _, table = page.read_text().partition("| Group | For |")
     firsts = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines() if "|" in row]
     own = {name for name in idle_app.cli.commands if name not in OF_FLASK}
     assert set(CODE.findall("".join(firsts))) == own
@@ -119,20 +120,6 @@ def test_the_architecture_leads_to_every_decision():
     page = (ROOT / "docs" / "architecture.md").read_text()
     for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
         assert f"docs/decisions/{decision.name}" in page
-
-
-def rates(page):
-    """Return the rates of each row of a page's tables that has some."""
-    rows = [RATE.findall(row) for row in page.read_text().splitlines() if row.startswith("| ")]
-    return [row for row in rows if row]
-
-
-def test_the_readme_compares_by_figures_that_were_measured():
-    """Each of its rows repeats the rates of a row of docs/performance.md, in the same order."""
-    compared = rates(README)
-    assert len(compared) > 4
-    measured = rates(ROOT / "docs" / "performance.md")
-    assert [row for row in compared if row not in measured] == []
 
 
 def test_commands_exist(idle_app, page):
@@ -172,3 +159,7 @@ def test_error_codes_are_those_of_the_catalogue(page):
     for word in words(page):
         if CODE_OF_ERROR.fullmatch(word):
             assert word in known, word
+
+
+def test_the_readme_is_short():
+    assert len(README.read_bytes()) <= 10_000

@@ -252,10 +252,10 @@ def test_the_beds_command_has_all_it_needs_in_a_fresh_clone():
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
 @pytest.mark.postgres
-def test_a_script_finds_its_bearer_token_as_the_readme_tells(direct, tmp_path):
+def test_a_script_finds_its_bearer_token_as_the_tour_tells(direct, tmp_path):
     make_user(direct.rt, username="ada", password="battery staple")
     [block] = [
-        b for b in CONSOLE.findall((ROOT / "README.md").read_text()) if "service_access" in b
+        b for b in CONSOLE.findall((ROOT / "docs" / "tour.md").read_text()) if "service_access" in b
     ]
     login, token, me = typed(f"```console\n{block}```\n")
     begin = f"api=http://127.0.0.1:{direct.port}/api/v1; json='Content-Type: application/json'"
