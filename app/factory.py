@@ -17,14 +17,12 @@ from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
 from app.core import redis as redis_client
-from app.core.breaker import Breaker
+from app.core.attempt_limits import AttemptLimits
 from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
 from app.core.database.revisions import SchemaCheck
-from app.core.deferred_writes import DeferredWrites
-from app.core.failed_secrets import FailedSecrets
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
@@ -33,6 +31,7 @@ from app.core.outages import Outage
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
+from app.core.redis import Breaker
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
@@ -155,7 +154,6 @@ def create_app(
             lambda: housekeeping.start(rt),
             lambda: dispatcher.start(rt),
             lambda: avatars_upkeep.start(rt),
-            rt.deferred_writes.start,
             hub.start,
         ]
     )
@@ -197,9 +195,8 @@ def _runtime(
         breaker=Breaker(redis, clock),
         fail_fast_redis=fail_fast_redis,
         fail_fast_breaker=fail_fast_breaker,
-        deferred_writes=DeferredWrites(fail_fast_breaker, clock),
         rate_limits=RateLimits(fail_fast_breaker, clock),
-        failed_secrets=FailedSecrets(fail_fast_breaker, clock, config.failure_limit, secret_box),
+        attempt_limits=AttemptLimits(fail_fast_breaker, clock, config.failure_limit, secret_box),
         mailer=mailer,
         unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
         disk=disk,

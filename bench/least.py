@@ -33,7 +33,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from flask import Flask, Response, jsonify, request
 
-from app.core.lua import Script
 from app.core.redis import connect
 from bench.least_database import (
     FIND_ACCESS,
@@ -86,7 +85,7 @@ def make_app() -> Flask:
     app = Flask(__name__)
     database = _database()
     redis = connect(os.environ["LEAST_REDIS_URL"])
-    take, use_up = Script(TAKE), Script(USE_UP)
+    take, use_up = redis.register_script(TAKE), redis.register_script(USE_UP)
     box = AESGCM(KEY)
     sealed = box.encrypt(NONCE, pyotp.random_base32().encode(), b"factor")
 
@@ -113,13 +112,13 @@ def make_app() -> Flask:
         body = request.get_json()
         attempt, user_id = token_hex(16), int(body["user_id"])
         keys = [f"flow:{sha256(body['flow_token'].encode()).hexdigest()}", f"slots:{user_id}"]
-        flow = json.loads(take.answer(redis, keys, time.time(), attempt)[0])
+        flow = json.loads(take(keys, [time.time(), attempt])[0])
         ((_, _, created_at, last_step),) = database.read(FIND_FACTOR, user_id)
         totp = pyotp.TOTP(box.decrypt(NONCE, sealed, b"factor").decode())
         now = int(time.time() / STEP_SECONDS)
         codes = [totp.generate_otp(step) for step in (now - 1, now, now + 1)]
         is_right = [hmac.compare_digest(code, body["code"]) for code in codes]
-        use_up.run(redis, keys, attempt)
+        use_up(keys, [attempt])
         session_id, token = token_hex(16), token_urlsafe(32)
         stored, details = sha256(token.encode()).hexdigest(), json.dumps({"is_right": is_right})
         known = ("127.0.0.1", flow["agent"], created_at, "later")

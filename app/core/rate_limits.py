@@ -1,8 +1,11 @@
-"""Rate limits for requests and mails: token buckets in Redis (decision A11).
+"""Rate limits for requests and mails: token buckets in Redis.
 
 A network is an IPv4 address, or the /64 of an IPv6 one. One subscriber may have 65,536 of the
-latter, so all of them together get ten times what each gets. Without Redis everything passes
-(decision A29).
+latter, so all of them together get ten times what each gets. Without Redis everything passes.
+
+The library `limits` was considered for this and for `attempt_limits.py`. It has no token bucket,
+takes one key at a time where a network and its subscriber must pay together or not at all, cannot
+give back an entry of its moving window, and tells the time by the system's clock alone.
 """
 
 import math
@@ -11,11 +14,10 @@ from collections.abc import Sequence
 from redis.exceptions import RedisError
 
 from app.core.addresses import subscriber_prefix
-from app.core.breaker import Breaker
 from app.core.clock import Clock
 from app.core.config import Bucket
 from app.core.errors import RateLimited
-from app.core.lua import Script, epoch_seconds
+from app.core.redis import Breaker
 
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
 SUBSCRIBER_LIMIT_FACTOR = 10
@@ -27,7 +29,7 @@ MAX_SKEW_SECONDS = 5
 # Takes one token from every bucket or none; returns 0, or how many milliseconds to wait. What a
 # fast clock wrote is ignored: otherwise this machine would refuse its requests as long as that one
 # gets any. ARGV: now, then gap (the emission interval, in seconds) and burst of each key.
-_TAKE = Script(f"""
+_TAKE = f"""
 local now, full = tonumber(ARGV[1]), {{}}
 for index, key in ipairs(KEYS) do
   local gap, burst = tonumber(ARGV[2 * index]), tonumber(ARGV[2 * index + 1])
@@ -43,7 +45,7 @@ for index, key in ipairs(KEYS) do
   redis.call('SET', key, string.format('%.6f', full[index]), 'PX', life)
 end
 return 0
-""")
+"""
 
 
 class RateLimits:
@@ -72,11 +74,11 @@ class RateLimits:
 
     def _take(self, name: str, buckets: Sequence[tuple[str, Bucket]]) -> None:
         keys = [f"gatehouse:rate:{name}:{subject}" for subject, _ in buckets]
-        arguments: list[str | float] = [epoch_seconds(self._clock.now())]
+        arguments = [self._clock.now().timestamp()]
         for _, bucket in buckets:
             arguments += (1 / bucket.per_second, bucket.burst)
         try:
-            wait_ms = self._breaker.call(lambda redis: _TAKE.run(redis, keys, *arguments))
+            wait_ms = self._breaker.run_script(_TAKE, keys, *arguments)
         except RedisError:
             return
         raise_if_limited(wait_ms)

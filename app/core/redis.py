@@ -1,21 +1,29 @@
-"""The Redis client with its connection pool, and the channel names this service uses."""
+"""The Redis client with its connection pool, a circuit breaker, and the names of the channels."""
 
-from collections import deque
-from queue import LifoQueue
+import logging
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff
 from redis.driver_info import DriverInfo
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from app.core import wait_times
-from app.core.readable import is_readable
+from app.core.clock import Clock
+from app.core.outages import Outage
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 SETTINGS_CHANNEL = "gatehouse:settings"
 SESSIONS_CHANNEL = "gatehouse:sessions"
-# Shared with the file side of the product (decision A22).
+# Shared with the file side of the product.
 EVENTS_CHANNEL = "gatehouse:storage_events"
 
 TIMEOUT_SECONDS = 2.0
@@ -24,8 +32,6 @@ FAIL_FAST_TIMEOUT_SECONDS = 0.25
 # that gets none in time must treat Redis as down, and then nothing is counted: with a limit of 64,
 # 450 clients that never paused switched the rate limits off.
 CONNECTIONS = 1024
-# A connection idle for this long is closed, or the peaks of all workers would add up.
-IDLE_SECONDS = 60.0
 # redis-py would keep a buffer of 64 KiB for each connection; only the listening one needs that.
 READ_BYTES = 4096
 LISTENING_READ_BYTES = 65_536
@@ -36,6 +42,13 @@ WRITE_PROBE_TTL_MS = 1000
 # Shown by CLIENT LIST; created once, or each new connection would look up its version on disk.
 DRIVER = DriverInfo()
 
+# While Redis is away, one caller per this many seconds tries it, and the others fail at once.
+RETRY_SECONDS = 1.0
+# An older failure says nothing: everybody may try at once. Longer than one try takes to time out.
+FAILURE_TTL_SECONDS = 12.0
+# Without a failure for this long, recovery is logged: a full Redis serves reads but refuses writes.
+RECOVERED_AFTER_SECONDS = 5.0
+
 
 class TimedRedis(Redis):
     """A Redis client that records how long each request has waited for it."""
@@ -44,115 +57,16 @@ class TimedRedis(Redis):
         """Send a command and return the reply."""
         began = perf_counter()
         try:
-            return self._ask(command, options)
+            return super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
         finally:
             wait_times.add_redis(perf_counter() - began)
-
-    def _ask(self, command: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Do what redis-py does, without its metrics of every command."""
-        connection = self.connection_pool.get_connection()
-        try:
-            return connection.retry.call_with_retry(
-                lambda: self._send_command_parse_response(  # type: ignore[no-untyped-call]
-                    connection, command[0], *command, **options
-                ),
-                lambda _error: connection.disconnect(),  # type: ignore[no-untyped-call]
-            )
-        finally:
-            self.connection_pool.release(connection)
-
-
-class PrefilledQueue(LifoQueue[Any]):
-    """Starts with an empty slot for each connection; redis-py would add them one by one."""
-
-    def _init(self, maxsize: int) -> None:
-        self.queue = [None] * maxsize
-
-
-class Connections(BlockingConnectionPool):
-    """A pool that hands out the most recently used connection as it is.
-
-    redis-py reads from each connection first and does some bookkeeping, which together costs half
-    as much as a command. Here one goes back to redis-py's own pool only if it has something to
-    read, i.e. EOF or an unclaimed reply, or while a caller is blocked waiting for one. As the most
-    recently used are reused, surplus connections grow old: each release closes one of those.
-    """
-
-    def reset(self) -> None:
-        """Start without any connection; also called after a fork."""
-        self._kept: deque[tuple[Any, float]] = deque()  # each with the time of its release
-        self._asking: list[None] = []  # one for each caller still without a connection
-        super().reset()  # type: ignore[no-untyped-call]
-
-    def get_connection(self, *_: Any, **__: Any) -> Any:
-        """Return a connection, to be given back with `release`.
-
-        Raises: redis.exceptions.ConnectionError, also when all stay in use for too long.
-        """
-        self._checkpid()
-        # Before looking for one, so that whoever releases one meanwhile sees that it is wanted.
-        self._asking.append(None)
-        try:
-            while (connection := self._last_kept()) is not None:
-                if _is_at_rest(connection):
-                    return connection
-                super().release(connection)  # type: ignore[no-untyped-call]
-            return super().get_connection()  # type: ignore[no-untyped-call]
-        finally:
-            self._asking.pop()
-
-    def release(self, connection: Any) -> None:
-        """Take a connection back."""
-        if connection.pid == self.pid and _is_whole(connection):
-            now = perf_counter()
-            self._kept.append((connection, now))
-            self._close_idle(now - IDLE_SECONDS)
-            # While slots are free, whoever asks is connecting, not blocked, and does not count.
-            is_wanted = len(self._asking) > self.pool.qsize()
-            connection = self._last_kept() if is_wanted else None
-        if connection is not None:
-            super().release(connection)  # type: ignore[no-untyped-call]
-
-    def _last_kept(self) -> Any:
-        try:
-            return self._kept.pop()[0]
-        except IndexError:
-            return None
-
-    def _close_idle(self, until: float) -> None:
-        """Close the least recently used connection, if it was released no later than `until`."""
-        try:
-            if self._kept[0][1] > until:
-                return
-            connection, _ = self._kept.popleft()
-        except IndexError:  # another thread was faster
-            return
-        connection.disconnect()
-        super().release(connection)  # type: ignore[no-untyped-call]
-
-
-def _is_whole(connection: Any) -> bool:
-    return connection._get_socket() is not None and not connection.should_reconnect()
-
-
-def _is_at_rest(connection: Any) -> bool:
-    return _is_whole(connection) and not is_readable(connection._get_socket().fileno())
-
-
-def require_writable(redis: Redis) -> None:
-    """Make sure that Redis accepts writes, which a full one or a replica does not.
-
-    Raises: RedisError.
-    """
-    redis.set(WRITE_PROBE_KEY, "", px=WRITE_PROBE_TTL_MS)
 
 
 def connect(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS, retries: int = 1) -> Redis:
     """Return a client with short timeouts: requests must not pile up while Redis is down."""
-    pool = Connections.from_url(
+    pool = BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
-        queue_class=PrefilledQueue,
         timeout=timeout_seconds,
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
@@ -183,3 +97,73 @@ def for_listening(redis: Redis) -> Redis:
     }
     own = ConnectionPool(connection_class=pool.connection_class, max_connections=1, **options)
     return Redis.from_pool(own)
+
+
+def require_writable(redis: Redis) -> None:
+    """Make sure that Redis accepts writes, which a full one or a replica does not.
+
+    Raises: RedisError.
+    """
+    redis.set(WRITE_PROBE_KEY, "", px=WRITE_PROBE_TTL_MS)
+
+
+class RedisAway(RedisError):
+    """Redis did not answer a moment ago."""
+
+
+class Breaker:
+    """Calls Redis, and fails fast while it is known to be down: a circuit breaker.
+
+    Clients with different timeouts need a breaker each: a Redis too slow for one may be fast enough
+    for another. pybreaker tells the time by the system's clock alone, and ours is injected.
+    """
+
+    def __init__(self, redis: Redis, clock: Clock) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._failed_at = self._next_try_at = -math.inf
+        self._outage = Outage(log, "Redis failed", "Redis answers again")
+        self.is_broken = False
+
+    def call(self, ask: Callable[[Redis], T]) -> T:
+        """Return the result of `ask`.
+
+        Raises: RedisError.
+        """
+        if self.is_broken:
+            self._require_turn()
+        try:
+            answer = ask(self._redis)
+        except RedisError as error:
+            self.is_broken = True
+            self._failed_at = self._clock.monotonic()
+            self._next_try_at = self._failed_at + RETRY_SECONDS
+            self._outage.record_failure(f"{type(error).__name__}: {error}")
+            raise
+        self.is_broken = False
+        if self._outage.is_ongoing and self._seconds_since_failure() >= RECOVERED_AFTER_SECONDS:
+            self._outage.record_success()
+        return answer
+
+    def run_script(self, script: str, keys: Sequence[str], *arguments: str | float) -> Any:
+        """Run a Lua script, whose commands Redis runs at once, and return its answer.
+
+        The client asks again if an answer is lost, so a script may run twice.
+        """
+        return self.call(lambda redis: redis.register_script(script)(keys, arguments))
+
+    def attempt(self, ask: Callable[[Redis], object]) -> None:
+        """Call `ask` for its effect, which is lost while Redis is down."""
+        with suppress(RedisError):
+            self.call(ask)
+
+    def _require_turn(self) -> None:
+        if self._seconds_since_failure() >= FAILURE_TTL_SECONDS:
+            return
+        now = self._clock.monotonic()
+        if now < self._next_try_at:
+            raise RedisAway
+        self._next_try_at = now + RETRY_SECONDS
+
+    def _seconds_since_failure(self) -> float:
+        return self._clock.monotonic() - self._failed_at

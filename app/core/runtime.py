@@ -9,14 +9,12 @@ from redis import Redis
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from app.core.breaker import Breaker
+from app.core.attempt_limits import AttemptLimits
 from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
 from app.core.database.revisions import SchemaCheck
-from app.core.deferred_writes import DeferredWrites
-from app.core.failed_secrets import FailedSecrets
 from app.core.fetch_cache import FetchCache
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
@@ -25,6 +23,7 @@ from app.core.outages import Outage
 from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
+from app.core.redis import Breaker
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.core.smtp.mailer import Mailer
@@ -60,9 +59,8 @@ class Runtime:
     breaker: Breaker
     fail_fast_redis: Redis
     fail_fast_breaker: Breaker
-    deferred_writes: DeferredWrites
     rate_limits: RateLimits
-    failed_secrets: FailedSecrets
+    attempt_limits: AttemptLimits
     mailer: Mailer
     unready: Outage
     disk: NativePool

@@ -20,7 +20,6 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.core.lua import Script
 from app.core.runtime import Runtime
 from app.core.tokens import random_hex
 
@@ -36,7 +35,7 @@ COMPLETE_FIELD = "whole"
 # Increments this worker's count and returns 1, or returns 0 if all workers' counts together reach
 # the limit. The worker passes the count it has in memory, since Redis may have lost it. The other
 # workers' hashes are not declared in KEYS: only the script finds out which they are.
-_ACQUIRE = Script("""
+_ACQUIRE = """
 local now, user, most, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local total = math.max(own, tonumber(redis.call('HGET', KEYS[2], user)) or 0)
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
@@ -49,13 +48,13 @@ redis.call('ZADD', KEYS[1], ARGV[7], ARGV[5])
 redis.call('HINCRBY', KEYS[2], user, 1)
 redis.call('EXPIRE', KEYS[2], ARGV[8])
 return 1
-""")
+"""
 
 # Decrements this worker's count, and deletes the field at 0.
-_RELEASE = Script("""
+_RELEASE = """
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
 return 1
-""")
+"""
 
 
 class StreamLimiter:
@@ -152,13 +151,11 @@ class StreamLimiter:
             LEASE_SECONDS,
         )
         return bool(
-            self._rt.fail_fast_breaker.call(
-                lambda redis: _ACQUIRE.run(redis, [WORKERS, self._key], *arguments)
-            )
+            self._rt.fail_fast_breaker.run_script(_ACQUIRE, [WORKERS, self._key], *arguments)
         )
 
     def _release(self, user_id: int) -> None:
-        self._rt.fail_fast_breaker.call(lambda redis: _RELEASE.run(redis, [self._key], user_id))
+        self._rt.fail_fast_breaker.run_script(_RELEASE, [self._key], user_id)
 
     def _forget(self, user_id: int) -> None:
         with self._lock:

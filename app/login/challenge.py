@@ -1,25 +1,26 @@
-"""The second step of a login: a code of one of the account's methods (spec 02 §1.2).
+"""The second step of a login: a code of one of the account's methods.
 
 Invariant: an attempt is spent before the code is examined, so however many requests run
-concurrently, at most five guesses are judged per login, and at most decision A11's per account.
+concurrently, at most five guesses are judged per login, and at most ten per account and network.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 from app.audit.models import Action
+from app.core.attempt_limits import is_verdict
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.failed_secrets import is_verdict, raise_if_guesses_limited
 from app.core.runtime import Runtime
 from app.login import completion, sign_in_methods
 from app.login.mfa_login import (
     MAX_ATTEMPTS,
     FirstFactorKind,
     MfaLogin,
-    attempt_login,
+    get_login,
     give_back,
     require_unchanged,
+    take_attempt,
     unchanged_account,
 )
 from app.login.second_step import SecondStep, record
@@ -50,24 +51,18 @@ def verify(
     PendingActivation, MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired, RateLimited,
     SecretUnreadable, none of which spends an attempt; MfaCodeInvalid, MfaRecoveryCodeUsed;
     MfaAttemptsExceeded for the fifth wrong code, which ends the login.
-    Source: spec 02 §1.2; decisions A3, A4, A11, A16, A17.
     """
-    attempt = attempt_login(rt, flow_token, client)
-    try:
-        step, factor = _second_step(rt, attempt.login, method, client)
-        verify_code = _verifier(rt, step, factor, code)
-        raise_if_guesses_limited(attempt.wait_ms, attempt.login.user_id, client.network)
-    except BaseException:
-        if attempt.number:
-            give_back(rt, attempt, client)
-        raise
+    login = get_login(rt, flow_token)
+    step, factor = _second_step(rt, login, method, client)
+    verify_code = _verifier(rt, step, factor, code)
+    attempt = take_attempt(rt, login, client)
     try:
         return completion.sign_in(rt, step, verify_code(), attempt)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(rt, step, attempt.number, error) from None
     except BaseException as error:
         if not is_verdict(error):
-            give_back(rt, attempt, client)
+            give_back(rt, login, attempt, client)
         raise
 
 

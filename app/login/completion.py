@@ -2,8 +2,8 @@
 
 Invariant: login and code are consumed together, once. The login is consumed first, in Redis, and
 reopened only if that cannot lead to a second session: either nothing was written, or the code has a
-row of its own, which a committed session has marked used, so the same code would be refused. The
-account's failure counters are deleted with the login: both factors are proven (decisions A11, E20).
+row of its own, which a committed session has marked used, so the same code would be refused. Then
+the account's failures are forgotten: both factors are proven.
 """
 
 from contextlib import suppress
@@ -24,7 +24,7 @@ from app.mfa.errors import MfaFlowInvalid
 from app.mfa.notices import Notice
 from app.mfa.service import EmailCodeProof, Proof, RecoveryCodeProof, TotpProof
 from app.sessions import service as sessions
-from app.users import notices
+from app.users import identifiers, notices
 from app.users import queries as users_queries
 
 
@@ -35,16 +35,16 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
     MfaCodeInvalid, MfaRecoveryCodeUsed if another request has just used the same code.
     """
     login, flow = step.login, step.login.flow
-    networks = {step.client.network, login.client.network}
-    slots = map(rt.failed_secrets.slots, networks)
-    counters = {key for each in slots for key in each.keys(flow.account_digest)}
-    if not flows.logins(rt).consume(flow, attempt.name, *counters):
+    if not flows.logins(rt).consume(flow, attempt.name):
         raise MfaFlowInvalid
     try:
         outcome = _open_session(rt, step, proof, attempt.number)
     except BaseException as error:
         _reopen_if_safe(rt, step, proof, attempt, error)
         raise
+    for network in {step.client.network, login.client.network}:
+        key = identifiers.attempts_key(login.user_id)
+        rt.attempt_limits.clear(key, network, attempt.name)
     if isinstance(proof, EmailCodeProof):
         _forget_email_code(rt, step)
     return outcome

@@ -1,4 +1,4 @@
-"""Logins waiting for their second factor (spec, MFA login flow; spec 02 §1.1)."""
+"""Logins waiting for their second factor."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -8,6 +8,7 @@ from enum import StrEnum
 from redis.exceptions import RedisError
 
 from app.core.client import Client
+from app.core.errors import RateLimited
 from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
 from app.core.tokens import random_hex, random_uuid
@@ -55,16 +56,10 @@ class MfaLogin:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a login, under a unique `name` that makes taking it idempotent.
+    """One attempt at a login, under a unique `name`; `number` counts them from 1."""
 
-    `number` counts the login's attempts from 1. It is 0 if none was taken because the account has
-    to wait `wait_ms` for a slot.
-    """
-
-    login: MfaLogin
     name: str
     number: int
-    wait_ms: int
 
 
 def open_login(
@@ -80,13 +75,7 @@ def open_login(
         "first_factor": first_factor,
         "client": asdict(client),
     }
-    token = flows.logins(rt).open(
-        account.id,
-        data,
-        timedelta(seconds=seconds),
-        PREFIX,
-        account_digest=rt.failed_secrets.account_digest(identifiers.attempts_key(account.id)),
-    )
+    token = flows.logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX)
     return token, seconds
 
 
@@ -94,38 +83,44 @@ def get_login(rt: Runtime, flow_token: str) -> MfaLogin:
     """Return the login of a token.
 
     Raises: MfaFlowInvalid, also if another request has taken the last attempt: that request decides
-    the outcome (decision A17); MfaFlowExpired.
+    the outcome; MfaFlowExpired.
     """
     token = flow_token.strip()
-    flow = flows.logins(rt).find(token) if token else None
-    login = _open_login_of(flow)
+    login = _open_login_of(flows.logins(rt).find(token) if token else None)
     if login.flow.attempts >= MAX_ATTEMPTS:
         raise MfaFlowInvalid
     return login
 
 
-def attempt_login(rt: Runtime, flow_token: str, client: Client) -> Attempt:
-    """Find the login of a token, and take one of its attempts and one of its account's slots.
+def take_attempt(rt: Runtime, login: MfaLogin, client: Client) -> Attempt:
+    """Take one of the login's attempts and one of its account's slots, before a code is examined.
 
-    Both are taken atomically, before the code is examined: of many concurrent requests all but five
-    get no attempt, and spend none of the account's slots.
-    Raises: MfaFlowInvalid, MfaFlowExpired.
+    Of many concurrent requests all but five get no attempt, and take none of the account's slots.
+    Raises: MfaFlowInvalid, RateLimited.
     """
-    token, name, slots = flow_token.strip(), random_hex(), rt.failed_secrets.slots(client.network)
-    taken = flows.logins(rt).attempt(token, name, MAX_ATTEMPTS, slots) if token else None
-    if taken is None:
+    logins, name = flows.logins(rt), random_hex()
+    number = logins.take_attempt(login.flow, name, MAX_ATTEMPTS)
+    if not number:
         raise MfaFlowInvalid
-    login = _open_login_of(taken.flow)
-    if not taken.number and not taken.wait_ms:
-        raise MfaFlowInvalid  # it has no attempt left
-    return Attempt(login, name, taken.number, taken.wait_ms)
+    try:
+        key = identifiers.attempts_key(login.user_id)
+        rt.attempt_limits.reserve(key, client.network, login.user_id, attempt=name)
+    except RateLimited:
+        _return_to_login(rt, login, name)
+        raise
+    return Attempt(name, number)
 
 
-def give_back(rt: Runtime, attempt: Attempt, client: Client) -> None:
-    """Undo `attempt_login`, if no code was judged or the verdict had no effect."""
-    slots = rt.failed_secrets.slots(client.network)
+def give_back(rt: Runtime, login: MfaLogin, attempt: Attempt, client: Client) -> None:
+    """Undo `take_attempt`, if no code was judged or the verdict had no effect."""
+    key = identifiers.attempts_key(login.user_id)
+    rt.attempt_limits.give_back(key, client.network, attempt.name)
+    _return_to_login(rt, login, attempt.name)
+
+
+def _return_to_login(rt: Runtime, login: MfaLogin, name: str) -> None:
     with suppress(RedisError):  # then the attempt stays spent
-        flows.logins(rt).give_back(attempt.login.flow, attempt.name, slots)
+        flows.logins(rt).give_back(login.flow, name)
 
 
 def require_unchanged(login: MfaLogin, account: Account | None) -> Account:

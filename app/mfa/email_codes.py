@@ -1,8 +1,8 @@
-"""Codes sent by e-mail for one login (spec 02 §1.3; decisions A27, E17).
+"""Codes sent by e-mail for one login.
 
 Redis keeps only the newest code of each account, as a keyed hash bound to the login and the address
 it was sent for. A new code replaces the previous one, so an old mail is worthless. An expired code
-is kept for a while, to distinguish "expired" from "never sent" (decision E19).
+is kept for a while, to distinguish "expired" from "never sent".
 
 Functions that use Redis raise RedisError while it is unavailable.
 """
@@ -10,10 +10,10 @@ Functions that use Redis raise RedisError while it is unavailable.
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 from app.core.flow_store import EXPIRED_RETENTION, Flow
-from app.core.lua import Script, epoch_seconds, pairs
 from app.core.rate_limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
@@ -26,7 +26,7 @@ PURPOSE = "mfa-email-code"
 # Stores a code unless another was stored within the cooldown. Returns 0, or the milliseconds to
 # wait. Idempotent: a retry after a lost reply finds its own id and succeeds.
 # ARGV: now, cooldown, milliseconds to keep the code, id, then the fields.
-_ISSUE = Script("""
+_ISSUE = """
 if redis.call('HGET', KEYS[1], 'id') == ARGV[4] then return 0 end
 local created_at = redis.call('HGET', KEYS[1], 'created_at')
 if created_at then
@@ -37,13 +37,13 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(ARGV, 5))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 0
-""")
+"""
 
 # Deletes the code if the given field has this value, so never a code that has replaced it.
-_DELETE_IF = Script("""
+_DELETE_IF = """
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('DEL', KEYS[1])
-""")
+"""
 
 
 @dataclass(frozen=True)
@@ -93,18 +93,18 @@ def issue(
         "id": sent.id,
         "flow": flow.name,
         "code_hash": sent.code_hash,
-        "created_at": epoch_seconds(now),
-        "expires_at": epoch_seconds(sent.expires_at),
+        "created_at": now.timestamp(),
+        "expires_at": sent.expires_at.timestamp(),
     }
     wait_ms = _run(
         rt,
         _ISSUE,
         account.id,
-        epoch_seconds(now),
+        now.timestamp(),
         cooldown.total_seconds(),
         math.ceil(kept.total_seconds() * 1000),
         sent.id,
-        *pairs(record),
+        *chain(*record.items()),
     )
     raise_if_limited(wait_ms, "A code was sent a moment ago.")
     return NewCode(code, life, sent)
@@ -115,9 +115,8 @@ def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
 
     Raises: MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
-    found: dict[str, str] = rt.breaker.call(
-        lambda redis: redis.hgetall(_key(account.id))  # type: ignore[arg-type, return-value]
-    )
+    key = _key(account.id)
+    found = cast("dict[str, str]", rt.breaker.call(lambda redis: redis.hgetall(key)))
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
     expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
@@ -152,8 +151,8 @@ def delete_for_account(rt: Runtime, user_id: int) -> None:
     rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
 
 
-def _run(rt: Runtime, script: Script, user_id: int, *arguments: Any) -> int:
-    return rt.breaker.call(lambda redis: script.run(redis, [_key(user_id)], *arguments))
+def _run(rt: Runtime, script: str, user_id: int, *arguments: Any) -> int:
+    return int(rt.breaker.run_script(script, [_key(user_id)], *arguments))
 
 
 def _key(user_id: int) -> str:

@@ -91,11 +91,11 @@ def _with_proof(
     if code is None or not code.strip():
         raise MfaCodeInvalid
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.failed_secrets.counted_attempt(
+    with rt.attempt_limits.counted_attempt(
         attempts_key, client.network, principal.user_id
     ) as attempt:
         proof = _proof(rt, principal.user_id, code)
-    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
+    rt.attempt_limits.give_back(attempts_key, client.network, attempt)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         users.require_activated(account)

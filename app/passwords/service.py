@@ -39,13 +39,13 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.failed_secrets.counted_attempt(
+    with rt.attempt_limits.counted_attempt(
         attempts_key, client.network, principal.user_id
     ) as attempt:
         is_right = rt.passwords.check(current_password, old_hash).matches
     if old_hash is None or not is_right:
         raise CredentialsFailed("The current password is not correct.")
-    rt.failed_secrets.give_back(attempts_key, client.network, attempt)
+    rt.attempt_limits.give_back(attempts_key, client.network, attempt)
     if are_equivalent(new_password, current_password):
         raise PasswordUnchanged
     account = principal.account

@@ -13,4 +13,8 @@ from app.core.runtime import Runtime
 
 def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
     """Publish the user's id once the running transaction is committed."""
-    after_commit(session, lambda: rt.deferred_writes.publish(SESSIONS_CHANNEL, str(user_id)))
+
+    def publish() -> None:
+        rt.fail_fast_breaker.attempt(lambda redis: redis.publish(SESSIONS_CHANNEL, str(user_id)))
+
+    after_commit(session, publish)

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 
 from redis.exceptions import RedisError
 
-from app.core.lua import epoch_seconds
 from app.core.runtime import Runtime
 
 # Longer than any request can be in flight (see `web.peer.arrived_at`).
@@ -70,8 +69,8 @@ def _wait_for_concurrent_requests(rt: Runtime, token_digest: str) -> None:
 
 def record_commit(rt: Runtime, spent_digest: str) -> None:
     """Record that the rotation which spent this token is now committed."""
-    now = epoch_seconds(rt.clock.now())
-    rt.deferred_writes.put(_key(spent_digest), now, COMMIT_TIME_TTL_SECONDS)
+    now, key = rt.clock.now().timestamp(), _key(spent_digest)
+    rt.fail_fast_breaker.attempt(lambda redis: redis.set(key, now, ex=COMMIT_TIME_TTL_SECONDS))
 
 
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:

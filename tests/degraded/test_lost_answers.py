@@ -49,7 +49,7 @@ def test_a_login_is_finished_and_every_attempt_counts_once(rt, api, user, enable
         verify(api, flow_token, enabled.app.wrong_code()).fails(401, WRONG)
     lost = lossy.lost
     verify(api, flow_token, enabled.app.code()).ok()
-    assert lossy.lost - lost == 2  # to the attempt, and to the end of the login
+    assert lossy.lost - lost == 3  # to both limits of attempts, and to the end of the login
     entries = audit_rows(rt, "user_mfa_challenge_failed")
     assert [json.loads(entry.details)["attempt_count"] for entry in entries] == [1, 2, 3, 4]
     verify(api, flow_token, enabled.app.wait()).fails(401, "auth.mfa_flow_invalid")

@@ -1,16 +1,12 @@
-"""Flows in Redis as such: whose end they are, and how long they are remembered (decision E19)."""
+"""Flows in Redis as such: whose end they are, and how long they are remembered."""
 
 from datetime import timedelta
 
 import pytest
 
-from app.core.config import FailureLimit
-from app.core.failed_secrets import Slots
 from app.core.flow_store import EXPIRED_RETENTION, FlowState, FlowStore
 
 MINUTES = timedelta(minutes=1)
-AMPLE = Slots("test:", (":slots",), FailureLimit(attempts=100, window_seconds=300))
-FEW = Slots("test:", (":slots", ":more"), FailureLimit(attempts=2, window_seconds=300))
 
 
 @pytest.fixture
@@ -56,7 +52,7 @@ def test_an_exhausted_flow_stays_so(flows, token):
     assert not flows.consume(flow, "first")
     flows.reopen(flow, "first")
     assert flows.find(token).state is FlowState.EXHAUSTED
-    assert flows.attempt(token, "first", 5, AMPLE).number == 0
+    assert flows.take_attempt(flow, "first", 5) == 0
 
 
 def test_a_used_up_flow_is_not_exhausted(flows, token):
@@ -67,58 +63,33 @@ def test_a_used_up_flow_is_not_exhausted(flows, token):
 
 
 def test_an_attempt_is_counted_once_however_often_it_asks(flows, token):
-    numbers = [flows.attempt(token, name, 2, AMPLE).number for name in "aabbca"]
+    flow = flows.find(token)
+    numbers = [flows.take_attempt(flow, name, 2) for name in "aabbca"]
     assert numbers == [1, 1, 2, 2, 0, 1]
     assert flows.find(token).attempts == 2
 
 
-def test_an_attempt_takes_a_slot_of_its_account_or_nothing(rt, flows, clock):
-    mine, other = (flows.open(1, {}, 9 * MINUTES, "t_", account_digest="ada") for _ in "ab")
-    theirs = flows.open(2, {}, 9 * MINUTES, "t_", account_digest="bob")
-    assert [flows.attempt(mine, name, 5, FEW).number for name in "aab"] == [1, 1, 2]
-    clock.advance(seconds=100)
-    for token, number in ((mine, 2), (other, 0)):
-        refused = flows.attempt(token, "c", 5, FEW)
-        assert (refused.number, refused.wait_ms) == (0, 200_000)
-        assert flows.find(token).attempts == number
-    assert flows.attempt(theirs, "d", 5, FEW).number == 1
-    clock.advance(seconds=200)
-    assert flows.attempt(other, "c", 5, FEW).number == 1
-
-
-def test_what_an_attempt_took_is_given_back_once(rt, flows):
-    token = flows.open(1, {}, 9 * MINUTES, "t_", account_digest="ada")
-    flow = flows.attempt(token, "a", 5, FEW).flow
-    flows.attempt(token, "b", 5, FEW)
-    for _ in range(3):
-        flows.give_back(flow, "a", FEW)
-    assert flows.find(token).attempts == 1
-    assert [rt.redis.zrange(key, 0, -1) for key in FEW.keys("ada")] == [["b"], ["b"]]
-    assert flows.attempt(token, "c", 5, FEW).number == 2
-
-
-def test_using_a_flow_up_forgets_other_keys_once(rt, flows, token):
+def test_what_an_attempt_took_is_given_back_once(flows, token):
     flow = flows.find(token)
-    for name in ("failures", "more"):
-        rt.redis.set(name, "1")
-    assert flows.consume(flow, "a", "failures", "more")
-    assert not rt.redis.exists("failures", "more")
-    rt.redis.set("failures", "since then")
-    assert flows.consume(flow, "a", "failures")
-    assert not flows.consume(flow, "b", "failures")
-    assert rt.redis.get("failures") == "since then"
+    for name in "ab":
+        flows.take_attempt(flow, name, 5)
+    for _ in range(3):
+        flows.give_back(flow, "a")
+    assert flows.find(token).attempts == 1
+    assert flows.take_attempt(flow, "c", 5) == 2
 
 
-def test_an_expired_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
+def test_a_used_up_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
     flow = flows.find(token)
     clock.advance(minutes=5)
-    taken = flows.attempt(token, "a", 5, AMPLE)
-    assert (taken.number, taken.flow.state) == (0, FlowState.EXPIRED)
-    assert not rt.redis.exists(*AMPLE.keys(""))
+    assert flows.find(token).state is FlowState.EXPIRED
+    assert flows.consume(flow, "a")
+    assert flows.take_attempt(flow, "b", 5) == 0
     flows.discard_all(1)
-    assert flows.attempt(token, "a", 5, AMPLE) is None
+    assert flows.take_attempt(flow, "b", 5) == 0
     assert flows.find(token) is None
     assert not flows.consume(flow, "a")
+    assert rt.redis.keys("gatehouse:flow*") == []
 
 
 def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):

@@ -39,7 +39,6 @@ HARMLESS = {
     "RelyingParty.id_hash",  # of the site's name
     "TokenMail.token_digest",  # as it is kept
     "Runtime.secret_box",  # objects without a repr of their own
-    "Runtime.failed_secrets",
     "Runtime.access_tokens",
     "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
@@ -51,9 +50,6 @@ HARMLESS = {
     "Cleaned.mail_tokens",  # how many
     "KeyUse.secrets",  # how many of each key
     "KeyUse.unusable_key_ids",
-    "Slots.key_prefix",  # of keys in Redis
-    "Slots.key_suffixes",
-    "Flow.account_digest",  # names an account to Redis
     "CredentialSummary.password",  # whether there is one
     "Description.subject",  # of a template, before anything is filled in
     "TemplateText.subject",

@@ -1,0 +1,172 @@
+"""Failed passwords and codes, counted per account and network.
+
+A slot is taken before a secret is checked, so that concurrent guesses cannot exceed the limit. All
+networks of one IPv6 subscriber also share slots, as in `rate_limits.py`. Without Redis, failures
+are counted in this process, regardless of the account they target.
+"""
+
+import logging
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cachetools import LRUCache
+from redis.exceptions import RedisError
+
+from app.core.addresses import subscriber_prefix
+from app.core.clock import Clock
+from app.core.config import FailureLimit
+from app.core.errors import AppError, Misconfigured, ServerFault, Unavailable
+from app.core.rate_limits import SUBSCRIBER_LIMIT_FACTOR, raise_if_limited
+from app.core.redis import Breaker
+from app.core.secret_box import SecretBox
+from app.core.tokens import random_hex
+
+log = logging.getLogger(__name__)
+
+MAX_LOCAL_NETWORKS = 10_000
+NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
+
+# Counts an attempt in sorted sets scored by time, under all keys or none. Returns 0, or the
+# milliseconds to wait. The limit of the second key is SUBSCRIBER_LIMIT_FACTOR times that of the
+# first. An attempt is never counted twice. No wait exceeds the window, after which the key has
+# expired, whatever a machine whose clock is ahead wrote into it.
+# ARGV: now, window in seconds, slots in the window, name of the attempt.
+_RESERVE = f"""
+local now, window, most, attempt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+for _, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  if redis.call('ZCARD', key) >= most and not redis.call('ZSCORE', key, attempt) then
+    local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    local wait = math.min(tonumber(oldest[2]) + window - now, window)
+    return math.max(1, math.ceil(wait * 1000))
+  end
+  most = most * {SUBSCRIBER_LIMIT_FACTOR}
+end
+for _, key in ipairs(KEYS) do
+  redis.call('ZADD', key, 'NX', ARGV[1], attempt)
+  redis.call('PEXPIRE', key, math.ceil(window * 1000))
+end
+return 0
+"""
+
+
+class AttemptLimits:
+    """Limits the failed attempts at an account's password or second factor from one network.
+
+    `account` names a known account, or is the identifier of an unknown one. The caller frees all
+    of an account's slots once a login is complete.
+    """
+
+    def __init__(
+        self, breaker: Breaker, clock: Clock, limit: FailureLimit, secret_box: SecretBox
+    ) -> None:
+        self._breaker = breaker
+        self._clock = clock
+        self._limit = limit
+        self._secret_box = secret_box
+        self._lock = threading.Lock()
+        # By network: the time of each attempt that Redis could not count.
+        self._local: LRUCache[str, dict[str, float]] = LRUCache(MAX_LOCAL_NETWORKS)
+
+    def reserve(self, account: str, network: str, user_id: int | None, *, attempt: str) -> None:
+        """Count an attempt, under a unique name, before its secret is verified.
+
+        `user_id` is None for an unknown account. Raises: RateLimited.
+        """
+        now, limit = self._clock.now().timestamp(), self._limit
+        keys = self._keys(account, network)
+        arguments = (now, limit.window_seconds, limit.attempts, attempt)
+        try:
+            wait_ms = self._breaker.run_script(_RESERVE, keys, *arguments)
+        except RedisError:
+            wait_ms = self._reserve_locally(network, attempt)
+        if wait_ms:
+            _log_refusal(wait_ms, user_id, network)
+        raise_if_limited(wait_ms)
+
+    @contextmanager
+    def counted_attempt(self, account: str, network: str, user_id: int | None) -> Iterator[str]:
+        """Count an attempt for a block that verifies its secret; yield its name, for `give_back`.
+
+        An exception that is a verdict (`is_verdict`) leaves the attempt counted. Any other means
+        that nothing was verified, and the attempt is given back. Raises: RateLimited.
+        """
+        attempt = random_hex()
+        self.reserve(account, network, user_id, attempt=attempt)
+        try:
+            yield attempt
+        except BaseException as error:
+            if not is_verdict(error):
+                self.give_back(account, network, attempt)
+            raise
+
+    def give_back(self, account: str, network: str, attempt: str) -> None:
+        """Uncount one attempt, whose secret was right or never verified, and no other.
+
+        For use cases that verify a secret without completing a login: clearing the failures would
+        let an attacker who knows one secret guess another without limit. Without Redis it expires
+        with its window.
+        """
+        self._give_back_locally(network, attempt)
+        keys = self._keys(account, network)
+        self._breaker.attempt(lambda redis: [redis.zrem(key, attempt) for key in keys])
+
+    def clear(self, account: str, network: str, attempt: str) -> None:
+        """Forget the account's attempts from this network: `attempt` completed a login."""
+        self._give_back_locally(network, attempt)
+        keys = self._keys(account, network)
+        self._breaker.attempt(lambda redis: redis.delete(*keys))
+
+    def _keys(self, account: str, network: str) -> list[str]:
+        # Keyed digests, so that Redis shows neither which accounts are being tried nor from where.
+        box = self._secret_box
+        who = box.keyed_digest(account, "failed-secrets")
+        return [
+            f"gatehouse:failures:{who}:{box.keyed_digest(each, 'failed-secrets-network')}"
+            for each in _network_and_subscriber(network)
+        ]
+
+    def _reserve_locally(self, network: str, attempt: str) -> int:
+        window, most = self._limit.window_seconds, self._limit.attempts
+        now = self._clock.monotonic()
+        counts = {}
+        with self._lock:
+            for each in _network_and_subscriber(network):
+                times = self._local.get(each, {})
+                counts[each] = {name: at for name, at in times.items() if at > now - window}
+                if len(counts[each]) >= most:
+                    return math.ceil((min(counts[each].values()) + window - now) * 1000)
+                most *= SUBSCRIBER_LIMIT_FACTOR
+            for each, times in counts.items():
+                self._local[each] = {**times, attempt: now}
+        return 0
+
+    def _give_back_locally(self, network: str, attempt: str) -> None:
+        with self._lock:
+            for each in _network_and_subscriber(network):
+                self._local.get(each, {}).pop(attempt, None)
+
+
+def is_verdict(error: BaseException) -> bool:
+    """Return whether an error says that a secret was checked, not that it could not be."""
+    return isinstance(error, AppError) and not isinstance(error, NO_VERDICTS)
+
+
+def _network_and_subscriber(network: str) -> list[str]:
+    """Return a network, then its IPv6 subscriber, with SUBSCRIBER_LIMIT_FACTOR times the limit."""
+    site = subscriber_prefix(network)
+    return [network, site] if site else [network]
+
+
+def _log_refusal(wait_ms: int, user_id: int | None, network: str) -> None:
+    # The identifier of an unknown account may be a password typed into the wrong field.
+    who = "an unknown account" if user_id is None else f"account {user_id}"
+    log.warning(
+        "too many failed attempts: %s is refused from %s for %s s",
+        who,
+        network,
+        math.ceil(wait_ms / 1000),
+        extra={} if user_id is None else {"user_id": user_id},
+    )
