@@ -17,7 +17,7 @@ ROOT = servers.ROOT
 README = ROOT / "README.md"
 # For people who run the service or build upon it; the others are about how it came to be.
 NAMES = ("architecture", "configuration", "integration", "operations", "settings", "tour")
-PAGES = [README, *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
+PAGES = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 
 # Read by a command, not by the service.
 OF_COMMANDS = {"CLIENT_SECRET"}
