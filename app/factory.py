@@ -24,11 +24,11 @@ from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
 from app.core.database.revisions import SchemaCheck
 from app.core.fetch_cache import FetchCache
+from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.native_pool import NativePool
 from app.core.outages import Outage
-from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
 from app.core.redis import Breaker
@@ -112,7 +112,7 @@ def create_app(
     clock: Clock | None = None,
     redis: Redis | None = None,
     mailer: Mailer | None = None,
-    outgoing: Outgoing | None = None,
+    http_client: HttpClient | None = None,
 ) -> Flask:
     """Return the WSGI application; tests can inject the clock and the clients of outside services.
 
@@ -122,10 +122,10 @@ def create_app(
     app = SyncFlask(__name__, static_folder=None)
     # Redirecting to the normalised path would name the adapter's placeholder host.
     app.url_map.merge_slashes = False
-    outgoing = outgoing or Outgoing(
+    http_client = http_client or HttpClient(
         allow_loopback=config.allow_loopback_http, internal=config.provider_networks
     )
-    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), outgoing)
+    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), http_client)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
     guards.install(app, sessions_service.authenticate)
@@ -166,7 +166,7 @@ def _runtime(
     clock: Clock,
     redis: Redis | None,
     mailer: Mailer,
-    outgoing: Outgoing,
+    http_client: HttpClient,
 ) -> Runtime:
     mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
     database = Database(app, config, clock)
@@ -202,6 +202,6 @@ def _runtime(
         disk=disk,
         cached_files=CachedFiles(disk),
         renders=NativePool(render_process.RENDERS_AT_ONCE, max_queued=MAX_QUEUED, niceness=0),
-        outgoing=outgoing,
+        http_client=http_client,
         fetch_cache=FetchCache(clock),
     )

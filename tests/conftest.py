@@ -24,7 +24,7 @@ pytest.register_assert_rewrite(
 
 from app.core import redis as redis_client
 from app.core.config import Bucket
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.core.smtp.mailer import Mailer
 from app.factory import create_app
@@ -366,12 +366,12 @@ def make_app(
         clock: Any = clock,
         redis: Redis | None = None,
         mailer: Mailer | None = None,
-        outgoing: Outgoing | None = None,
+        http_client: HttpClient | None = None,
         **overrides: Any,
     ) -> Flask:
         generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
         config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
-        app = create_app(config, clock=clock, redis=redis, mailer=mailer, outgoing=outgoing)
+        app = create_app(config, clock=clock, redis=redis, mailer=mailer, http_client=http_client)
         servers.prepare_instance(app)
         sharing.share_routes(app)
         built.append(app)

@@ -16,11 +16,11 @@ from app.core.config import Config
 from app.core.database.database import Database
 from app.core.database.revisions import SchemaCheck
 from app.core.fetch_cache import FetchCache
+from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.native_pool import NativePool
 from app.core.outages import Outage
-from app.core.outgoing import Outgoing
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
 from app.core.redis import Breaker
@@ -66,7 +66,7 @@ class Runtime:
     disk: NativePool
     cached_files: CachedFiles
     renders: NativePool
-    outgoing: Outgoing
+    http_client: HttpClient
     fetch_cache: FetchCache
     mail_due: threading.Event = field(default_factory=threading.Event)
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)

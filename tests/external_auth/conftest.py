@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from flask import Flask
 
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth.models import Provider
 from tests.support.api import ORIGIN
@@ -19,7 +19,7 @@ from tests.support.fake_provider import FakeProvider
 @pytest.fixture
 def app(make_app: Callable[..., Flask]) -> Flask:
     """Has an address, and asks providers on this machine."""
-    app = make_app(outgoing=Outgoing(allow_loopback=True))
+    app = make_app(http_client=HttpClient(allow_loopback=True))
     configure(app.extensions["gatehouse"], public_site_url=[ORIGIN])
     return app
 

@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError as RedisGone
 from sqlalchemy.exc import OperationalError
 
 from app.core.config import Bucket
-from app.core.outgoing import Limits, Outgoing
+from app.core.http_client import HttpClient, Limits
 from app.external_auth import flows, resolution
 from app.external_auth.models import ExternalAuthIdentity
 from app.external_auth.provider_queries import look_up
@@ -296,14 +296,14 @@ def test_a_wrong_answer_leaves_no_account_and_no_session(rt, api, jane, fake, co
 def test_a_slow_answer_is_not_waited_for(rt, api, jane, fake, fault):
     parameters = fake.sign_in(start(api).url)
     SLOW_FAULTS[fault](fake)
-    rt.outgoing.limits = Limits(seconds=0.6)
+    rt.http_client.limits = Limits(seconds=0.6)
     fails(come_back(api, parameters), REFUSED)
     assert count(rt, LoginSession) == 0
 
 
 def test_nothing_of_the_database_is_held_while_the_provider_is_asked(make_app, rt, jane, fake):
     """A slow provider must cost its own users time, and nobody else."""
-    app = make_app(database_pool=1, outgoing=Outgoing(allow_loopback=True))
+    app = make_app(database_pool=1, http_client=HttpClient(allow_loopback=True))
     other = app.extensions["gatehouse"]
     asked = []
 
@@ -392,7 +392,7 @@ def test_a_fault_of_ours_is_not_told_either(rt, api, jane, corp, fake, monkeypat
 
 def test_a_second_factor_that_cannot_be_remembered(make_app, rt, jane, fake, monkeypatch):
     """The first half went well, the second needs a Redis that just went away."""
-    app = make_app(outgoing=Outgoing(allow_loopback=True))
+    app = make_app(http_client=HttpClient(allow_loopback=True))
     api, theirs = ApiClient(app), app.extensions["gatehouse"]
     give_totp(rt, jane)
     parameters = fake.sign_in(start(api).url)
@@ -437,7 +437,7 @@ def legacy(answer):
 
 def test_either_route_finishes_what_either_began(make_app, rt, api, jane, fake):
     signs_in(legacy(come_back(api, fake.sign_in(start(api).url), LEGACY)))
-    app = make_app(external_auth_legacy_callback=True, outgoing=Outgoing(allow_loopback=True))
+    app = make_app(external_auth_legacy_callback=True, http_client=HttpClient(allow_loopback=True))
     other = ApiClient(app)
     answer = come_back(other, fake.sign_in(start(other).url))
     signs_in(answer)

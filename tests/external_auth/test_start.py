@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from tests.support.api import BASE, ORIGIN, ApiClient
 from tests.support.external import (
     CALLBACK,
@@ -147,7 +147,7 @@ def test_the_browser_comes_back_to_the_site_it_is_at(rt, api, corp, host, origin
 
 
 def test_the_legacy_address_can_be_asked_for(make_app, rt, fake, corp):
-    app = make_app(external_auth_legacy_callback=True, outgoing=Outgoing(allow_loopback=True))
+    app = make_app(external_auth_legacy_callback=True, http_client=HttpClient(allow_loopback=True))
     started = start(ApiClient(app))
     path = urlsplit(started.query["redirect_uri"]).path
     assert path == f"{BASE}/auth/external-auth/oidc/corp/callback"
@@ -247,13 +247,13 @@ def test_endpoints_on_this_machine_are_one_too_without_the_switch(make_app, rt, 
     """They may be stored. oauthlib refuses them by an error of its own, but for this variable."""
     add_provider(rt, fake, kind="generic_oauth2")
     monkeypatch.delenv("OAUTHLIB_INSECURE_TRANSPORT", raising=False)
-    api = ApiClient(make_app(outgoing=Outgoing(allow_loopback=False)))
+    api = ApiClient(make_app(http_client=HttpClient(allow_loopback=False)))
     api.post("/auth/external-auth/generic_oauth2/corp/start", {}).fails(500, "config.error")
 
 
 def test_without_redis_no_sign_in_begins(make_app, rt, fake, corp):
     app = make_app(
-        redis=Redis.from_url("unix:///nowhere.sock"), outgoing=Outgoing(allow_loopback=True)
+        redis=Redis.from_url("unix:///nowhere.sock"), http_client=HttpClient(allow_loopback=True)
     )
     api = ApiClient(app)
     api.post(PATH, {}).fails(503, "internal_server_error")

@@ -172,7 +172,7 @@ def test_networks_of_ones_own_are_where_providers_may_be_asked(tmp_path):
     networks = [str(network) for network in named.provider_networks]
     assert networks == ["10.0.0.0/8", "fd12::/16", "192.0.2.7/32"]
     app = create_app(named)
-    assert app.extensions["gatehouse"].outgoing.internal == named.provider_networks
+    assert app.extensions["gatehouse"].http_client.internal == named.provider_networks
     app.extensions["gatehouse"].close()
     assert complaint(PROVIDER_NETWORKS="ten").startswith("GATEHOUSE_PROVIDER_NETWORKS: ")
 

@@ -26,7 +26,7 @@ _PLAIN: dict[ProviderKind, type[PlainOAuthDriver]] = {
 
 def of(rt: Runtime, kind: ProviderKind) -> Driver:
     """Return a driver of this kind for a single use: its time budget starts now."""
-    outgoing = rt.outgoing.conversation()
+    http_client = rt.http_client.conversation()
     if kind in _OPENID:
-        return ReportingDriver(_OPENID[kind](outgoing, rt.fetch_cache, rt.clock))
-    return ReportingDriver(_PLAIN[kind](outgoing))
+        return ReportingDriver(_OPENID[kind](http_client, rt.fetch_cache, rt.clock))
+    return ReportingDriver(_PLAIN[kind](http_client))

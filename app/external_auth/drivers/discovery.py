@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import requests
 
 from app.core.fetch_cache import CacheEntry, FetchCache
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
 
@@ -54,8 +54,8 @@ class Metadata:
 class Discovery:
     """Fetches discovery documents and key sets, and caches the valid ones for a while."""
 
-    def __init__(self, outgoing: Outgoing, cache: FetchCache) -> None:
-        self._outgoing = outgoing
+    def __init__(self, http_client: HttpClient, cache: FetchCache) -> None:
+        self._http_client = http_client
         self._cache = cache
 
     def metadata(self, issuer: Issuer) -> Metadata:
@@ -67,7 +67,7 @@ class Discovery:
             found = self._cache.get(
                 issuer,
                 lambda: self._fetch_metadata(issuer),
-                timeout_seconds=self._outgoing.seconds_left(),
+                timeout_seconds=self._http_client.seconds_left(),
             )
         return found.value
 
@@ -79,7 +79,7 @@ class Discovery:
         url = metadata.jwks_uri
         with _timeout_as_discovery_failure():
             return self._cache.get(
-                url, lambda: self._fetch_keys(url), timeout_seconds=self._outgoing.seconds_left()
+                url, lambda: self._fetch_keys(url), timeout_seconds=self._http_client.seconds_left()
             )
 
     def newer_keys(self, metadata: Metadata, than: CacheEntry[KeySet]) -> CacheEntry[KeySet]:
@@ -93,7 +93,7 @@ class Discovery:
                 url,
                 than,
                 lambda: self._fetch_keys(url),
-                timeout_seconds=self._outgoing.seconds_left(),
+                timeout_seconds=self._http_client.seconds_left(),
             )
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:
@@ -110,7 +110,7 @@ class Discovery:
 
     def _fetch(self, url: str) -> Mapping[str, Any]:
         try:
-            return json_responses.parse_object(self._outgoing.get(url))
+            return json_responses.parse_object(self._http_client.get(url))
         except requests.RequestException as error:
             raise DiscoveryFailed(json_responses.transport_reason(error)) from None
         except ProviderRejected as error:
@@ -142,7 +142,7 @@ class Discovery:
         if document.get(name) is None:
             return None
         url = _text(document, name)
-        if not self._outgoing.allows(url):
+        if not self._http_client.allows(url):
             raise DiscoveryFailed(f"{name} may not be asked")
         return url
 

@@ -45,7 +45,7 @@ class GenericOAuth2Driver(PlainOAuthDriver):
     ) -> ExternalProfile:
         """Read the claims by their configured names."""
         answer = json_responses.parse_object(
-            self.outgoing.get(endpoints.userinfo, headers=oauth.bearer(access_token))
+            self.http_client.get(endpoints.userinfo, headers=oauth.bearer(access_token))
         )
         names = provider.claims
         verified = claims.find(answer, names.email_verified or "email_verified")

@@ -35,9 +35,9 @@ class GithubDriver(PlainOAuthDriver):
     ) -> ExternalProfile:
         """Return the user, with the email address that is both primary and verified, if any."""
         shown = oauth.bearer(access_token)
-        user = json_responses.parse_object(self.outgoing.get(endpoints.userinfo, headers=shown))
+        user = json_responses.parse_object(self.http_client.get(endpoints.userinfo, headers=shown))
         email = _primary(
-            json_responses.parse_value(self.outgoing.get(_emails_url(endpoints), headers=shown))
+            json_responses.parse_value(self.http_client.get(_emails_url(endpoints), headers=shown))
         )
         return ExternalProfile(
             namespace=self.namespace(provider),

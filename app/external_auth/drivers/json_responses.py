@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import requests
 
-from app.core.outgoing import Refused
+from app.core.http_client import Refused
 from app.external_auth.drivers.errors import ProviderRejected
 
 

@@ -20,7 +20,7 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
 from app.core import tokens
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.core.texts import one_line
 from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import ProviderRejected
@@ -46,7 +46,7 @@ class TokenRequest:
 
 
 def authorization(
-    outgoing: Outgoing,
+    http_client: HttpClient,
     provider: ProviderConfig,
     *,
     url: str,
@@ -59,7 +59,7 @@ def authorization(
 
     Source: spec 03 §4.2.
     """
-    _allow_plain_http_in_development(outgoing)
+    _allow_plain_http_in_development(http_client)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()
     # Take only what oauthlib adds: it re-encodes an existing query, and servers differ in parsing.
@@ -78,20 +78,20 @@ def authorization(
 
 
 def exchange(
-    outgoing: Outgoing, provider: ProviderConfig, callback: Callback, request: TokenRequest
+    http_client: HttpClient, provider: ProviderConfig, callback: Callback, request: TokenRequest
 ) -> Mapping[str, str]:
     """Exchange the code; return `access_token` and, if there was one, `id_token`.
 
     Raises: ProviderRejected, requests.RequestException.
     """
-    _allow_plain_http_in_development(outgoing)
+    _allow_plain_http_in_development(http_client)
     authentication = None
     if request.basic_auth and provider.client_secret:
         # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.
         pair = quote_plus(provider.client_id), quote_plus(provider.client_secret)
         authentication = HTTPBasicAuth(*pair)
     with OAuth2Session(provider.client_id, redirect_uri=callback.redirect_uri) as session:
-        outgoing.guard(session)
+        http_client.guard(session)
         session.register_compliance_hook("access_token_response", _checked)
         found: Mapping[str, str] = session.fetch_token(
             request.url,
@@ -138,10 +138,10 @@ def _refusal(answer: Mapping[str, Any]) -> str | None:
     return one_line(str(error))[:MAX_REASON_LENGTH] if error else None
 
 
-def _allow_plain_http_in_development(outgoing: Outgoing) -> None:
+def _allow_plain_http_in_development(http_client: HttpClient) -> None:
     """Under the development switch, leave it to the guard to restrict plain HTTP to loopback.
 
     oauthlib would refuse plain HTTP altogether, and has only a process-wide switch for that.
     """
-    if outgoing.allow_loopback:
+    if http_client.allow_loopback:
         os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"

@@ -7,7 +7,7 @@ import jwt
 from app.core import tokens
 from app.core.clock import Clock
 from app.core.fetch_cache import FetchCache
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.external_auth.drivers import claims, id_token, oauth
 from app.external_auth.drivers.discovery import Discovery, Issuer, Metadata
 from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
@@ -31,9 +31,9 @@ class OpenIdDriver:
     # Whether its claim that an email address is verified is trusted.
     trusts_email_verified: ClassVar[bool] = True
 
-    def __init__(self, outgoing: Outgoing, cache: FetchCache, clock: Clock) -> None:
-        self._outgoing = outgoing
-        self._discovery = Discovery(outgoing, cache)
+    def __init__(self, http_client: HttpClient, cache: FetchCache, clock: Clock) -> None:
+        self._http_client = http_client
+        self._discovery = Discovery(http_client, cache)
         self._clock = clock
 
     def issuer(self, provider: ProviderConfig) -> Issuer:
@@ -51,7 +51,7 @@ class OpenIdDriver:
         metadata = self._discovery.metadata(self.issuer(provider))
         self._discovery.keys(metadata)
         return oauth.authorization(
-            self._outgoing,
+            self._http_client,
             provider,
             url=metadata.authorization_endpoint,
             redirect_uri=redirect_uri,
@@ -69,7 +69,7 @@ class OpenIdDriver:
         metadata = self._discovery.metadata(issuer)
         _check_callback(callback, metadata, issuer)
         request = oauth.TokenRequest(_token_endpoint(metadata), basic_auth=True)
-        token = oauth.exchange(self._outgoing, provider, callback, request).get("id_token")
+        token = oauth.exchange(self._http_client, provider, callback, request).get("id_token")
         if token is None:
             raise ProviderRejected("there is no ID token")
         said = self._claims(provider, metadata, token, callback.nonce)

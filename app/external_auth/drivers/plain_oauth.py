@@ -4,8 +4,8 @@ from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 from app.core import tokens
+from app.core.http_client import HttpClient
 from app.core.origins import origin_of
-from app.core.outgoing import Outgoing
 from app.external_auth.drivers import oauth
 from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.drivers.interface import (
@@ -41,8 +41,8 @@ class PlainOAuthDriver:
     # The results of a test, which are constant: no endpoint can be tested without a user.
     checks: ClassVar[tuple[Check, ...]]
 
-    def __init__(self, outgoing: Outgoing) -> None:
-        self.outgoing = outgoing
+    def __init__(self, http_client: HttpClient) -> None:
+        self.http_client = http_client
 
     def endpoints(self, provider: ProviderConfig) -> Endpoints:
         """Return the provider's endpoints.
@@ -92,7 +92,7 @@ class PlainOAuthDriver:
         Raises: ProviderMisconfigured.
         """
         return oauth.authorization(
-            self.outgoing,
+            self.http_client,
             provider,
             url=self._usable_endpoints(provider).authorization,
             redirect_uri=redirect_uri,
@@ -107,7 +107,7 @@ class PlainOAuthDriver:
         """
         endpoints = self._usable_endpoints(provider)
         _check_callback(callback, provider, endpoints)
-        token = oauth.exchange(self.outgoing, provider, callback, self.token_request(endpoints))
+        token = oauth.exchange(self.http_client, provider, callback, self.token_request(endpoints))
         return self.profile(provider, endpoints, token["access_token"])
 
     def test(self, provider: ProviderConfig) -> TestResult:
@@ -132,7 +132,7 @@ class PlainOAuthDriver:
         Raises: ProviderMisconfigured.
         """
         endpoints = self.endpoints(provider)
-        if not all(map(self.outgoing.allows, astuple(endpoints))):
+        if not all(map(self.http_client.allows, astuple(endpoints))):
             raise ProviderMisconfigured("an endpoint is not https")
         return endpoints
 

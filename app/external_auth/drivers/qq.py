@@ -48,12 +48,12 @@ class QQDriver(PlainOAuthDriver):
     ) -> ExternalProfile:
         """Return the user behind the token, without an email address."""
         shown = {"access_token": access_token}
-        person = _accepted(self.outgoing.get(_openid_url(endpoints), params=shown | _AS_JSON))
+        person = _accepted(self.http_client.get(_openid_url(endpoints), params=shown | _AS_JSON))
         if person.get("client_id") not in (None, "", provider.client_id):
             raise ProviderRejected("the openid is for another client")
         openid = claims.subject(claims.text(person.get("openid")))
         shown |= {"oauth_consumer_key": provider.client_id, "openid": openid}
-        info = _accepted(self.outgoing.get(endpoints.userinfo, params=shown))
+        info = _accepted(self.http_client.get(endpoints.userinfo, params=shown))
         return ExternalProfile(
             namespace=claims.namespace(self.namespace(provider)),
             subject=openid,

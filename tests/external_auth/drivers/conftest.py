@@ -8,7 +8,7 @@ import pytest
 
 from app.core.clock import Clock
 from app.core.fetch_cache import FetchCache
-from app.core.outgoing import Limits, Outgoing
+from app.core.http_client import HttpClient, Limits
 from app.core.runtime import Runtime
 from app.external_auth import drivers
 from app.external_auth.drivers.interface import (
@@ -28,7 +28,7 @@ REDIRECT_URI = "https://files.example.com/api/v1/auth/external-auth/callback"
 class Surroundings:
     """The part of the runtime that drivers touch."""
 
-    outgoing: Outgoing
+    http_client: HttpClient
     fetch_cache: FetchCache
     clock: Clock
 
@@ -74,8 +74,8 @@ IMPATIENT = Limits(seconds=0.6)
 @pytest.fixture
 def rt(clock: FakeClock) -> Runtime:
     """Allows loopback."""
-    outgoing = Outgoing(allow_loopback=True)
-    return cast(Runtime, Surroundings(outgoing, FetchCache(clock), clock))
+    http_client = HttpClient(allow_loopback=True)
+    return cast(Runtime, Surroundings(http_client, FetchCache(clock), clock))
 
 
 @pytest.fixture

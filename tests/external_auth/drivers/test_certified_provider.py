@@ -7,7 +7,7 @@ import pytest
 
 from app.core.clock import SystemClock
 from app.core.fetch_cache import FetchCache
-from app.core.outgoing import Outgoing
+from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth import drivers
 from app.external_auth.drivers.errors import ProviderRejected
@@ -40,7 +40,7 @@ def provider(certified_provider: OidcProvider) -> ProviderConfig:
 @pytest.fixture
 def driver() -> drivers.Driver:
     clock = SystemClock()
-    rt = Surroundings(Outgoing(allow_loopback=True), FetchCache(clock), clock)
+    rt = Surroundings(HttpClient(allow_loopback=True), FetchCache(clock), clock)
     return drivers.of(cast(Runtime, rt), ProviderKind.OIDC)
 
 

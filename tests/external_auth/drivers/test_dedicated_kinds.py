@@ -302,10 +302,10 @@ def test_a_wrong_code_at_github_is_refused(at_github: Client):
 def test_github_has_a_time_for_all_its_questions_together(at_github: Client, provider):
     callback = at_github.callback(at_github.authorize())
     driver = at_github.driver
-    outgoing = driver._driver.outgoing
+    http_client = driver._driver.http_client
 
     def answer_as_time_runs_out(_request: Request) -> Reply:
-        outgoing._ends_at -= outgoing.limits.total_seconds
+        http_client._ends_at -= http_client.limits.total_seconds
         return Reply(GITHUB_USER)
 
     provider.reply("/user", answer_as_time_runs_out)
@@ -343,7 +343,7 @@ def test_google_and_microsoft_are_asked_at_their_own_addresses(rt):
         asked.append(f"{host}:{port}")
         raise OSError
 
-    rt.outgoing._resolve = resolve
+    rt.http_client._resolve = resolve
     for kind in (ProviderKind.GOOGLE, ProviderKind.MICROSOFT):
         with pytest.raises(DiscoveryFailed):
             drivers.of(rt, kind).authorize(ProviderConfig(1, "main", kind, "client"), REDIRECT_URI)
@@ -455,7 +455,7 @@ def test_a_tenant_wins_over_a_stored_issuer(rt, provider: FakeProvider):
     config = ProviderConfig(
         1, "main", ProviderKind.MICROSOFT, "c", issuer_url=provider.issuer, tenant="consumers"
     )
-    driver = microsoft.MicrosoftDriver(rt.outgoing, rt.fetch_cache, rt.clock)
+    driver = microsoft.MicrosoftDriver(rt.http_client, rt.fetch_cache, rt.clock)
     assert driver.issuer(config).url == "https://login.microsoftonline.com/consumers/v2.0"
 
 

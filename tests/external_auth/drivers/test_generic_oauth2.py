@@ -269,7 +269,7 @@ def test_whatever_is_wrong_with_the_token_nobody_is_signed_in(generic: Client, f
 def test_a_slow_answer_ends_in_time(generic: Client, fault: str):
     callback = generic.callback(generic.authorize())
     SLOW_FAULTS[fault](generic.provider)
-    generic.rt.outgoing.limits = IMPATIENT
+    generic.rt.http_client.limits = IMPATIENT
     with pytest.raises(ProviderRejected):
         generic.identify(callback)
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.core.outgoing import Limits
+from app.core.http_client import Limits
 from app.core.runtime import Runtime
 from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.errors import (
@@ -263,7 +263,7 @@ def test_whatever_is_wrong_nobody_is_signed_in(oidc: Client, fault: str):
 def test_a_slow_answer_ends_in_time(oidc: Client, fault: str):
     callback = oidc.callback(oidc.authorize())
     SLOW_FAULTS[fault](oidc.provider)
-    oidc.rt.outgoing.limits = IMPATIENT
+    oidc.rt.http_client.limits = IMPATIENT
     with pytest.raises(ProviderRejected) as refused:
         oidc.identify(callback)
     assert "not complete in time" in refused.value.reason
@@ -339,7 +339,7 @@ def test_a_provider_that_does_not_describe_itself_cannot_be_used(oidc: Client, f
 
 def test_a_slow_discovery_ends_in_time(oidc: Client):
     oidc.provider.reply(DISCOVERY, {}, pause=60)
-    oidc.rt.outgoing.limits = IMPATIENT
+    oidc.rt.http_client.limits = IMPATIENT
     with pytest.raises(DiscoveryFailed):
         oidc.authorize()
 
@@ -356,7 +356,7 @@ def test_who_waits_for_anothers_discovery_does_so_in_the_time_of_its_own_sign_in
     first = threading.Thread(target=oidc.authorize)
     first.start()
     assert asked.wait(10)
-    oidc.rt.outgoing.limits = Limits(total_seconds=0.2)
+    oidc.rt.http_client.limits = Limits(total_seconds=0.2)
     with pytest.raises(DiscoveryFailed) as failed:
         oidc.authorize()
     assert "somebody else" in failed.value.reason
@@ -478,4 +478,4 @@ def test_what_providers_say_is_utf_8(encoding: str):
 
 
 def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
-    assert set(vars(rt)) == {"outgoing", "fetch_cache", "clock"}
+    assert set(vars(rt)) == {"http_client", "fetch_cache", "clock"}

@@ -67,7 +67,7 @@ class Limits:
     max_response_bytes: int = MAX_RESPONSE_BYTES
 
 
-class Outgoing:
+class HttpClient:
     """Sends requests to permitted servers, within limits.
 
     `internal` are the operator's own networks that may be reached, too. `allow_loopback` is the
@@ -98,7 +98,7 @@ class Outgoing:
         """Return the context that verifies server certificates."""
         return self._tls()
 
-    def conversation(self) -> "Outgoing":
+    def conversation(self) -> "HttpClient":
         """Return a copy for a sequence of requests that share one deadline."""
         own = copy.copy(self)
         own._ends_at = time.monotonic() + self.limits.total_seconds
@@ -178,9 +178,9 @@ class Outgoing:
 class GuardedAdapter(HTTPAdapter):
     """The transport of a guarded session, which reads each response to its end."""
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, http_client: HttpClient) -> None:
         super().__init__()
-        self._outgoing = outgoing
+        self._http_client = http_client
 
     def send(
         self,
@@ -195,7 +195,7 @@ class GuardedAdapter(HTTPAdapter):
 
         Raises: Refused, and its subclass TookTooLong.
         """
-        attempt = self._outgoing.attempt(request.url or "")
+        attempt = self._http_client.attempt(request.url or "")
         # The libraries' messages may repeat the URL's query, so they are not passed on.
         try:
             with attempt.watched():
@@ -212,13 +212,13 @@ class GuardedAdapter(HTTPAdapter):
 class Attempt(Exchange):
     """One request: its connection, and its deadline."""
 
-    def __init__(self, outgoing: Outgoing, scheme: str, host: str, port: int) -> None:
+    def __init__(self, http_client: HttpClient, scheme: str, host: str, port: int) -> None:
         super().__init__()
         self.host = host
-        self._outgoing = outgoing
+        self._http_client = http_client
         self._scheme = scheme
         self._port = port
-        self._ends_at = time.monotonic() + outgoing.seconds_left()
+        self._ends_at = time.monotonic() + http_client.seconds_left()
 
     def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
         """Connect, send, and return the response once its headers are read."""
@@ -243,7 +243,7 @@ class Attempt(Exchange):
         try:
             for piece in answer.stream(CHUNK_BYTES, decode_content=True):
                 body += piece
-                if len(body) > self._outgoing.limits.max_response_bytes:
+                if len(body) > self._http_client.limits.max_response_bytes:
                     raise Refused(f"{self.host}: the answer is too large")
         finally:
             answer.close()
@@ -290,7 +290,7 @@ class Attempt(Exchange):
 
     def _pool(self) -> urllib3.HTTPConnectionPool:
         if self._scheme == "https":
-            tls = self._outgoing.tls
+            tls = self._http_client.tls
             return _HttpsPool(self.host, self._port, attempt=self, ssl_context=tls)
         return _HttpPool(self.host, self._port, attempt=self)
 
@@ -299,7 +299,7 @@ class Attempt(Exchange):
 
         Raises: Refused if even one is internal: a name that mixes both kinds is an attack.
         """
-        found = self._outgoing.resolve(self.host, self._port, self._seconds_left())
+        found = self._http_client.resolve(self.host, self._port, self._seconds_left())
         for *_, address in found:
             if not self._is_allowed(str(address[0])):
                 log.warning(
@@ -315,13 +315,13 @@ class Attempt(Exchange):
             address = addresses.parse(text)
         except ValueError:
             return False
-        if self._outgoing.allow_loopback and addresses.is_loopback_name(self.host):
+        if self._http_client.allow_loopback and addresses.is_loopback_name(self.host):
             return address.is_loopback
         if addresses.is_public(address):
             return True
         if addresses.is_always_forbidden(address):
             return False
-        return any(address in network for network in self._outgoing.internal)
+        return any(address in network for network in self._http_client.internal)
 
     def _seconds_left(self) -> float:
         left = self._ends_at - time.monotonic()

@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from app.core import addresses
-from app.core.outgoing import MAX_RESPONSE_BYTES, Limits, Outgoing, Refused, TookTooLong
+from app.core.http_client import MAX_RESPONSE_BYTES, HttpClient, Limits, Refused, TookTooLong
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider, Reply
 from tests.support.servers import ROOT
@@ -150,7 +150,7 @@ def connections(monkeypatch) -> list[tuple]:
     return made
 
 
-def let_pass(conversation: Outgoing, seconds: float) -> None:
+def let_pass(conversation: HttpClient, seconds: float) -> None:
     """Have so much of a conversation's time be over."""
     conversation._ends_at -= seconds
 
@@ -162,13 +162,13 @@ def server(clock: FakeClock):
 
 
 @pytest.fixture
-def local() -> Outgoing:
-    return Outgoing(allow_loopback=True)
+def local() -> HttpClient:
+    return HttpClient(allow_loopback=True)
 
 
 @pytest.fixture
-def impatient() -> Outgoing:
-    return Outgoing(allow_loopback=True, limits=Limits(seconds=0.6))
+def impatient() -> HttpClient:
+    return HttpClient(allow_loopback=True, limits=Limits(seconds=0.6))
 
 
 # --- addresses -----------------------------------------------------------------------------------
@@ -187,28 +187,28 @@ def test_public_addresses(text: str):
 @pytest.mark.parametrize("text", INTERNAL)
 def test_a_name_that_stands_for_an_internal_address_is_not_connected_to(connections, text: str):
     with pytest.raises(Refused):
-        Outgoing(resolve=at(text)).get("https://provider.example.com/")
+        HttpClient(resolve=at(text)).get("https://provider.example.com/")
     assert connections == []
 
 
 @pytest.mark.parametrize("text", PUBLIC)
 def test_the_address_that_was_looked_at_is_the_one_connected_to(connections, text: str):
     with pytest.raises(Refused):
-        Outgoing(resolve=at(text)).get("https://provider.example.com/")
+        HttpClient(resolve=at(text)).get("https://provider.example.com/")
     assert [address[:2] for address in connections] == [(text, 443)]
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "10.255.255.255", "fd12::1", "::ffff:10.0.0.1"])
 def test_an_operators_own_network_is_asked_where_it_is_named(connections, text):
     with pytest.raises(Refused):
-        Outgoing(resolve=at(text), internal=OWN).get("https://provider.example.com/")
+        HttpClient(resolve=at(text), internal=OWN).get("https://provider.example.com/")
     assert [address[:2] for address in connections] == [(text, 443)]
 
 
 @pytest.mark.parametrize("text", ["9.0.0.1", "11.0.0.1", "192.168.0.1", "fc00::1"])
 def test_that_opens_no_other_network(connections, text):
     with suppress(Refused):
-        Outgoing(resolve=at(text), internal=OWN).get("https://provider.example.com/")
+        HttpClient(resolve=at(text), internal=OWN).get("https://provider.example.com/")
     assert bool(connections) is addresses.is_public(addresses.parse(text))
 
 
@@ -233,14 +233,14 @@ def test_that_opens_no_other_network(connections, text):
 def test_this_machine_and_metadata_are_in_no_network_of_an_operator(connections, text):
     everything = ip_network("0.0.0.0/0"), ip_network("::/0")
     with pytest.raises(Refused, match="internal"):
-        Outgoing(resolve=at(text), internal=everything).get("https://provider.example.com/")
+        HttpClient(resolve=at(text), internal=everything).get("https://provider.example.com/")
     assert connections == []
 
 
 @pytest.mark.parametrize("mixed", [("8.8.8.8", "10.0.0.1"), ("10.0.0.1", "8.8.8.8")])
 def test_a_name_with_one_internal_address_is_refused(connections, mixed):
     with pytest.raises(Refused, match="internal"):
-        Outgoing(resolve=at(*mixed)).get("https://provider.example.com/")
+        HttpClient(resolve=at(*mixed)).get("https://provider.example.com/")
     assert connections == []
 
 
@@ -254,7 +254,7 @@ def test_a_name_whose_answer_changes_is_looked_up_once(connections):
         return at(next(answers))(host, port)
 
     with pytest.raises(Refused):
-        Outgoing(resolve=resolve).get("https://rebind.example.com/")
+        HttpClient(resolve=resolve).get("https://rebind.example.com/")
     assert asked == ["rebind.example.com"]
     assert connections == [("8.8.8.8", 443)]
 
@@ -262,11 +262,11 @@ def test_a_name_whose_answer_changes_is_looked_up_once(connections):
 def test_every_request_is_looked_at_anew(connections):
     """Nothing is kept open or remembered from a request that was allowed."""
     answers = iter(("8.8.8.8", "127.0.0.1"))
-    outgoing = Outgoing(resolve=lambda host, port: at(next(answers))(host, port))
+    http_client = HttpClient(resolve=lambda host, port: at(next(answers))(host, port))
     with pytest.raises(Refused, match="ConnectionRefused"):
-        outgoing.get("https://rebind.example.com/")
+        http_client.get("https://rebind.example.com/")
     with pytest.raises(Refused, match="internal"):
-        outgoing.get("https://rebind.example.com/")
+        http_client.get("https://rebind.example.com/")
     assert connections == [("8.8.8.8", 443)]
 
 
@@ -274,13 +274,13 @@ def test_every_request_is_looked_at_anew(connections):
 @pytest.mark.parametrize("scheme", ["https", "http"])
 def test_no_spelling_reaches_this_machine(connections, scheme: str, host: str):
     with pytest.raises(requests.RequestException):
-        Outgoing().get(f"{scheme}://{host}:8000/")
+        HttpClient().get(f"{scheme}://{host}:8000/")
     assert connections == []
 
 
 def test_the_next_address_is_tried(connections):
     with pytest.raises(Refused):
-        Outgoing(resolve=at("2606:4700::1111", "8.8.8.8")).get("https://provider.example.com/")
+        HttpClient(resolve=at("2606:4700::1111", "8.8.8.8")).get("https://provider.example.com/")
     assert [address[0] for address in connections] == ["2606:4700::1111", "8.8.8.8"]
 
 
@@ -288,7 +288,7 @@ def test_the_next_address_is_tried(connections):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_the_switch_opens_this_machine(local: Outgoing, server: FakeProvider, host: str):
+def test_the_switch_opens_this_machine(local: HttpClient, server: FakeProvider, host: str):
     url = server.issuer.replace("127.0.0.1", host)
     assert local.get(f"{url}/jwks").json() == {"keys": server.keys}
 
@@ -308,7 +308,7 @@ def test_the_switch_opens_this_machine(local: Outgoing, server: FakeProvider, ho
         "[fd00:ec2::254]",
     ],
 )
-def test_the_switch_opens_nothing_else(connections, local: Outgoing, host: str):
+def test_the_switch_opens_nothing_else(connections, local: HttpClient, host: str):
     for scheme in ("http", "https"):
         with pytest.raises(requests.RequestException):
             local.get(f"{scheme}://{host}:8000/")
@@ -316,16 +316,16 @@ def test_the_switch_opens_nothing_else(connections, local: Outgoing, host: str):
 
 
 def test_under_the_switch_a_name_of_others_cannot_stand_for_this_machine(connections):
-    outgoing = Outgoing(allow_loopback=True, resolve=at("127.0.0.1"))
+    http_client = HttpClient(allow_loopback=True, resolve=at("127.0.0.1"))
     with pytest.raises(Refused, match="internal"):
-        outgoing.get("https://provider.example.com/")
+        http_client.get("https://provider.example.com/")
     assert connections == []
 
 
 def test_under_the_switch_localhost_cannot_stand_for_others(connections):
-    outgoing = Outgoing(allow_loopback=True, resolve=at("8.8.8.8"))
+    http_client = HttpClient(allow_loopback=True, resolve=at("8.8.8.8"))
     with pytest.raises(Refused):
-        outgoing.get("http://localhost/")
+        http_client.get("http://localhost/")
     assert connections == []
 
 
@@ -355,19 +355,19 @@ def test_under_the_switch_localhost_cannot_stand_for_others(connections):
 )
 def test_urls_that_may_not_be_asked(connections, url: str):
     asked: list[str] = []
-    outgoing = Outgoing(resolve=lambda host, _port: asked.append(host) or [])
-    assert not outgoing.allows(url)
+    http_client = HttpClient(resolve=lambda host, _port: asked.append(host) or [])
+    assert not http_client.allows(url)
     if set(url) & {"\r", " "}:
         return  # requests drops or escapes what no URL can contain
     with pytest.raises(requests.RequestException):
-        outgoing.get(url)
+        http_client.get(url)
     assert (asked, connections) == ([], [])
 
 
 @pytest.mark.parametrize("host", ["x" * 64 + ".example.com", "a..example.com", "\ud800.example"])
 def test_names_that_cannot_be_looked_up(host: str):
     with pytest.raises(requests.RequestException):
-        Outgoing().get(f"https://{host}/")
+        HttpClient().get(f"https://{host}/")
 
 
 def test_an_unknown_name():
@@ -376,19 +376,19 @@ def test_an_unknown_name():
 
     told = r"\Aprovider\.example\.com: its name could not be found\Z"
     with pytest.raises(Refused, match=told):
-        Outgoing(resolve=resolve).get("https://provider.example.com/?secret")
+        HttpClient(resolve=resolve).get("https://provider.example.com/?secret")
 
 
 def test_a_name_without_addresses():
     with pytest.raises(Refused):
-        Outgoing(resolve=lambda _host, _port: []).get("https://provider.example.com/")
+        HttpClient(resolve=lambda _host, _port: []).get("https://provider.example.com/")
 
 
 # --- redirects, proxies, headers -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_nobody_is_redirected(local: Outgoing, server: FakeProvider, status: int):
+def test_nobody_is_redirected(local: HttpClient, server: FakeProvider, status: int):
     for target in (f"{server.issuer}/jwks", "http://169.254.169.254/", "/jwks"):
         server.reply("/moved", b"", status=status, headers={"Location": target})
         with pytest.raises(Refused, match="redirect"):
@@ -397,7 +397,7 @@ def test_nobody_is_redirected(local: Outgoing, server: FakeProvider, status: int
 
 
 def test_the_environment_takes_no_part(
-    local: Outgoing, server: FakeProvider, monkeypatch, tmp_path: Path
+    local: HttpClient, server: FakeProvider, monkeypatch, tmp_path: Path
 ):
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -411,14 +411,14 @@ def test_the_environment_takes_no_part(
     assert request.headers["Accept-Encoding"] == "identity"
 
 
-def test_cookies_are_not_kept(local: Outgoing, server: FakeProvider):
+def test_cookies_are_not_kept(local: HttpClient, server: FakeProvider):
     server.reply("/set", {}, headers={"Set-Cookie": "a=b; Path=/"})
     local.get(f"{server.issuer}/set")
     local.get(f"{server.issuer}/jwks")
     assert "Cookie" not in server.requests[-1].headers
 
 
-def test_a_session_cannot_do_without_the_guard(impatient: Outgoing, server: FakeProvider):
+def test_a_session_cannot_do_without_the_guard(impatient: HttpClient, server: FakeProvider):
     with requests.Session() as session:
         impatient.guard(session)
         server.reply("/slow", {}, pause=60)
@@ -437,9 +437,9 @@ def authority(tmp_path: Path) -> Authority:
 
 
 def test_a_certificate_of_a_trusted_authority(authority: Authority, clock: FakeClock):
-    outgoing = Outgoing(allow_loopback=True, tls=authority.client())
+    http_client = HttpClient(allow_loopback=True, tls=authority.client())
     with FakeProvider(clock, tls=authority.server("localhost")) as server:
-        assert outgoing.get(f"{server.issuer}/jwks").json() == {"keys": server.keys}
+        assert http_client.get(f"{server.issuer}/jwks").json() == {"keys": server.keys}
 
 
 @pytest.mark.parametrize("fault", ["unknown authority", "other name", "expired"])
@@ -452,16 +452,16 @@ def test_certificates_that_prove_nothing(
     if fault == "unknown authority":
         (tmp_path / "other").mkdir()
         authority = Authority(tmp_path / "other")
-    outgoing = Outgoing(allow_loopback=True, tls=authority.client())
+    http_client = HttpClient(allow_loopback=True, tls=authority.client())
     with FakeProvider(clock, tls=shown) as server:
         with pytest.raises(Refused, match="certificate is not valid"):
-            outgoing.get(f"{server.issuer}/jwks")
+            http_client.get(f"{server.issuer}/jwks")
         assert server.requests == []
 
 
 def test_the_usual_authorities_are_trusted():
-    assert Outgoing().tls.verify_mode.name == "CERT_REQUIRED"
-    assert Outgoing().tls.check_hostname is True
+    assert HttpClient().tls.verify_mode.name == "CERT_REQUIRED"
+    assert HttpClient().tls.check_hostname is True
 
 
 @pytest.mark.parametrize("folder", ["empty", "missing"])
@@ -469,10 +469,10 @@ def test_a_machine_without_authorities_uses_those_that_come_along(monkeypatch, t
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / folder))
-    assert Outgoing().tls.cert_store_stats()["x509_ca"] > 50
+    assert HttpClient().tls.cert_store_stats()["x509_ca"] > 50
 
 
-def test_plain_text_where_tls_was_expected(local: Outgoing, server: FakeProvider):
+def test_plain_text_where_tls_was_expected(local: HttpClient, server: FakeProvider):
     with pytest.raises(Refused):
         local.get(server.issuer.replace("http:", "https:"))
 
@@ -480,7 +480,7 @@ def test_plain_text_where_tls_was_expected(local: Outgoing, server: FakeProvider
 # --- size ----------------------------------------------------------------------------------------
 
 
-def test_the_largest_answer_is_read(local: Outgoing, server: FakeProvider):
+def test_the_largest_answer_is_read(local: HttpClient, server: FakeProvider):
     server.reply("/large", b"x" * MAX_RESPONSE_BYTES)
     assert len(local.get(f"{server.issuer}/large").content) == MAX_RESPONSE_BYTES
 
@@ -511,16 +511,16 @@ def endless() -> Reply:
 def test_a_larger_answer_is_not_read(server: FakeProvider, reply: Reply):
     server.replies["/large"] = reply
     with pytest.raises(Refused, match="too large"):
-        Outgoing(allow_loopback=True).get(f"{server.issuer}/large")
+        HttpClient(allow_loopback=True).get(f"{server.issuer}/large")
 
 
 def test_an_endless_answer_is_not_read(server: FakeProvider):
     server.replies["/large"] = endless()
     with pytest.raises(Refused, match="too large"):
-        Outgoing(allow_loopback=True).get(f"{server.issuer}/large")
+        HttpClient(allow_loopback=True).get(f"{server.issuer}/large")
 
 
-def test_a_compressed_answer_is_understood(local: Outgoing, server: FakeProvider):
+def test_a_compressed_answer_is_understood(local: HttpClient, server: FakeProvider):
     server.reply("/small", gzip.compress(b"{}"), headers={"Content-Encoding": "gzip"})
     assert local.get(f"{server.issuer}/small").json() == {}
 
@@ -583,14 +583,14 @@ SLOW_TLS = {
 
 def test_requests_end_in_time_however_their_bytes_arrive():
     """All at once: their time is long enough for a busy machine to connect within it."""
-    outgoing = Outgoing(allow_loopback=True, limits=Limits(seconds=3))
-    assert outgoing.tls  # is slow to make, and not what is timed
+    http_client = HttpClient(allow_loopback=True, limits=Limits(seconds=3))
+    assert http_client.tls  # is slow to make, and not what is timed
 
     def insist(scheme: str, how: str, pieces: list[bytes]) -> None:
         with Raw(pieces, 0.05) as server:
             begin = time.monotonic()
             with pytest.raises(Refused) as refused:
-                outgoing.get(f"{scheme}://127.0.0.1:{server.port}/")
+                http_client.get(f"{scheme}://127.0.0.1:{server.port}/")
             assert time.monotonic() - begin < 10, (scheme, how)
         is_told = "no answer that can be read" in str(refused.value)
         assert is_told or isinstance(refused.value, TookTooLong), (scheme, how)
@@ -605,7 +605,9 @@ def test_requests_end_in_time_however_their_bytes_arrive():
             request.result()
 
 
-def test_the_requests_of_a_conversation_have_a_time_together(local: Outgoing, server: FakeProvider):
+def test_the_requests_of_a_conversation_have_a_time_together(
+    local: HttpClient, server: FakeProvider
+):
     url, slow = f"{server.issuer}/jwks", f"{server.issuer}/slow"
     server.reply("/slow", {}, pause=60)
     conversation = local.conversation()
@@ -624,9 +626,9 @@ def test_the_requests_of_a_conversation_have_a_time_together(local: Outgoing, se
 
 
 def test_conversations_share_what_is_there_once():
-    outgoing = Outgoing()
-    first, second = outgoing.conversation(), outgoing.conversation()
-    assert first.tls is second.tls is outgoing.tls
+    http_client = HttpClient()
+    first, second = http_client.conversation(), http_client.conversation()
+    assert first.tls is second.tls is http_client.tls
     assert first._dns is second._dns
 
 
@@ -637,10 +639,10 @@ def test_a_look_up_that_hangs_ends_in_time():
         stuck.wait(30)
         return []
 
-    outgoing = Outgoing(limits=Limits(seconds=0.3), resolve=resolve)
+    http_client = HttpClient(limits=Limits(seconds=0.3), resolve=resolve)
     begin = time.monotonic()
     with pytest.raises(TookTooLong):
-        outgoing.get("https://provider.example.com/")
+        http_client.get("https://provider.example.com/")
     assert time.monotonic() - begin < 10
     stuck.set()
 
@@ -653,10 +655,10 @@ def test_look_ups_that_hang_do_not_pile_up():
         stuck.wait(30)
         return []
 
-    outgoing = Outgoing(limits=Limits(seconds=0.1), resolve=resolve)
+    http_client = HttpClient(limits=Limits(seconds=0.1), resolve=resolve)
     for _ in range(6):
         with pytest.raises(TookTooLong):
-            outgoing.get("https://provider.example.com/")
+            http_client.get("https://provider.example.com/")
     # A thread of a busy machine may begin after its time is over.
     assert all(began.acquire(timeout=10) for _ in range(4))
     assert not began.acquire(timeout=0.1)
@@ -664,11 +666,11 @@ def test_look_ups_that_hang_do_not_pile_up():
 
 
 def test_an_address_that_does_not_answer_leaves_time_for_the_next(monkeypatch, connections):
-    monkeypatch.setattr("app.core.outgoing.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("app.core.http_client.CONNECT_SECONDS", 0.1)
     given: list[float | None] = []
     monkeypatch.setattr(socket.socket, "settimeout", lambda _socket, value: given.append(value))
     with pytest.raises(Refused):
-        Outgoing(resolve=at("8.8.8.8", "8.8.4.4")).get("https://provider.example.com/")
+        HttpClient(resolve=at("8.8.8.8", "8.8.4.4")).get("https://provider.example.com/")
     assert len(given) == 2
     assert max(given) <= 0.1
 
@@ -680,7 +682,7 @@ UNDER_GEVENT = """
     monkey.patch_all()
     import socket, sys, time
     import gevent
-    from app.core.outgoing import Limits, Outgoing, TookTooLong
+    from app.core.http_client import Limits, HttpClient, TookTooLong
 
     real = monkey.get_original("time", "sleep")
     listener = socket.create_server(("127.0.0.1", 0))
@@ -709,10 +711,10 @@ UNDER_GEVENT = """
     gevent.spawn(drip)
     gevent.spawn(tick)
 
-    def ask(outgoing, url):
+    def ask(http_client, url):
         begin = time.monotonic()
         try:
-            outgoing.get(url)
+            http_client.get(url)
         except TookTooLong:
             return time.monotonic() - begin
 
@@ -722,8 +724,8 @@ UNDER_GEVENT = """
         return []
 
     limits = Limits(seconds=0.4)
-    slow_name = Outgoing(limits=limits, resolve=slow_resolver)
-    slow_body = Outgoing(limits=limits, allow_loopback=True)
+    slow_name = HttpClient(limits=limits, resolve=slow_resolver)
+    slow_body = HttpClient(limits=limits, allow_loopback=True)
     jobs = [gevent.spawn(ask, slow_name, "https://provider.example.com/") for _ in range(2)]
     jobs += [gevent.spawn(ask, slow_body, f"http://127.0.0.1:{port}/") for _ in range(20)]
     gevent.joinall(jobs)
