@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from redis import BlockingConnectionPool, ConnectionPool, Redis
-from redis.backoff import ExponentialBackoff
+from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -86,7 +86,8 @@ def connect_fail_fast(url: str) -> Redis:
 def for_listening(redis: Redis) -> Redis:
     """Return a client for subscriptions to the same server, with a single connection of its own.
 
-    The connection is health-checked, and tolerates published bytes that are not valid text.
+    The connection is health-checked, and tolerates published bytes that are not valid text. It is
+    never repaired silently, since messages are missed meanwhile.
     """
     pool = redis.connection_pool
     options = {
@@ -94,6 +95,7 @@ def for_listening(redis: Redis) -> Redis:
         "health_check_interval": HEALTH_CHECK_INTERVAL_SECONDS,
         "encoding_errors": "replace",
         "socket_read_size": LISTENING_READ_BYTES,
+        "retry": Retry(NoBackoff(), 0),
     }
     own = ConnectionPool(connection_class=pool.connection_class, max_connections=1, **options)
     return Redis.from_pool(own)
