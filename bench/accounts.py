@@ -1,7 +1,6 @@
 """Fills a service's database with accounts and sessions by plain SQL.
 
-Accounts are copies of the administrator's row, so all have its password. They are numbered, and
-each range of numbers has a purpose of its own.
+Accounts are copies of the administrator's row, so all have its password. They are numbered.
 """
 
 import sqlite3
@@ -15,12 +14,6 @@ from bench.servers import Service
 
 USERNAME_PREFIX = "bench"
 ORDINARY = range(1, 1001)
-WRONG_PASSWORD = range(1001, 1201)
-DISABLED = range(1201, 1401)
-FEW_SESSIONS = range(1401, 1421)
-MANY_SESSIONS = range(1421, 1441)
-EVERYONE = range(1, MANY_SESSIONS.stop)
-NOT_ACTIVATED = range(EVERYONE.stop, EVERYONE.stop + 200)
 
 
 def username(number: int) -> str:
@@ -78,28 +71,6 @@ def fill(service: Service, users: range, sessions_each: int = 0) -> None:
             cursor.execute(statement)
 
 
-def disable(service: Service, users: range) -> None:
-    """Disable some accounts."""
-    with database(service) as (cursor, dialect):
-        names = _names(dialect, users)
-        cursor.execute(f"UPDATE users SET status = 'disabled' WHERE username_key IN {names}")
-
-
-def deactivate(service: Service, users: range) -> None:
-    """Make some accounts pending activation."""
-    with database(service) as (cursor, dialect):
-        names = _names(dialect, users)
-        cursor.execute(f"UPDATE users SET activated_at = NULL WHERE username_key IN {names}")
-
-
-def set_sessions(service: Service, users: range, each: int) -> None:
-    """Give each of some accounts exactly `each` sessions, all live."""
-    with database(service) as (cursor, dialect):
-        ids = f"(SELECT id FROM users WHERE username_key IN {_names(dialect, users)})"
-        cursor.execute(f"DELETE FROM login_sessions WHERE user_id IN {ids}")
-        cursor.execute(_insert_sessions(dialect, users, each))
-
-
 @contextmanager
 def database(service: Service) -> Iterator[tuple[Any, Dialect]]:
     """Yield an autocommit cursor on the service's database, and its dialect."""
@@ -150,10 +121,6 @@ def _insert_sessions(dialect: Dialect, users: range, each: int) -> str:
         f" JOIN users AS u ON u.username_key = '{USERNAME_PREFIX}' || s.n"
         f" CROSS JOIN {_series(dialect, range(each))} AS t"
     )
-
-
-def _names(dialect: Dialect, users: range) -> str:
-    return f"(SELECT '{USERNAME_PREFIX}' || n FROM {_series(dialect, users)} AS s)"
 
 
 def _series(dialect: Dialect, numbers: range) -> str:

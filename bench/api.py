@@ -2,15 +2,14 @@
 
 import http.client
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 PASSWORD = "correct horse battery staple"
+LOGIN = "/api/v1/auth/login"
 LOGINS_AT_ONCE = 32
 
 
@@ -26,31 +25,26 @@ class Answer:
     body: Any
     cookies: dict[str, str]
 
+    def require(self, status: int) -> "Answer":
+        """Return itself. Raises: Unexpected."""
+        if self.status != status:
+            raise Unexpected(f"status {self.status} instead of {status}: {self.body}")
+        return self
+
 
 class Api:
-    """Calls the service on a local port."""
+    """Calls a service on a local port."""
 
-    def __init__(self, port: int, log: Path) -> None:
+    def __init__(self, port: int) -> None:
         self._port = port
-        self._log = log
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        cookies: dict[str, str] | None = None,
-        more_headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> Answer:
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send one request and return its answer, whatever its status."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=180)
-        headers = dict(more_headers)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
-            headers["Content-Type"] = "application/json"
-        if cookies:
-            headers["Cookie"] = cookie_header(cookies)
-        content = None if body is None else json.dumps(body)
-        connection.request(method, path, content, headers)
+            sent["Content-Type"] = "application/json"
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
         response = connection.getresponse()
         raw = response.read()
         jar = SimpleCookie()
@@ -58,30 +52,22 @@ class Api:
             jar.load(line)
         connection.close()
         is_json = "json" in (response.headers.get("Content-Type") or "")
-        morsels = {name: morsel.value for name, morsel in jar.items()}
-        return Answer(response.status, json.loads(raw) if is_json else raw, morsels)
+        cookies = {name: morsel.value for name, morsel in jar.items()}
+        return Answer(response.status, json.loads(raw) if is_json else raw, cookies)
 
     def setup(self, username: str) -> None:
         """Create the first administrator."""
         account = {"username": username, "email": email(username), "password": PASSWORD}
-        self.require(self.call("POST", "/api/v1/auth/setup", account), 201)
+        self.call("POST", "/api/v1/auth/setup", account).require(201)
 
     def login(self, username: str) -> dict[str, str]:
         """Sign in and return the cookies."""
-        answer = self.call("POST", "/api/v1/auth/login", credentials(username))
-        self.require(answer, 200)
-        return answer.cookies
+        return self.call("POST", LOGIN, credentials(username)).require(200).cookies
 
     def login_all(self, usernames: Iterable[str]) -> list[dict[str, str]]:
         """Sign in many accounts concurrently, since each login takes the response-time floor."""
         with ThreadPoolExecutor(LOGINS_AT_ONCE) as pool:
             return list(pool.map(self.login, usernames))
-
-    def require(self, answer: Answer, status: int) -> None:
-        """Raise Unexpected unless the answer has this status."""
-        if answer.status != status:
-            log = self._log.read_text()[-3000:] if answer.status >= 500 else ""
-            raise Unexpected(f"{log}status {answer.status} instead of {status}: {answer.body}")
 
 
 def email(username: str) -> str:
@@ -89,9 +75,9 @@ def email(username: str) -> str:
     return f"{username}@bench.example.com"
 
 
-def credentials(username: str, password: str = PASSWORD) -> dict[str, str]:
+def credentials(username: str) -> dict[str, str]:
     """Return the body of a login."""
-    return {"identifier": username, "password": password}
+    return {"identifier": username, "password": PASSWORD}
 
 
 def cookie_header(cookies: dict[str, str]) -> str:

@@ -1,68 +1,117 @@
 """An OpenID provider on loopback that signs everybody in: `python -m bench.identity_provider`.
 
-It is a process of its own, so that its CPU is not charged to the service. It prints its issuer, and
-ends when its standard input does, or at Ctrl-C. The README has people start it with nothing but
-`requirements.txt` installed.
+It prints its issuer, and ends when its standard input does, or at Ctrl-C. For trying out external
+sign-in (README.md), so it asks nobody anything.
 """
 
-from __future__ import annotations
-
-import subprocess
+import base64
+import hashlib
+import logging
+import secrets
 import sys
+import threading
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import Any
+from urllib.parse import unquote_plus, urlencode
 
-from app.core.clock import SystemClock
-from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+from flask import Flask, redirect, request
+from flask.typing import ResponseReturnValue
+from jwt.algorithms import RSAAlgorithm
+from werkzeug.serving import make_server
 
-if TYPE_CHECKING:
-    from bench.servers import Service
+CLIENT = ("client", "a secret of more than thirty-two bytes: +/%")
+LIFE_SECONDS = 600
+JANE = {
+    "sub": "248289761001",
+    "email": "jane@example.com",
+    "email_verified": True,
+    "name": "Jane Doe",
+    "preferred_username": "jane",
+}
 
-KEY = "bench"
+app = Flask(__name__)
+key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+# By authorization code, the parameters that it was asked for with.
+granted: dict[str, dict[str, str]] = {}
 
 
-class IdentityProvider:
-    """The benchmark's handle on the provider's process; a context manager."""
+@app.get("/.well-known/openid-configuration")
+def metadata() -> dict[str, Any]:
+    issuer = request.host_url.rstrip("/")
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": f"{issuer}/authorize",
+        "token_endpoint": f"{issuer}/token",
+        "userinfo_endpoint": f"{issuer}/userinfo",
+        "jwks_uri": f"{issuer}/jwks",
+        "response_types_supported": ["code"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.identity_provider"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        printed = self._process.stdout.readline() if self._process.stdout else ""
-        self.issuer = printed.strip()
-        if not self.issuer:
-            raise RuntimeError("the identity provider did not start")
 
-    @property
-    def pid(self) -> int:
-        """The process id of the provider."""
-        return self._process.pid
+@app.get("/jwks")
+def keys() -> dict[str, Any]:
+    public = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    return {"keys": [public | {"kid": "1", "use": "sig"}]}
 
-    def use(self, service: Service) -> None:
-        """Configure a service to accept sign-ins by this provider, and to provision accounts."""
-        words = ["external-auth", "add", "oidc", "--key", KEY, "--name", "Bench"]
-        words += ["--client-id", CLIENT_ID, "--client-secret", "-"]
-        words += ["--issuer-url", self.issuer, "--auto-provision"]
-        service.flask(*words, stdin=CLIENT_SECRET + "\n")
 
-    def __enter__(self) -> Self:
-        return self
+@app.get("/authorize")
+def authorize() -> ResponseReturnValue:
+    code = secrets.token_urlsafe(16)
+    granted[code] = request.args.to_dict()
+    back = urlencode({"code": code, "state": request.args["state"]})
+    return redirect(f"{request.args['redirect_uri']}?{back}")
 
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+
+@app.post("/token")
+def token() -> ResponseReturnValue:
+    form = request.form
+    asked = granted.pop(form.get("code", ""), None)
+    digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+    challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    if _client() != CLIENT:
+        return {"error": "invalid_client"}, 401
+    if (
+        asked is None
+        or asked["redirect_uri"] != form.get("redirect_uri")
+        or asked["code_challenge"] != challenge
+    ):
+        return {"error": "invalid_grant"}, 400
+    now = int(time.time())
+    claims: dict[str, Any] = {
+        "iss": request.host_url.rstrip("/"),
+        "aud": CLIENT[0],
+        "nonce": asked.get("nonce"),
+    }
+    claims |= {"iat": now, "exp": now + LIFE_SECONDS, **JANE}
+    id_token = jwt.encode(claims, key, "RS256", {"kid": "1"})
+    about = {"token_type": "Bearer", "expires_in": LIFE_SECONDS}
+    return {"access_token": "an-access-token", "id_token": id_token, **about}
+
+
+@app.get("/userinfo")
+def userinfo() -> dict[str, Any]:
+    return JANE
+
+
+def _client() -> tuple[str | None, str | None]:
+    if (given := request.authorization) is not None and given.type == "basic":
+        return unquote_plus(given.username or ""), unquote_plus(given.password or "")
+    return request.form.get("client_id"), request.form.get("client_secret")
 
 
 def main() -> None:
     """Serve sign-ins until standard input ends."""
-    with FakeProvider(SystemClock()) as provider:
-        print(provider.issuer, flush=True)
-        with suppress(KeyboardInterrupt):
-            sys.stdin.read()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(f"http://127.0.0.1:{server.port}", flush=True)
+    with suppress(KeyboardInterrupt):
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

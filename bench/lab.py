@@ -1,19 +1,22 @@
-"""The environment of a scenario: options, running servers, measured runs."""
+"""What scenarios share: options, running servers, measured runs."""
 
-import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from bench import accounts, load, procs
-from bench.load import Job, Request, Run, render
-from bench.peers.servers import Peer
-from bench.report import Figure, Row, Target
-from bench.servers import Bare, Least, Postgres, Running, Service
+from bench.load import Job, Run
+from bench.peers import install
+from bench.peers.servers import PEERS
+from bench.report import Row
+from bench.servers import NotStarted, Postgres, Running, Service
 
-BARE_REQUEST = Request("bare", render("GET", "/"), 200, '"hello"')
+T = TypeVar("T")
+OURS = "Gatehouse"
+CLIENTS = 16
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,11 @@ class Options:
     """What the command line asks for."""
 
     duration: float
-    clients: tuple[int, ...]
     repeats: int
     noise: float
     wait: float
-    scale: int
+    with_peers: bool
     divisor: int = 1
-    nginx: bool = False
 
     def count(self, usual: int) -> int:
         """Return how many of something to use: fewer with --quick."""
@@ -36,139 +37,69 @@ class Options:
 
 @dataclass
 class Lab:
-    """Starts servers on first use and keeps them running until its stack is closed."""
+    """Starts servers on one database at first use and keeps them until its stack is closed."""
 
     options: Options
+    database: str
     stack: ExitStack
-    _services: dict[str, Service] = field(default_factory=dict)
-    _least: dict[str, Least] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    _peers: dict[str, Running] = field(default_factory=dict)
     _databases: int = 0
 
     @cached_property
-    def bare(self) -> Bare:
-        """The bare Flask route."""
-        return Bare(self.stack, nginx=self.options.nginx)
+    def postgres(self) -> Postgres | None:
+        return Postgres(self.stack) if self.database == "postgres" else None
 
     @cached_property
-    def postgres(self) -> Postgres:
-        """The PostgreSQL cluster, shared by all services that use one."""
-        return Postgres(self.stack)
+    def service(self) -> Service:
+        """The service with a thousand accounts."""
+        service = self.start(self.stack)
+        accounts.fill(service, accounts.ORDINARY)
+        return service
 
-    def service(self, database: str) -> Service:
-        """Return the service on `database`, filled with the accounts of `bench.accounts`."""
-        if database not in self._services:
-            self._services[database] = service = self.start(self.stack, database)
-            accounts.fill(service, accounts.EVERYONE)
-            accounts.disable(service, accounts.DISABLED)
-        return self._services[database]
-
-    def start(self, stack: ExitStack, database: str, **env: str) -> Service:
+    def start(self, stack: ExitStack, **env: str) -> Service:
         """Start a service that lives as long as `stack`."""
+        return Service(stack, self.postgres, self._next_database(), **env)
+
+    def peer(self, name: str) -> Running | None:
+        """Return a peer by its name in `PEERS`; None, noted in `missing`, if it cannot run here."""
+        if not self.options.with_peers or name in self.missing:
+            return None
+        if name not in self._peers:
+            try:
+                database = self._next_database()
+                self._peers[name] = PEERS[name].start(self.stack, self.postgres, database)
+            except (install.Missing, NotStarted) as problem:
+                self.missing[name] = str(problem)
+                return None
+        return self._peers[name]
+
+    def _next_database(self) -> str:
         self._databases += 1
-        postgres = self.postgres if database == "postgres" else None
-        name, nginx = f"bench{self._databases}", self.options.nginx
-        return Service(stack, postgres, name, nginx=nginx, **env)
+        return f"bench{self._databases}"
 
-    def least(self, database: str) -> Least:
-        """Return the application of bench/least.py on `database`: the least a request can cost."""
-        if database not in self._least:
-            self._databases += 1
-            postgres = self.postgres if database == "postgres" else None
-            self._least[database] = Least(self.stack, postgres, f"bench{self._databases}")
-        return self._least[database]
-
-    def forget_dead(self) -> None:
-        """Forget servers that have ended, so that they are started again when next used."""
-        for servers in (self._services, self._least):
-            for database in [name for name, server in servers.items() if not server.is_running]:
-                del servers[database]
-        if "bare" in self.__dict__ and not self.bare.is_running:
-            del self.bare
-        if "postgres" in self.__dict__ and not self.postgres.is_running:
-            del self.postgres
-            self._services.pop("postgres", None)
-            self._least.pop("postgres", None)
-
-    def start_peer(self, stack: ExitStack, peer: Peer, database: str) -> Running:
-        """Start a peer that lives as long as `stack`."""
-        self._databases += 1
-        postgres = self.postgres if database == "postgres" else None
-        return peer.start(stack, postgres, f"bench{self._databases}")
-
-    @contextmanager
-    def fresh(self, database: str, **env: str) -> Iterator[Service]:
-        """Run a separate service for the duration of the block."""
-        with ExitStack() as stack:
-            yield self.start(stack, database, **env)
+    def job(self, server: Running, clients: int = CLIENTS, **fields: object) -> Job:
+        """Return a job of the configured duration."""
+        return Job(server.port, clients, **{"duration": self.options.duration, **fields})  # type: ignore[arg-type]
 
     def measure(self, server: Running, job: Job) -> Run:
         """Run `job` against `server` once the machine is quiet."""
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
-        run = load.run(job, server.parts)
-        if run.failed:
-            log_progress(
-                f"{run.failed} failed, the first: {run.first_failure!r}; the server's log ends:"
-            )
-            log_progress(server.server.log.read_text()[-2000:])
-        return run
+        return load.run(job, server.parts)
 
-    def job(self, server: Running, clients: int, requests: Sequence[Request]) -> Job:
-        """Return a job of the configured duration."""
-        return Job(server.port, clients, self.options.duration, requests)
-
-    def measure_bare(self, clients: int) -> Run:
-        """Measure the bare route."""
-        return self.measure(self.bare, self.job(self.bare, clients, [BARE_REQUEST]))
-
-    def pairs(
-        self, first: Callable[[], Run], second: Callable[[], Run]
-    ) -> tuple[list[Run], list[Run]]:
-        """Alternate two measurements, so that a ratio compares runs that are adjacent in time."""
-        rounds = [(first(), second()) for _ in range(self.options.repeats)]
-        return [a for a, _ in rounds], [b for _, b in rounds]
+    def in_turn(self, work: dict[str, Callable[[], T]]) -> dict[str, list[T]]:
+        """Do each kind of work in turn, again and again: what is compared is close in time."""
+        results: dict[str, list[T]] = {name: [] for name in work}
+        for _ in range(self.options.repeats):
+            for name, do in work.items():
+                results[name].append(do())
+        return results
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """Something to measure: how to do so on a database, and its targets by figure name."""
-
-    name: str
-    summary: str
-    measure: Callable[["Lab", str, "Scenario"], Iterable[Row]]
-    targets: dict[str, Target] = field(default_factory=dict)
-    databases: tuple[str, ...] = ("sqlite", "postgres")
-    is_opt_in: bool = False
-    runs_last: bool = False
-
-    def figure(self, name: str, value: float, unit: str = "") -> Figure:
-        """Return a figure with this scenario's target for it."""
-        return Figure(name, value, self.targets.get(name), unit)
-
-    def ratio(self, name: str, over: Iterable[float], under: Iterable[float]) -> Figure:
-        """Return the median of the ratios of paired runs."""
-        ratios = [a / b if b else float("nan") for a, b in zip(over, under, strict=True)]
-        return self.figure(name, statistics.median(ratios))
+Measure = Callable[[Lab], Iterator[Row]]
 
 
-@dataclass(frozen=True)
-class Group:
-    """The scenarios of one area."""
-
-    title: str
-    scenarios: tuple[Scenario, ...]
-
-
-def log_progress(text: str) -> None:
+def log(text: str) -> None:
     """Report progress on standard error; standard output is for the result."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
-
-
-def log_row(row: Row) -> None:
-    """Report the result of one row as soon as it is there."""
-    rate = f"{row.of(lambda run: run.rate):9.1f}/s" if row.runs else ""
-    tail = f"p99 {row.of(lambda run: run.percentile(0.99)):8.2f} ms" if row.runs else ""
-    figures = "; ".join(f"{figure} [{figure.verdict}]" for figure in row.figures)
-    clients = f"c={row.clients}"
-    point = f"{row.scenario:24} {row.database:9} {clients:6}"
-    log_progress(f"{point} {rate} {tail} failed {row.failed}  {figures}")

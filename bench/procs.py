@@ -2,9 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -67,21 +65,12 @@ def _process_table() -> dict[int, Process]:
     return table
 
 
-@dataclass(frozen=True)
-class Memory:
-    """A process's memory in MB: PSS divides shared pages among their users, USS excludes them."""
-
-    pss: float
-    uss: float
-
-
-def memory(pid: int) -> Memory:
-    """Read the memory of one process."""
-    kib: dict[str, int] = {}
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
-        name, _, rest = line.partition(":")
-        kib[name] = int(rest.split()[0])
-    return Memory(kib["Pss"] / 1024, (kib["Private_Clean"] + kib["Private_Dirty"]) / 1024)
+def memory(pid: int) -> float:
+    """Return a process's PSS in MB: shared pages are divided among those who share them."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    raise OSError(f"process {pid} has no memory")
 
 
 def foreign_load(before: Sample, after: Sample) -> float:
@@ -105,11 +94,6 @@ def wait_until_quiet(root: int, limit: float, seconds: float) -> None:
         if own < 0.02 and foreign_load(before, after) <= limit:
             return
         before = after
-
-
-def on_cores(cores: Collection[int] | None) -> Callable[[], None] | None:
-    """Return a `preexec_fn` that pins the new process to `cores`; None if no cores are given."""
-    return partial(os.sched_setaffinity, 0, cores) if cores else None
 
 
 def machine() -> str:

@@ -1,208 +1,94 @@
-"""The rows of the results: figures and their targets, as Markdown and as JSON."""
+"""The figures of a call: each beside the bar that docs/performance.md promises."""
 
-import json
-import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from bench.load import Run
-
-NOTHING = "-"
-
-COLUMNS = (
-    "scenario",
-    "database",
-    "clients",
-    "req/s median (min-max)",
-    "p50 ms",
-    "p99 ms",
-    "server CPU ms/req",
-    "PostgreSQL CPU ms/req",
-    "figure",
-    "target",
-    "met",
-    "failed/sent",
-    "other CPU",
-)
-
-
-@dataclass(frozen=True)
-class Target:
-    """The bound for a figure: at least `at_least`, or at most `at_most`."""
-
-    at_least: float | None = None
-    at_most: float | None = None
-
-    def is_met(self, value: float) -> bool:
-        """Return whether a value meets the target; NaN never does."""
-        low = self.at_least is None or value >= self.at_least
-        high = self.at_most is None or value <= self.at_most
-        return low and high and not math.isnan(value)
-
-    def __str__(self) -> str:
-        return f"≥ {self.at_least:g}" if self.at_least is not None else f"≤ {self.at_most:g}"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A named value, with its target if it has one."""
+    """One value; without a bar it is only told."""
 
     name: str
     value: float
-    target: Target | None = None
     unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def bar(self) -> str:
+        if self.at_least is not None:
+            return f"≥ {self.at_least:g}{self.unit}"
+        return "" if self.at_most is None else f"≤ {self.at_most:g}{self.unit}"
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met, as text."""
-        return NOTHING if self.target is None else "yes" if self.target.is_met(self.value) else "no"
+        if not self.bar:
+            return ""
+        is_met = (self.at_least is None or self.value >= self.at_least) and (
+            self.at_most is None or self.value <= self.at_most
+        )
+        return "yes" if is_met else "**no**"
 
     def __str__(self) -> str:
-        digits = 2 if abs(self.value) < 10 else 1
-        return f"{self.name} {self.value:.{digits}f}{self.unit and ' ' + self.unit}"
+        digits = 0 if abs(self.value) >= 100 else 1 if abs(self.value) >= 10 else 2
+        return f"{self.value:,.{digits}f}{self.unit}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row:
-    """One line of the table: the runs of one measurement, and the figures derived from them."""
+    """What was measured of one kind of work; the runs tell how quiet the machine was."""
 
-    scenario: str
+    work: str
     database: str
-    clients: int | str = NOTHING
+    figures: Sequence[Figure]
     runs: Sequence[Run] = ()
-    figures: list[Figure] = field(default_factory=list)
-    part_of: str = ""
-    foreign_beside: float = 0.0
-
-    @property
-    def failed(self) -> int:
-        """How many answers were wrong or missing, including warm-up and drain."""
-        return sum(run.failed for run in self.runs)
 
     @property
     def foreign_cores(self) -> float:
-        """The most cores that other programs used in a run; without runs, during the whole row."""
-        return max((run.foreign_cores for run in self.runs), default=self.foreign_beside)
-
-    def of(self, value: Callable[[Run], float]) -> float:
-        """Return the median of a value over the runs."""
-        return statistics.median(value(run) for run in self.runs)
+        """How many cores other programs used, in the worst run."""
+        return max((run.foreign_cores for run in self.runs), default=0.0)
 
 
 @dataclass
 class Report:
-    """All results of one call of the program."""
+    """All rows of a call, and what could not be measured."""
 
     machine: str
     options: str
-    noise_limit: float
-    databases: Sequence[str]
+    noise: float
     rows: list[Row] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def is_noisy(self, row: Row) -> bool:
-        """Return whether other programs used too much CPU during a run."""
-        return row.foreign_cores > self.noise_limit
+    problems: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """Return all rows as Markdown."""
-        lines = [f"Machine: {self.machine}.", f"Options: `{self.options}`.", ""]
-        lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-        lines += ["| " + " | ".join(self._cells(row)) + " |" for row in self.rows]
-        lines += ["", *(f"- not measured: {error}" for error in self.errors), ""]
-        missed = [row for row in self.rows if any(f.verdict == "no" for f in row.figures)]
-        noisy = sum(self.is_noisy(row) for row in self.rows)
-        sent = sum(run.sent for row in self.rows for run in row.runs)
-        failed = sum(row.failed for row in self.rows)
-        lines.append(f"Requests: {sent:,}, every answer checked, {failed:,} wrong or missing.")
-        lines.append(f"Rows with a missed target: {len(missed)} of {len(self.rows)}.")
-        if noisy:
-            lines.append(
-                f"Rows marked `noisy`: {noisy}; other programs used more than "
-                f"{self.noise_limit:g} cores meanwhile, measure these again."
-            )
+        lines = [f"{self.machine}; options: {self.options}", ""]
+        lines += ["| Work | Database | Figure | Value | Bar | Met |", "|---|---|---|---|---|---|"]
+        for row in self.rows:
+            mark = "\\*" if row.foreign_cores > self.noise else ""
+            lines += [
+                f"| {row.work} | {row.database} | {figure.name} | {figure}{mark} "
+                f"| {figure.bar} | {figure.verdict} |"
+                for figure in row.figures
+            ]
+        lines += ["", f"\\* other programs used more than {self.noise:g} cores meanwhile", ""]
+        lines += [f"- not measured: {problem}" for problem in self.problems]
         return "\n".join(lines) + "\n"
 
-    def _cells(self, row: Row) -> list[str]:
-        figures = sorted(row.figures, key=lambda figure: figure.target is None)
-        noisy = " noisy" if self.is_noisy(row) else ""
-        return [
-            row.scenario,
-            row.database,
-            str(row.clients),
-            *_measured(row),
-            "; ".join(str(figure) for figure in figures) or NOTHING,
-            "; ".join(str(figure.target) for figure in figures if figure.target) or NOTHING,
-            _verdict(row),
-            f"{row.failed:,}/{sum(run.sent for run in row.runs):,}" if row.runs else NOTHING,
-            f"{row.foreign_cores:.2f}{noisy}",
+
+def rates(named: dict[str, list[Run]]) -> list[Figure]:
+    """Return the requests a second, p99 and CPU of each server."""
+    figures = []
+    for name, runs in named.items():
+        figures += [
+            Figure(name, statistics.median(run.rate for run in runs), "/s"),
+            Figure(f"{name}, p99", statistics.median(run.percentile(0.99) for run in runs), " ms"),
+            Figure(f"{name}, CPU", statistics.median(run.cpu_ms for run in runs), " ms"),
         ]
-
-    def save(self, path: Path) -> None:
-        """Write everything, single runs included, as JSON."""
-        path.write_text(json.dumps(self._document(), indent=1) + "\n")
-
-    def _document(self) -> dict[str, Any]:
-        return {
-            "machine": self.machine,
-            "options": self.options,
-            "errors": self.errors,
-            "rows": [
-                {
-                    "scenario": row.scenario,
-                    "part_of": row.part_of,
-                    "database": row.database,
-                    "clients": row.clients,
-                    "failed": row.failed,
-                    "foreign_cores": row.foreign_cores,
-                    "figures": [_figure(figure) for figure in row.figures],
-                    "runs": [run.summary() for run in row.runs],
-                }
-                for row in self.rows
-            ],
-        }
+    return figures
 
 
-def _measured(row: Row) -> list[str]:
-    if not row.runs:
-        return [NOTHING] * 5
-    rates = sorted(run.rate for run in row.runs)
-    return [
-        f"{statistics.median(rates):.1f} ({rates[0]:.1f}-{rates[-1]:.1f})",
-        _latency(row, 0.5),
-        _latency(row, 0.99),
-        _cpu(row, "server"),
-        _cpu(row, "postgres"),
-    ]
-
-
-def _latency(row: Row, share: float) -> str:
-    latency = row.of(lambda run: run.percentile(share))
-    return NOTHING if math.isnan(latency) else f"{latency:.2f}"
-
-
-def _verdict(row: Row) -> str:
-    if row.failed:
-        return "worthless: failures"
-    return "; ".join(figure.verdict for figure in row.figures if figure.target) or NOTHING
-
-
-def _cpu(row: Row, part: str) -> str:
-    if any(part not in run.cpu for run in row.runs):
-        return NOTHING
-    return f"{row.of(lambda run: run.cpu_ms(part)):.3f}"
-
-
-def _figure(figure: Figure) -> dict[str, Any]:
-    target = str(figure.target) if figure.target else None
-    value = None if math.isnan(figure.value) else figure.value
-    return {
-        "name": figure.name,
-        "value": value,
-        "unit": figure.unit,
-        "target": target,
-        "met": figure.verdict,
-    }
+def ratio(over: Iterable[float], under: Iterable[float]) -> float:
+    """Return the median of the ratios of values that were measured one after the other."""
+    return statistics.median(a / b for a, b in zip(over, under, strict=True))

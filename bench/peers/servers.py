@@ -16,8 +16,14 @@ from typing import ClassVar
 from bench.accounts import ORDINARY, USERNAME_PREFIX
 from bench.api import PASSWORD, email
 from bench.peers import install
-from bench.servers import WORKERS, Postgres, Running, free_port, temporary_folder
-from tests.support.servers import NotStarted
+from bench.servers import (
+    WORKERS,
+    NotStarted,
+    Postgres,
+    Running,
+    free_port,
+    temporary_folder,
+)
 
 THREADS = 8
 
@@ -53,17 +59,21 @@ class Peer:
         if postgres:
             postgres.create(database)
             settings["PEER_POSTGRES_HOST"] = str(postgres.folder)
-        env = os.environ | settings
         fill, serve = (
             [part.format(installed=installed, port=port) for part in command]
             for command in (self.fill, self.serve)
         )
-        _run(fill, installed, env)
-        running = Running(serve, port, folder / "peer.log", self.health, cwd=installed, env=env)
-        stack.callback(running.server.stop)
-        if postgres:
-            running.parts["postgres"] = postgres.pid
-        return running
+        _run(fill, installed, os.environ | settings)
+        return Running(
+            stack,
+            serve,
+            port,
+            self.health,
+            folder=folder,
+            cwd=installed,
+            env=settings,
+            postgres=postgres,
+        )
 
 
 class PythonPeer(Peer):
@@ -113,3 +123,11 @@ def _run(command: list[str], folder: Path, env: dict[str, str]) -> None:
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotStarted(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+
+
+PEERS: Mapping[str, Peer] = {
+    "allauth": Allauth(),
+    "allauth_jwt": AllauthJwt(),
+    "flask_security": FlaskSecurity(),
+    "better_auth": BetterAuth(),
+}

@@ -1,37 +1,38 @@
-"""All scenarios by what they are about. A new one is added to its module's `SCENARIOS`."""
+"""What is measured: each scenario's name, what it does, and how."""
 
-from bench.lab import Group, Scenario
-from bench.scenarios import (
-    assignments,
-    avatars,
-    external_auth,
-    least,
-    logins,
-    mails,
-    memory,
-    passkeys,
-    peers,
-    requests,
-    scale,
-    second_factors,
-    streams,
-)
+from dataclasses import dataclass
 
-# In the order they are measured in, so that the peers stand beside what they are compared with.
-GROUPS = (
-    Group(
-        "Sessions and password logins",
-        (*requests.SCENARIOS, *logins.SCENARIOS, *memory.SCENARIOS, *scale.SCENARIOS),
+from bench.lab import Measure
+from bench.scenarios import avatars, growth, logins, requests, streams
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Something to measure; `is_large` ones run only with --all or by name."""
+
+    name: str
+    summary: str
+    measure: Measure
+    databases: tuple[str, ...] = ("sqlite", "postgres")
+    is_large: bool = False
+
+
+SCENARIOS = (
+    Scenario("me", "who am I, beside the peers", requests.me),
+    Scenario("sessions", "the list of a user's five sessions, beside the peers", requests.sessions),
+    Scenario(
+        "refresh", "each client rotates a session of its own, beside the peers", requests.refresh
     ),
-    Group("The least there is", least.SCENARIOS),
-    Group("Peers", peers.SCENARIOS),
-    Group("Accounts by mail", mails.SCENARIOS),
-    Group("Second factors", second_factors.SCENARIOS),
-    Group("Passkeys", passkeys.SCENARIOS),
-    Group("External sign-in", external_auth.SCENARIOS),
-    Group("Avatars", avatars.SCENARIOS),
-    Group("Live events and assignments", (*streams.SCENARIOS, *assignments.SCENARIOS)),
-)
-SCENARIOS: tuple[Scenario, ...] = tuple(
-    scenario for group in GROUPS for scenario in group.scenarios
+    Scenario("login", "64 clients, beside a pure Argon2id loop and the peers", logins.login),
+    Scenario("me-during-logins", "who am I while 64 clients log in", logins.me_during_logins),
+    Scenario("memory", "a worker's memory: idle, after 2,000 and 4,000 logins", logins.memory),
+    Scenario("avatar", "an upload of 1024 x 1024, beside bare Pillow", avatars.upload),
+    Scenario("streams", "10,000 event streams on two workers", streams.streams, is_large=True),
+    Scenario(
+        "growth",
+        "me, login without its hash and refresh with 1,000 and with 1,000,000 accounts",
+        growth.growth,
+        databases=("postgres",),
+        is_large=True,
+    ),
 )
