@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench import procs
+import psutil
+
 from deploy.bed.actors.actor import Actor
 from deploy.bed.actors.crowd import create_actors
 from deploy.bed.actors.listener import Listener
@@ -223,8 +224,8 @@ class Storm:
         for instance in self._bed.instances:
             for pid in instance.workers():
                 try:
-                    uss = procs.memory(pid).uss
-                except (OSError, KeyError):
+                    uss = psutil.Process(pid).memory_full_info().uss / 2**20
+                except psutil.Error:
                     continue  # the worker has just been killed
                 self._memory.setdefault(pid, []).append((now, uss))
 
