@@ -11,14 +11,11 @@ from werkzeug.routing import MapAdapter
 
 from app.administration import cli as administration
 from app.administration import housekeeping
-from app.avatars import render_process
-from app.avatars import upkeep as avatars_upkeep
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
 from app.core import redis as redis_client
 from app.core.attempt_limits import AttemptLimits
-from app.core.cached_files import CachedFiles
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database, extension
@@ -153,7 +150,6 @@ def create_app(
             lambda: settings.listen(rt),
             lambda: housekeeping.start(rt),
             lambda: dispatcher.start(rt),
-            lambda: avatars_upkeep.start(rt),
             hub.start,
         ]
     )
@@ -200,8 +196,6 @@ def _runtime(
         mailer=mailer,
         unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
         disk=disk,
-        cached_files=CachedFiles(disk),
-        renders=NativePool(render_process.RENDERS_AT_ONCE, max_queued=MAX_QUEUED, niceness=0),
         http_client=http_client,
         fetch_cache=FetchCache(clock),
     )

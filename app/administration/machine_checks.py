@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from app.administration.findings import Finding, fail, ok, warn
-from app.avatars import render_process, rendering, staging
+from app.avatars import files, render_process, rendering
 from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
@@ -58,7 +58,7 @@ def keys(rt: Runtime) -> Finding:
 
 
 def avatars(rt: Runtime) -> Finding:
-    """Check that avatars can be rendered, and their folder written and locked."""
+    """Check that avatars can be rendered, and their folder written."""
     folder = rt.config.avatar_dir
     if missing := rendering.missing_formats():
         return fail(f"This Pillow lacks {', '.join(missing)}. Install it from its wheel.")
@@ -68,17 +68,17 @@ def avatars(rt: Runtime) -> Finding:
         remedy = _remedy(
             error, "Give it to the user the service runs as, or correct GATEHOUSE_AVATAR_DIR."
         )
-        return fail(f"{folder} cannot be written or locked ({error.strerror}). {remedy}")
+        return fail(f"{folder} cannot be written ({error.strerror}). {remedy}")
     except (FileTypeNotAllowed, RenderFailed):
         return fail("No picture can be drawn. The log tells why.")
     return ok(f"In {folder}; pictures can be drawn.")
 
 
 def _draw(folder: Path) -> None:
-    staged = staging.stage_upload(folder, 0)
+    staged = files.stage(folder, 0)
     try:
-        staged.write(ONE_PIXEL)
-        render_process.render(staged)
+        staged.source.write_bytes(ONE_PIXEL)
+        render_process.render(staged.source, staged.rendered)
     finally:
         staged.clear()
 

@@ -1,4 +1,4 @@
-"""Errors of avatars (spec 04 §3; decisions A18, A19, E13)."""
+"""Errors of avatars."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import (
@@ -81,11 +81,11 @@ class StorageFailed(ServerFault):
 
 
 class VersionsExhausted(ServerFault):
-    """The avatar's version counter has reached its maximum (spec 04 §3.2)."""
+    """The avatar's version counter has reached its maximum."""
 
 
 class QuotaExceeded(InsufficientStorage):
-    """The two files do not fit into the account's quota; all sizes in bytes (spec 04 §5.6)."""
+    """The two files do not fit into the account's quota; all sizes in bytes."""
 
     code = ErrorCode.STORAGE_QUOTA_EXCEEDED
 

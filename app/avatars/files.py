@@ -1,32 +1,105 @@
-"""Published avatars on disk: `user/<id>/<name>/512.webp` and `1024.webp`.
+"""Avatars on disk: `user/<id>/<name>/512.webp` and `1024.webp`; uploads under way in `staging/`.
 
-Functions that touch the disk block and must run in a native thread (`rt.disk`).
+Functions that touch the disk block and run in a native thread (`on_disk`).
 
 Invariant: a path consists only of the account's id and a name that this module generated. Every
 upload gets a new name, so the content of a published folder never changes.
 """
 
+import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
+from app.avatars.errors import StorageFailed
 from app.core import folders
+from app.core.runtime import Runtime
 from app.core.tokens import random_hex
+from app.users.models import Account
 
-if TYPE_CHECKING:  # keeps the database code out of the rendering process
-    from app.users.models import Account
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 SIZES = (1024, 512)  # pixels, in the order they are rendered
 # Readable by the owner's group: a reverse proxy that serves the files often runs as another user.
 FOLDER_MODE = 0o750
-FILE_MODE = 0o640
 _NAME = re.compile(r"v[0-9]{1,10}-[0-9a-f]{32}")
 # Ids as this module writes them, with few enough digits to fit a BIGINT column.
 _USER_ID = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+@dataclass
+class Staged:
+    """The files of one upload while it is received and rendered, in a folder of their own.
+
+    `is_kept` leaves the folder to a later sweep, which then reconciles the account.
+    """
+
+    user_id: int
+    folder: Path
+    is_kept: bool = False
+
+    @property
+    def source(self) -> Path:
+        """The file as it was sent."""
+        return self.folder / "source"
+
+    @property
+    def rendered(self) -> Path:
+        """The folder of what was rendered of it."""
+        return self.folder / "rendered"
+
+    def clear(self) -> None:
+        """Remove the folder unless it is kept; what cannot be removed is left to a sweep."""
+        if not self.is_kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
+    """Run a function that blocks on the disk in a native thread and return its result.
+
+    Raises: StorageFailed, which is logged, in place of an OSError.
+    """
+    with disk_errors():
+        return rt.disk.run(function, *arguments)
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Log an OSError raised in the block and raise StorageFailed in its place."""
+    try:
+        yield
+    except OSError as error:
+        log.error("the folder of the avatars failed: %s", error)  # noqa: TRY400 - the message says it all
+        raise StorageFailed from error
+
+
+def stage(root: Path, user_id: int) -> Staged:
+    """Create the folders for an upload of this account."""
+    make_root(root)
+    staging = root / "staging"
+    staging.mkdir(mode=0o700, exist_ok=True)
+    staged = Staged(user_id, Path(tempfile.mkdtemp(prefix=f"{user_id}-", dir=staging)))
+    _make_folder(staged.rendered)
+    return staged
+
+
+def list_abandoned(root: Path, before: float) -> list[Staged]:
+    """Return the uploads begun before a time, in seconds of Unix, whose process must have died."""
+    try:
+        with os.scandir(root / "staging") as entries:
+            old = [Path(entry) for entry in entries if entry.stat().st_mtime < before]
+    except FileNotFoundError:
+        return []
+    users = ((user_id_of(folder.name.partition("-")[0]), folder) for folder in old)
+    return [Staged(user_id, folder) for user_id, folder in users if user_id is not None]
 
 
 def new_name(version: int) -> str:
@@ -39,7 +112,7 @@ def key(user_id: int, name: str) -> str:
     return f"user/{user_id}/{name}"
 
 
-def name_of(account: "Account") -> str | None:
+def name_of(account: Account) -> str | None:
     """Return the name of the account's files; None if it has none or the row is corrupt."""
     head, _, name = (account.avatar_key or "").rpartition("/")
     is_ours = head == f"user/{account.id}" and _NAME.fullmatch(name)
@@ -123,22 +196,6 @@ def list_users(root: Path) -> Iterator[int]:
         return
 
 
-def write_durably(file: Path, content: bytes) -> None:
-    """Write a new file and fsync it."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-    with open(descriptor, "wb") as stream:
-        os.fchmod(descriptor, FILE_MODE)  # whatever the umask
-        stream.write(content)
-        stream.flush()
-        os.fsync(descriptor)
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder that the owner's group may read."""
-    folder.mkdir(mode=FOLDER_MODE)
-    folder.chmod(FOLDER_MODE)
-
-
 def _remove_any(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
@@ -148,8 +205,13 @@ def _remove_any(path: Path) -> None:
 
 def _make(folder: Path) -> None:
     with suppress(FileExistsError):
-        make_folder(folder)
+        _make_folder(folder)
         folders.sync(folder.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(mode=FOLDER_MODE)
+    folder.chmod(FOLDER_MODE)  # whatever the umask
 
 
 def _folder_of(root: Path, user_id: int) -> Path:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of avatars (spec 04 §8.1)."""
+"""Prometheus metrics of avatars."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

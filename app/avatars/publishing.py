@@ -1,4 +1,4 @@
-"""The steps of an upload, and what keeps files and rows consistent (spec 04 §3; decision A18).
+"""The steps of an upload, and what keeps files and rows consistent.
 
 Invariant: the files that an account's row names are complete on disk before the row names them, and
 stay as long as it does. Files are put in place, and removed by a sweep, only while the account's
@@ -6,25 +6,27 @@ row is locked; a name that a row no longer holds is never reused.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import BoundedSemaphore, Lock
 
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, render_process, staging, upload_limit
-from app.avatars.disk import disk_errors, run_in_disk_thread
+from app.avatars import files, metrics, queries, render_process
 from app.avatars.errors import (
     FileRequired,
     FileTooLarge,
     QuotaExceeded,
     StorageFailed,
+    TooManyUploads,
     UploadReadFailed,
     VersionsExhausted,
 )
-from app.avatars.staging import StagedUpload
+from app.avatars.files import Staged, on_disk
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody, MultipartFileReader
+from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody
 from app.core.runtime import Runtime
 from app.sessions import service as sessions
 from app.settings import keys
@@ -34,9 +36,19 @@ from app.users.models import Account, AvatarSource
 
 log = logging.getLogger(__name__)
 
-WRITE_BYTES = 256 * 1024
-YIELD_AFTER_SECONDS = 0.003
-LAST_VERSION = 2**31 - 1  # an int32 on the wire (spec 04 §1.1), and in PostgreSQL
+LAST_VERSION = 2**31 - 1  # an int32 on the wire, and in PostgreSQL
+# Of one account, per process: an upload may take half an hour, during which it occupies a
+# connection and the disk space of what has arrived.
+MAX_UPLOADS = 20
+RETRY_SECONDS = 10
+RENDERS_AT_ONCE = 2  # per process; more uploads wait, and none is rejected
+
+_uploads: Counter[int] = Counter()
+# Serialize the renders of each account, or one that uploads many images would starve all others. An
+# entry exists only while its account has uploads.
+_turns: dict[int, Lock] = {}
+_lock = Lock()
+_slots = BoundedSemaphore(RENDERS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -52,13 +64,13 @@ def publish_upload(
 ) -> Uploaded:
     """Receive an image, render it and publish it, unless another change came first.
 
-    Raises: as `service.upload`, except TooManyUploads.
+    Raises: as `service.upload`.
     """
     max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
     require_version_left(principal.account)
     seen = principal.account.avatar_version or 0
-    with _staged_upload(rt, principal.user_id) as staged:
-        _receive(rt, body, staged, max_bytes)
+    with _upload_slot(principal.user_id), _staged_upload(rt, principal.user_id) as staged:
+        _receive(body, staged, max_bytes)
         rendered_bytes = _render(rt, staged)
         return _publish(rt, principal, staged, seen, rendered_bytes, client)
 
@@ -72,10 +84,10 @@ def reconcile(rt: Runtime, user_id: int) -> int:
     with rt.transaction() as session:
         # A deleted account has no row to lock, but no upload can be published for it either.
         users_queries.lock(session, user_id)
-        names = run_in_disk_thread(rt, files.list_names, root, user_id)
+        names = on_disk(rt, files.list_names, root, user_id)
         account = users_queries.find_account(session, user_id)
         kept = files.name_of(account) if account else None
-        return run_in_disk_thread(rt, files.remove_all_but, root, user_id, names, kept)
+        return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
 
 
 def require_version_left(account: Account) -> None:
@@ -89,68 +101,50 @@ def require_version_left(account: Account) -> None:
 
 
 @contextmanager
-def _staged_upload(rt: Runtime, user_id: int) -> Iterator[StagedUpload]:
-    staged = run_in_disk_thread(rt, staging.stage_upload, rt.config.avatar_dir, user_id)
+def _upload_slot(user_id: int) -> Iterator[None]:
+    with _lock:
+        if _uploads[user_id] >= MAX_UPLOADS:
+            raise TooManyUploads(retry_after=RETRY_SECONDS)
+        _uploads[user_id] += 1
+        _turns.setdefault(user_id, Lock())
+    try:
+        yield
+    finally:
+        with _lock:
+            _uploads[user_id] -= 1
+            if not _uploads[user_id]:
+                del _uploads[user_id], _turns[user_id]
+
+
+@contextmanager
+def _staged_upload(rt: Runtime, user_id: int) -> Iterator[Staged]:
+    staged = on_disk(rt, files.stage, rt.config.avatar_dir, user_id)
     try:
         yield staged
     finally:
         with suppress(StorageFailed):
-            run_in_disk_thread(rt, staged.clear)
+            on_disk(rt, staged.clear)
 
 
-def _receive(rt: Runtime, body: MultipartBody, staged: StagedUpload, max_bytes: int) -> None:
-    pending = bytearray()
-
-    def flush() -> None:
-        run_in_disk_thread(rt, staged.write, bytes(pending))
-        pending.clear()
-
-    def write(content: bytes) -> None:
-        pending.extend(content)
-        if len(pending) >= WRITE_BYTES:
-            flush()
-
-    try:
-        received = MultipartFileReader(body, max_bytes, write).read(pause=_cooperative_yield(rt))
-    except BodyUnreadable:
-        raise UploadReadFailed from None
-    except BodyTooLarge:
-        raise FileTooLarge from None
+def _receive(body: MultipartBody, staged: Staged, max_bytes: int) -> None:
+    with files.disk_errors(), staged.source.open("xb") as file:
+        try:
+            received = body.save_file(max_bytes, file.write)
+        except BodyUnreadable:
+            raise UploadReadFailed from None
+        except BodyTooLarge:
+            raise FileTooLarge from None
     if not received:
         raise FileRequired
-    flush()
     metrics.SOURCE_BYTES.observe(received)
 
 
-def _cooperative_yield(rt: Runtime) -> Callable[[], None]:
-    """Return a function that lets other greenlets run, but not more often than every 3 ms.
-
-    Data that has already arrived is read without blocking, so nothing else yields. Yielding before
-    every read would cost more than the reading itself.
-    """
-    ran_until = rt.clock.monotonic()
-
-    def pause() -> None:
-        nonlocal ran_until
-        if rt.clock.monotonic() - ran_until > YIELD_AFTER_SECONDS:
-            rt.clock.sleep(0)
-            ran_until = rt.clock.monotonic()
-
-    return pause
-
-
-def _render(rt: Runtime, staged: StagedUpload) -> int:
-    """Render once the account's lock and a slot in the pool are free; return the bytes written."""
-    asked, began = rt.clock.monotonic(), 0.0
-
-    def render() -> int:
-        nonlocal began
+def _render(rt: Runtime, staged: Staged) -> int:
+    """Render once it is the account's turn and a slot is free; return the bytes written."""
+    asked = rt.clock.monotonic()
+    with _turns[staged.user_id], metrics.rendering(RENDERS_AT_ONCE), _slots, files.disk_errors():
         began = rt.clock.monotonic()
-        return render_process.render(staged)
-
-    render_lock = upload_limit.render_lock(staged.user_id)
-    with render_lock, metrics.rendering(render_process.RENDERS_AT_ONCE), disk_errors():
-        written = rt.renders.run(render)
+        written = render_process.render(staged.source, staged.rendered)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)
     return written
@@ -159,12 +153,12 @@ def _render(rt: Runtime, staged: StagedUpload) -> int:
 def _publish(
     rt: Runtime,
     principal: Principal,
-    staged: StagedUpload,
+    staged: Staged,
     seen: int,
     rendered_bytes: int,
     client: Client,
 ) -> Uploaded:
-    """Make the rendered files the avatar, unless another change came first (spec 04 §3.2)."""
+    """Make the rendered files the avatar, unless another change came first."""
     root, user_id, now = rt.config.avatar_dir, principal.user_id, rt.clock.now()
     name = files.new_name(seen + 1)
     began, is_in_place = rt.clock.monotonic(), False
@@ -183,7 +177,7 @@ def _publish(
             users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, details)
             if version is not None:
                 is_in_place = True
-                run_in_disk_thread(rt, files.publish_folder, staged.rendered, root, user_id, name)
+                on_disk(rt, files.publish_folder, staged.rendered, root, user_id, name)
     except BaseException:
         if is_in_place:
             _reconcile_after_failure(rt, staged)
@@ -200,7 +194,7 @@ def _require_room(account: Account, more_bytes: int) -> None:
         raise QuotaExceeded(quota=quota, used=used, need=more_bytes)
 
 
-def _reconcile_after_failure(rt: Runtime, staged: StagedUpload) -> None:
+def _reconcile_after_failure(rt: Runtime, staged: Staged) -> None:
     """Reconcile files that are in place with a commit that failed or whose outcome is unknown.
 
     If that fails too, say because the database is down, leave it to a later sweep.
@@ -209,7 +203,7 @@ def _reconcile_after_failure(rt: Runtime, staged: StagedUpload) -> None:
         reconcile(rt, staged.user_id)
     except Exception:
         log.warning("the avatar files of user %s are left to the next cleanup", staged.user_id)
-        staged.keep()
+        staged.is_kept = True
 
 
 def _remove_replaced(rt: Runtime, before: Account) -> None:

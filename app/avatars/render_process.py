@@ -1,7 +1,18 @@
-"""Runs the rendering of uploads (`rendering.py`) in a sandbox, one process per image."""
+"""Runs the rendering of uploads (`rendering.py`), one process with limits per image.
 
+However much memory a decoder allocates, however long it computes, and even if it crashes, it harms
+only its own upload. The process gets no connection, secret or setting of the service.
+"""
+
+import json
 import logging
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 
+from app.avatars import files
 from app.avatars.errors import (
     EmptyImage,
     FileTypeNotAllowed,
@@ -9,32 +20,78 @@ from app.avatars.errors import (
     ProcessorUnavailable,
     RenderFailed,
 )
-from app.avatars.staging import StagedUpload
-from app.core.sandbox import LimitExceeded, Limits, Sandbox, SandboxFailed
 
 log = logging.getLogger(__name__)
 
-RENDERS_AT_ONCE = 2  # per worker process
+PROGRAM = Path(__file__).with_name("rendering.py")
+# Renders run at a low priority, so that a busy machine may need many seconds for one.
+TIMEOUT_SECONDS = 120
+REFUSALS = {
+    error.__name__: error
+    for error in (FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed)
+}
+# What Python needs to start; the rest of the environment holds secrets.
+ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "TZ")
+# By default glibc returns the memory of each large buffer to the kernel, which then has to zero the
+# next buffer page by page. Other C libraries ignore these variables.
+MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
+    "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one render may use: memory on top of that of the program, and CPU time."""
+
+    memory_bytes: int
+    cpu_seconds: int
+
+
 # Legitimate images need up to 48 MB and half a second.
 LIMITS = Limits(memory_bytes=64 * 1024 * 1024, cpu_seconds=4)
-REFUSALS = (FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed)
-
-_sandbox = Sandbox("app.avatars.rendering:render", LIMITS, REFUSALS)
 
 
-def render(staged: StagedUpload) -> int:
-    """Render `staged.source` into the folder `staged.rendered`; return its size in bytes.
+def render(source: Path, folder: Path) -> int:
+    """Render `source` into `folder`; return the size of its files in bytes.
 
-    Runs in a native thread, at most two at a time (`rt.renders`).
     Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
     OSError if the disk fails.
     """
-    try:
-        written: int = _sandbox.call(str(staged.source.absolute()), str(staged.rendered.absolute()))
-    except LimitExceeded:
+    begun, _, told = _output(source, folder).partition(b"\n")
+    if not begun:
+        log.error("an avatar could not be rendered: %s did not start", PROGRAM)
+        raise RenderFailed
+    if not told:
         log.info("an image needed more than %s, or crashed its decoder", LIMITS)
-        raise FileTypeNotAllowed from None
-    except SandboxFailed as error:
-        log.error("an avatar could not be rendered: %s", error)  # noqa: TRY400 - the message says it all
-        raise RenderFailed from None
-    return written
+        raise FileTypeNotAllowed
+    answer = json.loads(told)
+    if "written" in answer:
+        return int(answer["written"])
+    if number := answer.get("errno"):
+        raise OSError(number, os.strerror(number))
+    if answer["refused"] == RenderFailed.__name__:
+        log.error("an avatar could not be rendered: %s", answer["reason"])
+    raise REFUSALS[answer["refused"]]
+
+
+def _output(source: Path, folder: Path) -> bytes:
+    """Return what the program tells: a line once it has begun, and another if it survived."""
+    limits = str(LIMITS.memory_bytes), str(LIMITS.cpu_seconds)
+    sizes = map(str, files.SIZES)
+    kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program, and paths that we made
+            [sys.executable, "-P", PROGRAM, source.absolute(), folder.absolute(), *limits, *sizes],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # libraries report damaged input in megabytes of warnings
+            env={**kept, **MEMORY},
+            start_new_session=True,  # Ctrl-C is meant for the service
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as expired:
+        return expired.stdout or b""
+    return done.stdout

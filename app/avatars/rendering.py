@@ -1,59 +1,38 @@
-"""Render an uploaded file as two WebP files (spec, Limits; decision A19).
+"""Renders an uploaded file as WebP: `python rendering.py SOURCE FOLDER BYTES SECONDS SIZE...`.
 
-Runs in a process of its own with memory and CPU limits (`render_process.py`), since the file is
-untrusted: a kilobyte can make a decoder allocate gigabytes. The output is encoded anew from pixels,
-so nothing else of the file survives.
-
-Source: interface.md, Endpoint rules 11 and Limits; spec 04 §3.2.
+A program of its own with memory and CPU limits (`render_process.py` runs it), since the file is
+untrusted: a kilobyte can make a decoder allocate gigabytes. It imports nothing of the service, so
+that it starts fast. The output is encoded anew from pixels, so nothing else of the file survives.
 """
 
 import errno
 import io
+import json
+import os
+import resource
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from PIL import (
     AvifImagePlugin,
-    BmpImagePlugin,
-    GifImagePlugin,
     Image,
-    JpegImagePlugin,
-    PngImagePlugin,
-    TiffImagePlugin,
-    WebPImagePlugin,
     features,
 )
 
-from app.avatars import files
-from app.avatars.errors import (
-    EmptyImage,
-    FileTypeNotAllowed,
-    ImageTooLarge,
-    ProcessorUnavailable,
-    RenderFailed,
-)
-from app.core import folders
-from app.core.errors import AppError
-
+# Readable by the owner's group: a reverse proxy that serves the files often runs as another user.
+FILE_MODE = 0o640
+# Below the priority of short requests and of password hashing.
+NICENESS = 15
 MAX_SIDE_PIXELS = 1024
 QUALITY = 90
 METHOD = 2  # the encoder's effort, from 0 (fastest) to 6 (smallest file)
 # An image with at most this many colours is taken for a drawing and encoded losslessly.
 MAX_DRAWN_COLORS = 4096
 
-# Imported here so that they are loaded once, before the fork, and not for every image.
-PLUGINS = (
-    AvifImagePlugin,
-    BmpImagePlugin,
-    GifImagePlugin,
-    JpegImagePlugin,
-    PngImagePlugin,
-    TiffImagePlugin,
-    WebPImagePlugin,
-)
 ACCEPTED = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 # Formats that a build of Pillow may lack, and the feature to check for.
 OPTIONAL = {"AVIF": "avif", "WEBP": "webp"}
@@ -77,23 +56,26 @@ TRANSPOSED = {
 Image.MAX_IMAGE_PIXELS = MAX_SIDE_PIXELS * MAX_SIDE_PIXELS
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
-Image.preinit()  # else each forked process would do it
 
 
-def render(source: str, folder: str) -> int:
-    """Create `folder` with the avatar in both sizes, fsynced; return its size in bytes.
+class Refused(Exception):
+    """The file is refused; the first argument is the name of the error to tell the client."""
 
-    Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
-    OSError if the disk fails; MemoryError.
+
+def render(source: Path, folder: Path, sizes: Sequence[int]) -> int:
+    """Write the avatar in these sizes into `folder`, fsynced; return the bytes written.
+
+    Raises: Refused; OSError if the disk fails; MemoryError.
     """
-    image, rendered = _decoded(Path(source)), Path(folder)
-    files.make_folder(rendered)
+    image = _decoded(source)
     written = 0
-    for size in files.SIZES:
+    for size in sizes:
         content = _webp(image, size)
-        files.write_durably(rendered / f"{size}.webp", content)
+        _write_durably(folder / f"{size}.webp", content)
         written += len(content)
-    folders.sync(rendered)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.fsync(descriptor)
+    os.close(descriptor)
     return written
 
 
@@ -113,35 +95,32 @@ def _decoded(source: Path) -> Image.Image:
                 _require_size(opened)
                 opened.load()
                 return _square(_upright(_in_rgb(opened), _orientation(opened)))
-        except (AppError, MemoryError):
+        except (Refused, MemoryError):
             raise
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise ImageTooLarge from None
+            raise Refused("ImageTooLarge") from None
         except OSError as error:
             # EINVAL is a seek to an impossible offset from the image; any other errno is the disk.
             if error.errno not in {None, errno.EINVAL}:
                 raise
-            raise FileTypeNotAllowed from None
+            raise Refused("FileTypeNotAllowed") from None
         # On damaged images, decoders may raise anything.
         except Exception:
-            raise FileTypeNotAllowed from None
+            raise Refused("FileTypeNotAllowed") from None
 
 
 def _require_processor(head: bytes) -> None:
     for name in missing_formats():
         if SIGNATURES[name](head):
-            raise ProcessorUnavailable
+            raise Refused("ProcessorUnavailable")
 
 
 def _require_size(opened: Image.Image) -> None:
-    """Refuse an empty or oversized image before its pixels are decoded.
-
-    Raises: EmptyImage, ImageTooLarge.
-    """
+    """Refuse an empty or oversized image before its pixels are decoded."""
     if 0 in opened.size:
-        raise EmptyImage
+        raise Refused("EmptyImage")
     if max(opened.size) > MAX_SIDE_PIXELS:
-        raise ImageTooLarge
+        raise Refused("ImageTooLarge")
 
 
 def _orientation(opened: Image.Image) -> int:
@@ -203,5 +182,55 @@ def _webp(image: Image.Image, size: int) -> bytes:
         raise
     # Encoders may raise anything too.
     except Exception as error:
-        raise RenderFailed from error
+        raise Refused("RenderFailed", repr(error)) from error
     return stream.getvalue()
+
+
+def _write_durably(file: Path, content: bytes) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    with open(descriptor, "wb") as stream:
+        os.fchmod(descriptor, FILE_MODE)  # whatever the umask
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def _limit(memory_bytes: int, cpu_seconds: int) -> None:
+    with suppress(OSError):  # e.g. forbidden in a container
+        os.nice(NICENESS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        has = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (has + memory_bytes, has + memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _outcome(source: str, folder: str, sizes: Sequence[str]) -> dict[str, Any]:
+    try:
+        return {"written": render(Path(source), Path(folder), [int(size) for size in sizes])}
+    except Refused as refusal:
+        return {"refused": refusal.args[0], "reason": refusal.args[-1]}
+    except MemoryError:
+        os._exit(1)
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else None
+        return {"errno": number, "refused": "RenderFailed", "reason": repr(error)}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Render as the arguments say; tell on standard output what came of it.
+
+    The first line tells that it has begun; nothing follows if a limit or a crash ended it.
+    """
+    source, folder, memory_bytes, cpu_seconds, *sizes = arguments
+    Image.preinit()
+    _limit(int(memory_bytes), int(cpu_seconds))
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    sys.stdout.write(json.dumps(_outcome(source, folder, sizes)))
+    sys.stdout.flush()
+    os._exit(0)  # nobody waits while the memory is freed
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Use cases of avatars (spec 04 §3; decisions A18, A19)."""
+"""Use cases of avatars."""
 
 import logging
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.audit.models import Action
-from app.avatars import files, metrics, publishing, queries, upload_limit
-from app.avatars.disk import run_in_disk_thread, storage_failed
+from app.avatars import files, metrics, publishing, queries
 from app.avatars.errors import AvatarNotFound, NothingUploaded, SizeUnknown
+from app.avatars.files import on_disk
 from app.avatars.publishing import Uploaded
 from app.core.access import Principal
 from app.core.client import Client
@@ -58,8 +58,7 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
     VersionsExhausted; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
     """
     try:
-        with upload_limit.upload_slot(principal.user_id):
-            uploaded = publishing.publish_upload(rt, principal, body, client)
+        uploaded = publishing.publish_upload(rt, principal, body, client)
     except Exception as error:
         metrics.UPLOADS.labels("failed").inc()
         if isinstance(error, AppError):
@@ -92,7 +91,7 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
 def parsed_size(text: str) -> int:
     """Return the size that a path asks for, in pixels.
 
-    Raises: SizeUnknown; AvatarNotFound if it is not a number (decision E9).
+    Raises: SizeUnknown; AvatarNotFound if it is not a number.
     """
     if not text.removeprefix("-").isdecimal() or not text.isascii():
         raise AvatarNotFound
@@ -117,7 +116,7 @@ def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, rt.cached_files.read)
+    return _with_file(rt, wanted, Path.read_bytes)
 
 
 def found(rt: Runtime, wanted: Picture) -> Picture:
@@ -125,18 +124,17 @@ def found(rt: Runtime, wanted: Picture) -> Picture:
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, rt.cached_files.require)[0]
+    return _with_file(rt, wanted, Path.stat)[0]
 
 
 def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
-        try:
-            return wanted, use(path)
-        except FileNotFoundError:
-            account = users_queries.look_up_account(rt.database, wanted.user_id)
-        except OSError as error:
-            raise storage_failed(error) from error
+        with files.disk_errors():
+            try:
+                return wanted, rt.disk.run(use, path)
+            except FileNotFoundError:
+                account = users_queries.look_up_account(rt.database, wanted.user_id)
         if account is None:
             break
         newer = picture(account, wanted.size)
@@ -149,7 +147,5 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
 
 def _require_files(rt: Runtime, account: Account) -> None:
     name = files.name_of(account)
-    if name is None or not run_in_disk_thread(
-        rt, files.exists, rt.config.avatar_dir, account.id, name
-    ):
+    if name is None or not on_disk(rt, files.exists, rt.config.avatar_dir, account.id, name):
         raise NothingUploaded

@@ -1,14 +1,14 @@
-"""Removal of what killed uploads left behind, and of files no account refers to (spec 04 §8.5)."""
+"""Removal of what killed uploads left behind, and of files no account refers to."""
 
 import logging
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 
-from app.avatars import files, publishing, queries, staging
-from app.avatars.disk import run_in_disk_thread
+from app.avatars import files, publishing, queries
 from app.avatars.errors import StorageFailed
+from app.avatars.files import Staged, on_disk
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.native_pool import Overloaded
@@ -17,42 +17,28 @@ from app.core.runtime import Runtime
 log = logging.getLogger(__name__)
 
 BATCH_USERS = 500
-STOP_SECONDS = 2.0
+# Longer than any upload takes, however slow the line.
+ABANDONED_AFTER = timedelta(hours=3)
 # After any of these, the next cleanup makes files and rows consistent; nothing is lost till then.
 FAILURES = (StorageFailed, *DATABASE_ERRORS, Overloaded)
-
-
-def start(rt: Runtime) -> Callable[[], None]:
-    """Sweep once in the background; return a function that waits a moment for its end."""
-
-    def run() -> None:
-        try:
-            sweep(rt)
-        except StorageFailed:
-            return  # already logged, and `flask doctor` reports it too
-
-    thread = threading.Thread(target=run, name="avatar-sweep", daemon=True)
-    thread.start()
-    return lambda: thread.join(timeout=STOP_SECONDS)
 
 
 def sweep(rt: Runtime) -> int:
     """Clean up after uploads whose process was killed; return how many.
 
-    Safe while uploads are running, on other instances too: they hold locks. A killed upload may
-    have left published files that the account's row does not name, so the account is reconciled.
+    Safe while uploads are running, on other instances too: only old ones are looked at. A killed
+    upload may have left published files that the account's row does not name, so the account is
+    reconciled.
     """
-    abandoned, cleared = staging.claim_abandoned(rt.config.avatar_dir), 0
-    # One at a time: each is an open file and a lock, which is held only while it is cleaned up.
-    while staged := run_in_disk_thread(rt, next, abandoned, None):
-        cleared += _clear_up(rt, staged)
-    return cleared
+    before = (rt.clock.now() - ABANDONED_AFTER).timestamp()
+    abandoned = on_disk(rt, files.list_abandoned, rt.config.avatar_dir, before)
+    return sum(_clear_up(rt, staged) for staged in abandoned)
 
 
 def cleanup(rt: Runtime) -> int:
     """Remove everything in the avatar folder that no account refers to; return how many items."""
     removed = sweep(rt)
-    user_ids = iter(run_in_disk_thread(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
+    user_ids = iter(on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
         removed += sum(_reconciled(rt, user_id) for user_id in _suspicious(rt, batch))
         rt.clock.sleep(0)
@@ -69,24 +55,15 @@ def forget(rt: Runtime, user_id: int) -> None:
         )
 
 
-def _clear_up(rt: Runtime, staged: staging.StagedUpload) -> bool:
-    """Reconcile the account and clear the upload; False if a later sweep has to finish.
-
-    The lock is released in any case.
-    """
-    is_done = False
+def _clear_up(rt: Runtime, staged: Staged) -> bool:
+    """Reconcile the account and clear the upload; False if a later sweep has to finish."""
     try:
         publishing.reconcile(rt, staged.user_id)
-        is_done = True
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", reason_of(error))
-        staged.keep()
-    finally:
-        try:
-            run_in_disk_thread(rt, staged.clear)
-        except StorageFailed:
-            is_done = False  # already logged
-    return is_done
+        return False
+    on_disk(rt, staged.clear)
+    return not staged.folder.exists()
 
 
 def _reconciled(rt: Runtime, user_id: int) -> int:
@@ -100,7 +77,7 @@ def _reconciled(rt: Runtime, user_id: int) -> int:
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder differs from what the profile row says."""
     root = rt.config.avatar_dir
-    listed = run_in_disk_thread(rt, lambda: [_names(root, user_id) for user_id in user_ids])
+    listed = on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
         keys = queries.list_keys(connection, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.routing import BaseConverter
 
-from app.avatars import responses, service
+from app.avatars import service
 from app.avatars.errors import (
     AvatarNotFound,
     EmptyImage,
@@ -35,6 +35,14 @@ from app.web.operation import answers, answers_raw
 from app.web.peer import client
 from app.web.request import file_body, json_body
 from app.web.runtime import runtime
+
+MEDIA_TYPE = "image/webp"
+# To one person, a URL always shows the same image. But two people who share a browser may have
+# avatars of the same version, and so the same URL; hence Vary.
+CACHING = {
+    "Cache-Control": "private, max-age=31536000, immutable",
+    "Vary": "Authorization, Cookie",
+}
 
 bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
 
@@ -79,7 +87,8 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     then the one that it set.
     """
     rt = runtime()
-    return ok(responses.uploaded(rt, service.upload(rt, principal, upload, client())))
+    outcome = service.upload(rt, principal, upload, client())
+    return ok({"profile": users.profile(rt, outcome.account), "applied": outcome.applied})
 
 
 @bp.put("/source")
@@ -99,7 +108,7 @@ def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValu
 @bp.get("/<picture_size:size>")
 @login_required()
 @answers_raw(
-    responses.MEDIA_TYPE,
+    MEDIA_TYPE,
     is_conditional=True,
     errors=(SizeUnknown, AvatarNotFound, StorageFailed),
     name="getAvatar",
@@ -108,8 +117,17 @@ def show(principal: Principal, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""
     rt = runtime()
     picture = service.picture(principal.account, service.parsed_size(size))
-    if responses.is_held_by_client(picture):
-        return responses.not_modified(picture)
-    if rt.config.avatar_accel:
-        return responses.by_proxy(rt, service.found(rt, picture))
-    return responses.content(*service.read(rt, picture))
+    if request.if_none_match.contains_weak(picture.etag):
+        response = Response(status=304)
+        del response.headers["Content-Type"]
+    elif rt.config.avatar_accel:
+        picture = service.found(rt, picture)
+        # The reverse proxy sends the file from its internal location (nginx X-Accel-Redirect).
+        location = f"{rt.config.avatar_accel}/{picture.key}"
+        response = Response(headers={"X-Accel-Redirect": location}, content_type=MEDIA_TYPE)
+    else:
+        picture, content = service.read(rt, picture)
+        response = Response(content, content_type=MEDIA_TYPE)
+    response.headers.update(CACHING)
+    response.set_etag(picture.etag)
+    return response

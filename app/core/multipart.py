@@ -29,69 +29,41 @@ class MultipartBody:
     boundary: str | None
     read: Callable[[], bytes]
 
+    def save_file(self, max_bytes: int, write: Callable[[bytes], object]) -> int | None:
+        """Pass the first part that has a file name to `write`, and discard all others.
 
-class MultipartFileReader:
-    """Passes the first part that has a file name to `write`, and discards all others.
-
-    `max_bytes` limits the file, and also the sum of the other parts. Memory never holds more than
-    one chunk and one line of a part's header.
-    """
-
-    def __init__(self, body: MultipartBody, max_bytes: int, write: Callable[[bytes], None]) -> None:
-        self._body = body
-        self._max_bytes = max_bytes
-        self._write = write
-        self._file: MultipartSegment | None = None
-        self._file_bytes = 0
-        self._other_bytes = 0
-        self._all_bytes = 0
-        self._part: MultipartSegment | None = None
-
-    def read(self, pause: Callable[[], None]) -> int | None:
-        """Read the whole body; return the file's size in bytes, None if there is no file.
-
-        `pause` is called before each read. Raises: BodyUnreadable, BodyTooLarge.
+        `max_bytes` limits the file, and also the sum of the other parts. Return the file's size in
+        bytes, None if there is no file. Memory never holds more than a chunk of the body.
+        Raises: BodyUnreadable, BodyTooLarge.
         """
+        part: MultipartSegment | None = None
+        file: MultipartSegment | None = None
+        all_bytes, sizes = 0, {"file": 0, "others": 0}
         try:
             parser = PushMultipartParser(
-                self._body.boundary or "",
-                max_segment_count=MAX_PARTS,
-                header_charset=HEADER_CHARSET,
+                self.boundary or "", max_segment_count=MAX_PARTS, header_charset=HEADER_CHARSET
             )
-            while chunk := self._next_chunk(pause):
+            while chunk := self.read():
+                all_bytes += len(chunk)
                 for event in parser.parse(chunk):
-                    self._handle(event)
-            if self._all_bytes:
+                    if isinstance(event, MultipartSegment):
+                        part = event
+                        if file is None and _has_file_name(part):
+                            file = part
+                    elif event is not None:
+                        whose = "file" if part is file else "others"
+                        sizes[whose] += len(event)
+                        if part is file and sizes["file"] <= max_bytes:
+                            write(bytes(event))
+                # What comes before, between and after the parts is discarded, too.
+                is_too_much = all_bytes > 2 * max_bytes + MAX_FRAMING_BYTES
+                if is_too_much or max(sizes.values()) > max_bytes:
+                    raise BodyTooLarge
+            if all_bytes:
                 parser.close()
         except (MultipartError, UnicodeError):
             raise BodyUnreadable from None
-        return None if self._file is None else self._file_bytes
-
-    def _next_chunk(self, pause: Callable[[], None]) -> bytes:
-        pause()
-        chunk = self._body.read()
-        self._all_bytes += len(chunk)
-        # What comes before, between and after the parts is discarded, but not without limit.
-        if self._all_bytes > 2 * self._max_bytes + MAX_FRAMING_BYTES:
-            raise BodyTooLarge
-        return chunk
-
-    def _handle(self, event: MultipartSegment | bytes | bytearray | None) -> None:
-        if isinstance(event, MultipartSegment):
-            self._part = event
-            if self._file is None and _has_file_name(event):
-                self._file = event
-        elif event is None:
-            self._part = None
-        elif self._part is self._file:
-            self._file_bytes += len(event)
-            if self._file_bytes > self._max_bytes:
-                raise BodyTooLarge
-            self._write(bytes(event))
-        else:
-            self._other_bytes += len(event)
-            if self._other_bytes > self._max_bytes:
-                raise BodyTooLarge
+        return None if file is None else sizes["file"]
 
 
 def _has_file_name(part: MultipartSegment) -> bool:

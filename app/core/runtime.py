@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core.attempt_limits import AttemptLimits
-from app.core.cached_files import CachedFiles
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
@@ -37,8 +36,8 @@ SignInMethod = Callable[["Runtime"], Callable[[Session, int], bool]]
 class Runtime:
     """What one application was built with; passed down as `rt`.
 
-    `unready` logs when this process stops being ready, and when it is again. `disk` and `renders`
-    are the native thread pools for files and for images. `mail_due` is set when this process has
+    `unready` logs when this process stops being ready, and when it is again. `disk` is
+    the native thread pool for files. `mail_due` is set when this process has
     put a mail into the outbox. The factory fills the lists with hooks of areas for lower layers:
     `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign
     in; `on_unverified_reset` remove what must not survive a reset through an unverified address;
@@ -64,8 +63,6 @@ class Runtime:
     mailer: Mailer
     unready: Outage
     disk: NativePool
-    cached_files: CachedFiles
-    renders: NativePool
     http_client: HttpClient
     fetch_cache: FetchCache
     mail_due: threading.Event = field(default_factory=threading.Event)

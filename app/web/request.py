@@ -81,7 +81,7 @@ def file_body(view: View) -> View:
             client_connection.limit_rest_of_body()
             with suppress(BodyUnreadable):
                 while body.read():
-                    runtime().clock.sleep(0)
+                    pass
 
     operation_of(open_and_call).has_file = True
     return open_and_call
@@ -101,6 +101,8 @@ def _multipart_body() -> MultipartBody:
     def read() -> bytes:
         nonlocal missing
         try:
+            # Data that has already arrived is read without blocking, so nothing else yields.
+            runtime().clock.sleep(0)
             chunk = stream.read(piece_bytes)
         # The servers' own errors for broken framing have no common base class.
         except Exception as error:

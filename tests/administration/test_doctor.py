@@ -14,7 +14,6 @@ from app.avatars import render_process
 from app.core import redis as redis_client
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost, Config
-from app.core.sandbox import Sandbox
 from app.core.smtp.mailer import Mailer
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
@@ -181,10 +180,7 @@ def test_avatars_that_cannot_be_kept_are_a_failure(line, rt):
 
 @pytest.mark.usefixtures("healthy")
 def test_avatars_that_cannot_be_drawn_are_a_failure(line, rt, monkeypatch):
-    nowhere = Sandbox(
-        "app.avatars.rendering:nothing", render_process.LIMITS, render_process.REFUSALS
-    )
-    monkeypatch.setattr(render_process, "_sandbox", nowhere)
+    monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
     assert "No picture can be drawn" in finds(line, "avatars", "fail")
     assert not list((rt.config.avatar_dir / "staging").iterdir())
 

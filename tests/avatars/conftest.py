@@ -7,14 +7,6 @@ import pytest
 
 from app.avatars import render_process
 from app.core.runtime import Runtime
-from app.core.sandbox import Limits, Sandbox
-
-# A tenth of the time that is allowed would do for every picture that is meant to be drawn.
-_hasty = Sandbox(
-    "app.avatars.rendering:render",
-    Limits(render_process.LIMITS.memory_bytes, 1),
-    render_process.REFUSALS,
-)
 
 
 @pytest.fixture
@@ -49,4 +41,5 @@ def published(folder: Path) -> Callable[[], list[str]]:
 @pytest.fixture
 def short_renders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renders have one second, which ends those that would never end."""
-    monkeypatch.setattr(render_process, "_sandbox", _hasty)
+    limits = render_process.Limits(render_process.LIMITS.memory_bytes, cpu_seconds=1)
+    monkeypatch.setattr(render_process, "LIMITS", limits)

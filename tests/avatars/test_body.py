@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody, MultipartFileReader
+from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody
 from tests.support.images import BOUNDARY, joined, part
 
 DELIMITER = f"\r\n--{BOUNDARY}".encode()
@@ -29,8 +29,7 @@ def take(content, sizes, max_bytes=10_000, boundary=BOUNDARY):
         turn += 1
         return stream.read(sizes[turn % len(sizes)])
 
-    body = MultipartBody(boundary, read)
-    size = MultipartFileReader(body, max_bytes, taken.extend).read(pause=lambda: None)
+    size = MultipartBody(boundary, read).save_file(max_bytes, taken.extend)
     return size, bytes(taken)
 
 

@@ -4,23 +4,17 @@ import random
 
 import pytest
 
-from app.avatars import render_process
-from app.avatars.staging import StagedUpload
+from app.avatars import files, render_process
 from app.core.errors import AppError, BadRequest
-from app.core.sandbox import Sandbox
 from tests.support.images import encoded, photo
 
 KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
-
-_small = Sandbox(
-    "tests.avatars.small_rendering:render", render_process.LIMITS, render_process.REFUSALS
-)
 
 
 @pytest.fixture(autouse=True)
 def small_avatars(monkeypatch):
     """Damage is met by who reads, so what is written may be small."""
-    monkeypatch.setattr(render_process, "_sandbox", _small)
+    monkeypatch.setattr(files, "SIZES", (64, 32))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -33,10 +27,12 @@ def test_no_damage_makes_rendering_fail_otherwise_than_documented(kind, tmp_path
             # Most of what matters stands at the start.
             reach = len(content) if damage.random() < 0.4 else min(len(content), 200)
             content[damage.randrange(reach)] = damage.randrange(256)
-        (tmp_path / str(number)).write_bytes(content)
+        source = tmp_path / f"{number}.source"
+        source.write_bytes(content)
+        (tmp_path / str(number)).mkdir()
         refusal = None
         try:
-            assert render_process.render(StagedUpload(tmp_path / str(number), -1)) > 0
+            assert render_process.render(source, tmp_path / str(number)) > 0
         except AppError as error:
             refusal = error
         # By its kind: two of them share a code.

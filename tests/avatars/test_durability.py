@@ -1,4 +1,4 @@
-"""What an account's row names has reached the disk before the row names it (spec 04 §3)."""
+"""What an account's row names has reached the disk before the row names it."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,8 @@ def happened(monkeypatch):
 def test_what_is_rendered_is_on_the_disk_whole_and_so_are_its_names(tmp_path, happened):
     source, folder = tmp_path / "source", tmp_path / "rendered"
     source.write_bytes(encoded(photo()))
-    rendering.render(str(source), str(folder))
+    folder.mkdir()
+    rendering.render(source, folder, files.SIZES)
     written = [(path, size) for what, path, size in happened if what == "synced"]
     names = [folder / f"{size}.webp" for size in files.SIZES]
     assert [path for path, _ in written] == [*names, folder]

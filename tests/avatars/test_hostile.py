@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from app.avatars import render_process
-from app.core.sandbox import Sandbox
 from tests.support.images import (
     BLUE,
     RED,
@@ -359,10 +358,7 @@ def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
 
 
 def test_a_failure_to_render_is_the_services_own(client, monkeypatch):
-    nowhere = Sandbox(
-        "app.avatars.rendering:nothing", render_process.LIMITS, render_process.REFUSALS
-    )
-    monkeypatch.setattr(render_process, "_sandbox", nowhere)
+    monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
     upload(client, plain()).fails(500, "avatar.render_failed")
 
 

@@ -1,13 +1,11 @@
 """GET /auth/profile/avatar/{size} (decisions A20, E13; spec 04 §3.4)."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from app.avatars import service
-from app.core import cached_files
 from app.core.config import Config
 from app.core.environment import ConfigError
 from app.users import queries
@@ -173,24 +171,8 @@ def test_who_read_the_row_before_a_new_upload_is_sent_the_new_one(rt, signed_in,
     assert service.found(rt, stale) == newer
 
 
-@pytest.mark.parametrize("is_at_hand", [True, False])
-def test_it_is_the_same_wherever_it_comes_from(rt, signed_in, monkeypatch, is_at_hand):
-    upload(signed_in, plain()).ok()
-    sent = signed_in.get(PATH).body
-    rt.cached_files._nowait_supported = True
-    content = Path.read_bytes if is_at_hand else lambda _: None
-    monkeypatch.setattr(cached_files, "_content", content)
-    asked, run = [], rt.disk.run
-    monkeypatch.setattr(rt.disk, "run", lambda *call: asked.append(call) or run(*call))
-    assert signed_in.get(PATH).body == sent
-    assert bool(asked) is not is_at_hand
-
-
-@pytest.mark.parametrize("is_at_hand", [True, False])
-def test_a_proxy_is_told_where_the_file_is(make_app, folder_of, monkeypatch, is_at_hand):
+def test_a_proxy_is_told_where_the_file_is(make_app, folder_of):
     app = make_app(avatar_accel="/internal/avatars")
-    app.extensions["gatehouse"].cached_files._nowait_supported = True
-    monkeypatch.setattr(cached_files, "_is_there", lambda file: is_at_hand and file.exists())
     client, user = signed_in_client(app)
     upload(client, plain()).ok()
     answer = client.get(PATH)

@@ -3,36 +3,26 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 
 from app.administration import accounts, housekeeping, service, teams
 from app.administration.doctor import examine
 from app.administration.findings import Level
-from app.avatars import files, staging, upkeep
+from app.avatars import files, upkeep
 from app.teams.models import Team
 from tests.support.factories import count, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 
 
-def killed_upload(root, user_id, *, rendered=True):
-    """Leave what a process leaves that is killed in the middle of an upload."""
-    script = f"""
-        import os, pathlib, signal
-        from app.avatars import staging
-        staged_upload = staging.stage_upload(pathlib.Path({str(root)!r}), {user_id})
-        staged_upload.write(b"half a file")
-        if {rendered}:
-            staged_upload.rendered.mkdir()
-            (staged_upload.rendered / "1024.webp").write_bytes(b"x")
-        os.kill(os.getpid(), signal.SIGKILL)
-    """
-    process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=os.getcwd())
-    assert process.returncode == -9
+def killed_upload(rt, user_id, *, hours=4):
+    """Leave what a process leaves that was killed in the middle of an upload, hours ago."""
+    staged_upload = files.stage(rt.config.avatar_dir, user_id)
+    staged_upload.source.write_bytes(b"half a file")
+    (staged_upload.rendered / "1024.webp").write_bytes(b"x")
+    then = rt.clock.now().timestamp() - hours * 3600
+    os.utime(staged_upload.folder, (then, then))
+    return staged_upload
 
 
 def orphan(root, user_id, name=None):
@@ -44,13 +34,11 @@ def orphan(root, user_id, name=None):
 
 
 def test_what_a_killed_process_left_goes_and_what_a_live_one_uses_stays(rt, folder, staged, user):
-    killed_upload(folder, user.id)
-    killed_upload(folder, user.id, rendered=False)
-    alive = staging.stage_upload(folder, user.id)
-    alive.rendered.mkdir()
-    assert len(staged()) == 6
+    killed_upload(rt, user.id)
+    killed_upload(rt, user.id)
+    alive = killed_upload(rt, user.id, hours=2)
     assert upkeep.sweep(rt) == 2
-    assert staged() == sorted([alive.source.name, alive.rendered.name])
+    assert staged() == sorted([alive.folder.name, "source", "rendered", "1024.webp"])
     alive.clear()
     assert staged() == []
 
@@ -59,76 +47,27 @@ def test_a_sweep_looks_after_the_account_of_the_killed_upload(rt, signed_in, use
     """Killed after its files were put in place, before the row named them; or just afterwards."""
     upload(signed_in, plain(BLUE)).ok()
     left = orphan(folder, user.id)
-    killed_upload(folder, user.id)
+    killed_upload(rt, user.id)
     upkeep.sweep(rt)
     assert not left.exists()
     assert shown(signed_in).getpixel((256, 256)) == BLUE
 
 
 def test_a_place_that_cannot_be_cleared_keeps_the_sweep_from_no_other(
-    rt, folder, staged, user, monkeypatch
+    rt, staged, user, monkeypatch
 ):
-    """Nor does a sweep keep a lock: what it could not clear, the next one can."""
-    for _ in range(3):
-        killed_upload(folder, user.id, rendered=False)
-    stubborn, unlink = staged()[0], Path.unlink
-
-    def refuse(path, **options):
-        if path.name == stubborn:
-            raise OSError(errno.EIO, "broken")
-        unlink(path, **options)
-
+    stubborn = killed_upload(rt, user.id).folder
+    killed_upload(rt, user.id)
+    killed_upload(rt, user.id)
+    remove = shutil.rmtree
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", refuse)
+        patched.setattr(
+            files.shutil, "rmtree", lambda path, **how: path == stubborn or remove(path, **how)
+        )
         assert upkeep.sweep(rt) == 2
-    assert staged() == [stubborn]
+    assert stubborn.name in staged()
     assert upkeep.sweep(rt) == 1
     assert staged() == []
-
-
-def test_a_place_that_may_not_be_opened_keeps_the_sweep_from_no_other(
-    rt, folder, staged, user, monkeypatch
-):
-    """Another user's, say of a command that somebody ran as root."""
-    (folder / "staging").mkdir(parents=True)
-    theirs, ours, opened = f"{user.id}-1", f"{user.id}-2", os.open
-    for name in (theirs, ours):
-        (folder / "staging" / name).write_text("half a file")
-
-    def refuse(path, *options):
-        if Path(path).name == theirs:
-            raise PermissionError(errno.EACCES, "theirs")
-        return opened(path, *options)
-
-    monkeypatch.setattr(staging.os, "open", refuse)
-    assert upkeep.sweep(rt) == 1
-    assert staged() == [theirs]
-
-
-def test_a_sweep_at_the_start_clears_up(rt, folder, staged, user, wait_for):
-    killed_upload(folder, user.id)
-    stop = upkeep.start(rt)
-    wait_for(lambda: staged() == [])
-    stop()
-
-
-def test_a_file_that_a_sweep_takes_before_it_is_locked_is_made_again(folder, monkeypatch):
-    """A sweep between the making of a file and its lock removes it; the upload must notice."""
-    lock, met = staging.fcntl.flock, []
-
-    def swept_first(descriptor, kind):
-        if kind == staging.fcntl.LOCK_EX and not met:
-            met.append(descriptor)
-            for staged_upload in staging.claim_abandoned(folder):
-                staged_upload.clear()
-        lock(descriptor, kind)
-
-    monkeypatch.setattr(staging.fcntl, "flock", swept_first)
-    staged_upload = staging.stage_upload(folder, 1)
-    assert met
-    assert staged_upload.source.exists()
-    assert list(staging.claim_abandoned(folder)) == []
-    staged_upload.clear()
 
 
 def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, published):
@@ -137,7 +76,7 @@ def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, p
     orphan(folder, user.id, "something else")
     orphan(folder, admin.id)
     orphan(folder, 999_999)
-    killed_upload(folder, admin.id)
+    killed_upload(rt, admin.id)
     # The killed upload counts as one, whatever it left with the account.
     assert service.cleanup(rt).avatar_leftovers == 4
     assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
@@ -154,6 +93,7 @@ def test_what_else_lies_beside_the_avatars_keeps_no_cleanup_from_its_work(
     for name in ("0", "007", "-5", "\u00b2", "text", "9" * 18, "9" * 19, "9" * 40):
         (folder / "user" / name).mkdir()
     (folder / "staging" / f"{'9' * 40}-x").write_text("")
+    os.utime(folder / "staging" / f"{'9' * 40}-x", (0, 0))
     (folder / "user" / str(user.id) / ".DS_Store").write_text("")
     (folder / "user" / str(user.id) / "link").symlink_to(folder)
     (folder / "user" / str(admin.id)).write_text("a file where a folder should be")
@@ -204,8 +144,6 @@ def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user
     (folder / "staging").write_text("no folder")
     assert housekeeping.run_if_due(rt) is False
     assert count(rt, Team) == 0
-    stop = upkeep.start(rt)
-    stop()
 
 
 def test_a_deleted_account_takes_its_files_along(rt, signed_in, user, folder):
@@ -238,15 +176,15 @@ def test_doctor_looks_at_the_folder(rt, folder, staged):
     assert str(folder) in finding.message
 
 
-@pytest.mark.parametrize(
-    "name", ["", "x", "x-1", "1", "²-1", ".hidden", "1-a.rendered", "1-folder/"]
-)
+@pytest.mark.parametrize("name", ["", "x", "x-1", "1", "²-1", ".hidden", "1-file", "1-folder/"])
 def test_what_else_lies_in_staging_hurts_nobody(rt, folder, name):
     (folder / "staging").mkdir(parents=True)
-    if name.endswith((".rendered", "/")):
+    if name.endswith("/"):
         (folder / "staging" / name).mkdir()
     elif name:
         (folder / "staging" / name).write_text("x")
+    if name:
+        os.utime(folder / "staging" / name, (0, 0))
     upkeep.sweep(rt)
     upkeep.sweep(rt)
     assert (folder / "staging").is_dir()
