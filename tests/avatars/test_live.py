@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -237,7 +238,7 @@ def test_workers_killed_at_any_moment_leave_row_and_files_in_agreement(live, cli
     live.restart()
     for left in (folder / "staging").iterdir():
         os.utime(left, (0, 0))  # what is so young may be an upload that is under way
-    upkeep.cleanup(live.rt)
+    upkeep.cleanup(replace(live.rt, config=replace(live.rt.config, avatar_dir=folder)))
     assert staged(folder) == []
     with live.rt.reading() as connection:
         account = queries.find_account(connection, user.id)
