@@ -9,7 +9,7 @@ from app.administration import service
 from app.audit.models import Action
 from app.audit.queries import Filter
 from app.users.models import Account
-from app.users.responses import profile
+from app.users.schemas import ManagedProfile
 from app.web.cli import Commands, Output, table
 from app.web.cli_types import BoundedInteger, Timestamp, Word
 from app.web.runtime import runtime
@@ -70,7 +70,7 @@ def _entry(row: Any, account: Account | None) -> dict[str, Any]:
 
 
 def _user(account: Account) -> dict[str, Any]:
-    shown = profile(runtime(), account, is_own=False)
+    shown = ManagedProfile().dump(account)
     return {"id": account.id, "username": account.username, "profile": shown}
 
 

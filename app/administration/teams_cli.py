@@ -4,9 +4,9 @@ import click
 
 from app.administration import teams
 from app.core.texts import pluralized
-from app.teams import responses
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
+from app.teams.schemas import MemberData, TeamData
 from app.web.cli import Commands, Output, printable, table
 from app.web.cli_types import Word
 from app.web.runtime import runtime
@@ -35,14 +35,14 @@ def list_teams(archived: bool) -> Output:
         for t in found
     ]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
-    return Output([responses.team(info) for info in found], text)
+    return Output(TeamData(many=True).dump(found), text)
 
 
 @group.command("members")
 @click.argument("team")
 def members(team: str) -> Output:
     """List the members of TEAM, its owners first."""
-    data = [responses.member(found) for found in teams.list_members(runtime(), team)]
+    data = MemberData(many=True).dump(teams.list_members(runtime(), team))
     rows = [[m["user_id"], m["username"], m["email"], m["role"], m["created_at"]] for m in data]
     return Output(data, table(["ID", "USERNAME", "E-MAIL", "ROLE", "SINCE"], rows))
 
@@ -99,4 +99,4 @@ def archive(team: str) -> Output:
 
 
 def _shown(info: TeamInfo, what: str) -> Output:
-    return Output(responses.team(info), printable(f"{info.name} (id {info.id}) {what}"))
+    return Output(TeamData().dump(info), printable(f"{info.name} (id {info.id}) {what}"))

@@ -10,7 +10,7 @@ from app.core.texts import pluralized
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Standing, Status
-from app.users.responses import user_info
+from app.users.schemas import ManagedUser
 from app.web.cli import (
     Commands,
     Output,
@@ -57,7 +57,7 @@ def list_users(
         found = users_queries.list_accounts(connection, limit, wanted)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
-    return Output([user_info(rt, account, is_own=False) for account in found], text)
+    return Output(ManagedUser(many=True).dump(found), text)
 
 
 @group.command("show")
@@ -67,7 +67,7 @@ def show(user: str) -> Output:
     rt = runtime()
     with rt.reading() as connection:
         account = users.named(connection, user)
-    info = user_info(rt, account, is_own=False)
+    info = ManagedUser().dump(account)
     shown = {name: value for name, value in info.items() if name != "profile"}
     quota = sizes.format_size(account.storage_quota) if account.storage_quota else "no limit"
     shown |= {"storage_used": sizes.format_size(account.storage_used), "storage_quota": quota}
@@ -208,14 +208,14 @@ def delete(user: str) -> Output:
 
 
 def _account(account: Account, what: str) -> Output:
-    return Output(user_info(runtime(), account, is_own=False), _sentence(account, what))
+    return Output(ManagedUser().dump(account), _sentence(account, what))
 
 
 def _provisioned(made: accounts.Provisioned, what: str) -> Output:
     text = _sentence(made.account, what)
     if made.generated_password:
         text += f"; password: {made.generated_password}"
-    info = user_info(runtime(), made.account, is_own=False)
+    info = ManagedUser().dump(made.account)
     return Output({"user": info, "generated_password": made.generated_password}, text)
 
 

@@ -16,5 +16,5 @@ class SetAvatarSourceSchema(RequestSchema):
 class UploadedAvatarData(Schema):
     """The profile as it is now, and whether the upload became its avatar."""
 
-    profile = fields.Nested(ProfileInfo, required=True)
+    profile = fields.Nested(ProfileInfo, required=True, attribute="account")
     applied = fields.Boolean(required=True)

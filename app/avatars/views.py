@@ -1,7 +1,5 @@
 """/auth/profile/avatar."""
 
-from typing import Any
-
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.routing import BaseConverter
@@ -24,12 +22,12 @@ from app.avatars.errors import (
     UploadReadFailed,
     VersionsExhausted,
 )
+from app.avatars.publishing import Uploaded
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
 from app.core.multipart import MultipartBody
-from app.users import responses as users
+from app.users.models import Account, AvatarSource
 from app.users.schemas import ProfileInfo
-from app.web.envelope import ok
 from app.web.guards import login_required
 from app.web.operation import answers, answers_raw
 from app.web.peer import client
@@ -78,7 +76,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
     ),
     name="uploadAvatar",
 )
-def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
+def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
     """Upload an avatar.
 
     The first part with a file name is used. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are
@@ -86,9 +84,7 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     square. `applied` is false when another upload or change of source came first; the avatar is
     then the one that it set.
     """
-    rt = runtime()
-    outcome = service.upload(rt, principal, upload, client())
-    return ok({"profile": users.profile(rt, outcome.account), "applied": outcome.applied})
+    return service.upload(runtime(), principal, upload, client())
 
 
 @bp.put("/source")
@@ -99,10 +95,9 @@ def upload(principal: Principal, upload: MultipartBody) -> ResponseReturnValue:
     errors=(NothingUploaded, StorageFailed, VersionsExhausted),
     name="setAvatarSource",
 )
-def set_source(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+def set_source(principal: Principal, source: AvatarSource) -> Account:
     """Choose where the avatar comes from; an uploaded one is kept, to switch back to."""
-    rt = runtime()
-    return ok(users.profile(rt, service.set_source(rt, principal, **body, client=client())))
+    return service.set_source(runtime(), principal, source=source, client=client())
 
 
 @bp.get("/<picture_size:size>")

@@ -1,7 +1,15 @@
 """Errors of tokens from mails (spec 01 §4)."""
 
+from app.core.access import AccountDisabled
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Gone
+from app.users.errors import (
+    ADDRESS_REFUSED,
+    EmailBlocked,
+    EmailExists,
+    EmailInvalid,
+    PendingActivation,
+)
 
 
 class ContactVerificationInvalid(BadRequest):
@@ -28,3 +36,8 @@ class NoPendingChange(BadRequest):
     """No change of the address was requested, or it has ended."""
 
     message = "No change of the e-mail address is pending."
+
+
+CONFIRM = (AccountDisabled, EmailExists)
+RESEND_CHANGE = (NoPendingChange, PendingActivation, EmailBlocked, EmailExists)
+REQUEST_CHANGE = (EmailInvalid, PendingActivation, EmailUnchanged, *ADDRESS_REFUSED, EmailExists)

@@ -40,8 +40,8 @@ from app.external_auth.schemas import (
 from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, CallbackRequest, SignInResult
 from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
-from app.login.responses import login_response
-from app.login.schemas import MfaRequiredData, SignedInData
+from app.login.schemas import LOGIN_STEP
+from app.login.service import LoginOutcome, MfaRequired
 from app.registration.errors import RegistrationDisabled
 from app.users.errors import EmailInvalid, PendingActivation
 from app.web import cookies, origin
@@ -67,7 +67,7 @@ def _deprecated(view: View) -> View:
     """Mark every response of a route as deprecated, and name its successor (E34)."""
 
     @wraps(view)
-    def mark_and_call(**arguments: Any) -> ResponseReturnValue:
+    def mark_and_call(**arguments: Any) -> Any:
         @after_this_request
         def mark(response: Response) -> Response:
             response.headers["Deprecation"] = DEPRECATED_SINCE
@@ -84,7 +84,7 @@ def _password_login_required(view: View) -> View:
     """Refuse, before the body is read, while password logins are disabled (spec 03 §8.3)."""
 
     @wraps(view)
-    def check_and_call(**arguments: Any) -> ResponseReturnValue:
+    def check_and_call(**arguments: Any) -> Any:
         sign_in_methods.require_password_login(runtime())
         return view(**arguments)
 
@@ -205,8 +205,7 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
 @_password_login_required
 @json_body(LinkExternalIdentitySchema)
 @answers(
-    SignedInData(),
-    MfaRequiredData(),
+    LOGIN_STEP,
     errors=(
         PasswordLoginDisabled,
         FlowTokenInvalid,
@@ -221,10 +220,11 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
     ),
     name="linkExternalIdentity",
 )
-def link_by_password(body: dict[str, Any]) -> ResponseReturnValue:
+def link_by_password(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
     """Link the identity that waits under `flow_token` to an account by its password and sign in."""
     outcome = password_link.link_by_password(runtime(), **body, client=client())
-    return login_response(outcome)
+    cookies.sign_in(outcome.pair)
+    return outcome
 
 
 @bp.get("/links")

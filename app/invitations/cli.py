@@ -3,7 +3,7 @@
 import click
 
 from app.invitations import service
-from app.invitations.responses import admin_invitation
+from app.invitations.schemas import AdminInvitation, MailedInvitation
 from app.settings import keys
 from app.web.cli import Commands, Output, details, table
 from app.web.cli_types import BoundedInteger
@@ -24,7 +24,7 @@ group = Commands("invitations", help="Invitations by mail to create an account."
 def create(email: str, ttl_seconds: int | None) -> Output:
     """Invite EMAIL by mail and print the link; earlier invitations of EMAIL are revoked."""
     made = service.create(runtime(), email=email, ttl_seconds=ttl_seconds)
-    data = admin_invitation(made.invitation, mail_queued=True)
+    data = MailedInvitation().dump(made.invitation)
     data |= {"invitation_url": made.url, "token": made.token}
     shown = {
         "id": data["id"],
@@ -39,7 +39,7 @@ def create(email: str, ttl_seconds: int | None) -> Output:
 @group.command("list")
 def list_invitations() -> Output:
     """List the invitations, the newest first."""
-    data = [admin_invitation(found) for found in service.list_invitations(runtime())]
+    data = AdminInvitation(many=True).dump(service.list_invitations(runtime()))
     rows = [[i["id"], i["email"], i["status"], i["created_at"], i["expires_at"]] for i in data]
     return Output(data, table(["ID", "E-MAIL", "STATUS", "CREATED", "EXPIRES"], rows))
 
@@ -50,4 +50,4 @@ def revoke(invitation_id: str) -> Output:
     """Take an invitation back; its link fails from now on."""
     revoked = service.revoke(runtime(), invitation_id)
     text = f"the invitation of {revoked.email} was revoked"
-    return Output(admin_invitation(revoked), text)
+    return Output(AdminInvitation().dump(revoked), text)

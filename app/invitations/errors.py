@@ -1,7 +1,10 @@
-"""Errors of invitations (spec, States; 01 §4 and §8)."""
+"""Errors of invitations."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, NotFound
+from app.login.errors import PasswordLoginDisabled
+from app.setup.errors import SystemNotInitialized
+from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_PASSWORD, UsernameInvalid
 
 
 class InvitationInvalid(BadRequest):
@@ -36,3 +39,15 @@ class InvitationNotFound(NotFound):
     """No invitation has this id."""
 
     message = "There is no such invitation."
+
+
+CLOSED = (InvitationInvalid, InvitationAccepted, InvitationExpired, InvitationRevoked)
+ACCEPT = (
+    PasswordLoginDisabled,
+    SystemNotInitialized,
+    *CLOSED,
+    *ADDRESS_REFUSED,
+    *NAMES_TAKEN,
+    *NEW_PASSWORD,
+    UsernameInvalid,
+)

@@ -1,7 +1,21 @@
-"""Errors of a login, and of removing the last way to sign in (spec 01 §4; decisions A3, A4)."""
+"""Errors of a login, and of removing the last way to sign in."""
 
+from app.core.access import AccountDisabled
 from app.core.error_codes import ErrorCode
 from app.core.errors import Conflict, Forbidden, Unauthenticated
+from app.core.secret_box import SecretUnreadable
+from app.mail.errors import MailDeliveryFailed, MailNotConfigured
+from app.mfa.errors import (
+    MfaAttemptsExceeded,
+    MfaCodeInvalid,
+    MfaEmailCodeExpired,
+    MfaEmailCodeRequired,
+    MfaFactorRequired,
+    MfaFlowExpired,
+    MfaFlowInvalid,
+    MfaRecoveryCodeUsed,
+)
+from app.users.errors import PendingActivation
 
 
 class CredentialsFailed(Unauthenticated):
@@ -19,6 +33,21 @@ class PasswordLoginDisabled(Forbidden):
 
 
 class LastWayIn(Conflict):
-    """Nobody could sign in to the account any more (decision A26)."""
+    """Nobody could sign in to the account any more."""
 
     message = "This is the only way to sign in to the account."
+
+
+LOGIN = (PasswordLoginDisabled, CredentialsFailed, AccountDisabled, PendingActivation)
+CHALLENGE = (MfaFlowInvalid, MfaFlowExpired, AccountDisabled, PendingActivation, MfaFactorRequired)
+SEND_CODE = (*CHALLENGE, MailNotConfigured, MailDeliveryFailed)
+VERIFY = (
+    *CHALLENGE,
+    PasswordLoginDisabled,
+    MfaEmailCodeRequired,
+    MfaEmailCodeExpired,
+    MfaCodeInvalid,
+    MfaRecoveryCodeUsed,
+    MfaAttemptsExceeded,
+    SecretUnreadable,
+)

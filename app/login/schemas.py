@@ -3,9 +3,9 @@
 from marshmallow import Schema, fields, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.login.service import LoginStatus
+from app.login.service import LoginOutcome, LoginStatus, MfaRequired
 from app.mfa.models import MfaMethod
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, example_metadata, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Word, example_metadata, text
 
 FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -39,20 +39,18 @@ class SignedInData(Schema):
 
     status = fields.String(
         required=True,
-        validate=validate.OneOf(
-            [LoginStatus.AUTHENTICATED.value, LoginStatus.PASSWORD_CHANGE_REQUIRED.value]
-        ),
+        validate=validate.OneOf([LoginStatus.AUTHENTICATED, LoginStatus.PASSWORD_CHANGE_REQUIRED]),
     )
-    expires_in = fields.Integer(required=True)
+    expires_in = fields.Integer(required=True, attribute="pair.access_seconds")
 
 
 class MfaRequiredData(Schema):
     """No session and no cookies yet: the login waits `expires_in` seconds for a second factor."""
 
-    status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED.value]))
+    status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED]))
     flow_token = fields.String(required=True, metadata=example_metadata(FLOW_TOKEN))
     expires_in = fields.Integer(required=True, metadata=example_metadata(300))
-    methods = fields.List(fields.Enum(MfaMethod, by_value=True), required=True)
+    methods = fields.List(Word(MfaMethod), required=True)
 
 
 class EmailCodeSentData(Schema):
@@ -60,3 +58,6 @@ class EmailCodeSentData(Schema):
 
     expires_in = fields.Integer(required=True, metadata=example_metadata(300))
     resend_after = fields.Integer(required=True)
+
+
+LOGIN_STEP = {LoginOutcome: SignedInData(), MfaRequired: MfaRequiredData()}

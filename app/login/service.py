@@ -60,6 +60,7 @@ class MfaRequired:
     methods: tuple[MfaMethod, ...]
 
     status = LoginStatus.MFA_REQUIRED
+    pair = None
 
 
 @dataclass(frozen=True)

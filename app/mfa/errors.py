@@ -1,7 +1,9 @@
-"""Errors of second factors (spec 02 §1; decisions A15 to A17)."""
+"""Errors of second factors."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
+from app.core.secret_box import SecretUnreadable
+from app.users.errors import PendingActivation
 
 
 class MfaCodeInvalid(Unauthenticated):
@@ -12,7 +14,7 @@ class MfaCodeInvalid(Unauthenticated):
 
 
 class MfaRecoveryCodeUsed(Unauthenticated):
-    """The code is one of the account's recovery codes, already used (decision A16)."""
+    """The code is one of the account's recovery codes, already used."""
 
     code = ErrorCode.AUTH_MFA_RECOVERY_CODE_USED
     message = "The recovery code has already been used."
@@ -40,7 +42,7 @@ class MfaFlowExpired(Unauthenticated):
 
 
 class MfaAttemptsExceeded(Unauthenticated):
-    """The last attempt of this login was spent (decision A17)."""
+    """The last attempt of this login was spent."""
 
     code = ErrorCode.AUTH_MFA_ATTEMPTS_EXCEEDED
     message = "Too many wrong codes. Sign in again."
@@ -68,7 +70,7 @@ class MfaFactorAlreadyExists(Forbidden):
 
 
 class SetupInvalid(Unauthenticated):
-    """There is no such setup, or no longer; the session is not affected (spec 02 §1.6)."""
+    """There is no such setup, or no longer; the session is not affected."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "The setup is no longer valid. Start it again."
@@ -96,3 +98,16 @@ class FactorNotFound(NotFound):
     """No factor of this account has this id."""
 
     message = "There is no such factor."
+
+
+FINISH_SETUP = (
+    FactorNameTooLong,
+    PendingActivation,
+    MfaFactorAlreadyExists,
+    SetupInvalid,
+    SetupOfAnotherAccount,
+    TotpCodeMalformed,
+    MfaCodeInvalid,
+)
+# Of a code of the authenticator app or a recovery code that proves who changes the factors.
+PROOF = (PendingActivation, MfaCodeInvalid, MfaRecoveryCodeUsed, SecretUnreadable)

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from app.mfa.models import MfaMethod
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, example_metadata, text
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Timestamp, Word, example_metadata, text
 
 SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -35,10 +35,10 @@ class MfaFactor(Schema):
     """One enabled factor."""
 
     id = fields.Integer(required=True)
-    method = fields.Enum(MfaMethod, by_value=True, required=True)
+    method = Word(MfaMethod)
     name = fields.String(required=True)
-    enabled_at = fields.DateTime(required=True)
-    last_used_at = fields.DateTime(required=True, allow_none=True)
+    enabled_at = Timestamp(required=True)
+    last_used_at = Timestamp(required=True, allow_none=True)
 
 
 class MfaData(Schema):

@@ -8,8 +8,8 @@ from marshmallow import fields
 
 from app.core.access import AccountDisabled, Principal
 from app.login.errors import LastWayIn
-from app.login.responses import login_response
 from app.login.schemas import SignedInData
+from app.login.service import LoginOutcome, MfaRequired
 from app.passkeys import login, management, registration, responses
 from app.passkeys.errors import (
     CredentialMalformed,
@@ -36,6 +36,7 @@ from app.passkeys.schemas import (
     StartPasskeyRegistrationSchema,
 )
 from app.users.errors import PendingActivation
+from app.web import cookies
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.guards import login_required
@@ -80,9 +81,11 @@ def start_login(body: dict[str, Any]) -> ResponseReturnValue:
     ),
     name="finishPasskeyLogin",
 )
-def finish_login(body: dict[str, Any]) -> ResponseReturnValue:
+def finish_login(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
     """Sign in with what the authenticator signed; no second factor is required."""
-    return login_response(login.finish(runtime(), **body, client=client()))
+    outcome = login.finish(runtime(), **body, client=client())
+    cookies.sign_in(outcome.pair)
+    return outcome
 
 
 @bp.get("")

@@ -31,3 +31,6 @@ class PreferencesTooLarge(BadRequest):
     """All preferences together would exceed the size limit."""
 
     message = "The preferences of an account may take up to 1 MiB."
+
+
+PREFERENCES = (PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge)

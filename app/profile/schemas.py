@@ -1,10 +1,16 @@
 """Schemas of /auth/me, /auth/profile and /auth/preferences."""
 
+from functools import cache
+from typing import Any
+
 from marshmallow import Schema, fields, validate
 
+from app.profile import preferences
+from app.profile.field_groups import FieldGroup
 from app.profile.preferences import CHOICES
+from app.users.models import Account
 from app.users.schemas import AccountBase, ProfileInfo
-from app.web.schema import RequestSchema, StrictBoolean, Text
+from app.web.schema import Part, RequestSchema, StrictBoolean, Text
 
 
 class MeQuerySchema(RequestSchema):
@@ -72,11 +78,32 @@ class Preferences(Schema):
     custom = fields.Dict(keys=fields.String())
 
 
+class OwnPreferences(fields.Nested):
+    """The preferences of an account; null if it has set none."""
+
+    def get_value(self, obj: Account, *_: Any, **__: Any) -> dict[str, Any] | None:
+        """Return what the account has stored."""
+        return preferences.to_wire(obj.preferences)
+
+
 class MeData(AccountBase):
     """The account; a group that was not asked for is absent."""
 
     storage_used = fields.Integer()
     storage_quota = fields.Integer()
-    profile = fields.Nested(ProfileInfo)
+    profile = Part(ProfileInfo)
     access_token_expires_at = fields.Integer()
-    preferences = fields.Nested(Preferences, allow_none=True)
+    preferences = OwnPreferences(Preferences, allow_none=True)
+
+
+@cache
+def me_schema(groups: frozenset[FieldGroup]) -> MeData:
+    """Return the schema of an answer to who asked for these groups only."""
+    members = {
+        FieldGroup.QUOTA: ("storage_used", "storage_quota"),
+        FieldGroup.PROFILE: ("profile",),
+        FieldGroup.SESSION: ("access_token_expires_at",),
+        FieldGroup.PREFERENCES: ("preferences",),
+    }
+    left_out = [name for group, names in members.items() if group not in groups for name in names]
+    return MeData(exclude=left_out)

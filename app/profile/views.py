@@ -2,26 +2,20 @@
 
 from typing import Any
 
-from flask import Blueprint
-from flask.typing import ResponseReturnValue
+from flask import Blueprint, Response
 
 from app.core.access import Principal
-from app.profile import field_groups, preferences, responses, service
-from app.profile.errors import (
-    CustomPreferencesInvalid,
-    DisplayNameInvalid,
-    FieldGroupUnknown,
-    PreferenceInvalid,
-    PreferencesTooLarge,
-)
+from app.profile import errors, field_groups, preferences, service
+from app.profile.field_groups import FieldGroup
 from app.profile.schemas import (
     MeData,
     MeQuerySchema,
     Preferences,
     UpdatePreferencesSchema,
     UpdateProfileSchema,
+    me_schema,
 )
-from app.users import responses as users
+from app.users.models import Account
 from app.users.schemas import ProfileInfo
 from app.web.envelope import ok
 from app.web.guards import login_required
@@ -36,28 +30,30 @@ bp = Blueprint("profile", __name__, url_prefix="/api/v1/auth")
 @bp.get("/me")
 @login_required(during_password_change=True)
 @query_args(MeQuerySchema)
-@answers(MeData(), errors=(FieldGroupUnknown,), name="getMe")
-def me(principal: Principal, query: dict[str, Any]) -> ResponseReturnValue:
+@answers(MeData(), errors=(errors.FieldGroupUnknown,), name="getMe")
+def me(principal: Principal, fields_: str | None) -> Response:
     """Return the signed-in account: all of it, or the groups named in `fields`."""
-    groups = field_groups.selected(query["fields_"])
-    return ok(responses.me(runtime(), principal, principal.account.preferences, groups))
+    groups = field_groups.selected(fields_)
+    shown = me_schema(groups).dump(principal.account)
+    if FieldGroup.SESSION in groups:
+        shown["access_token_expires_at"] = principal.token_expires_at
+    return ok(shown)
 
 
 @bp.patch("/profile")
 @login_required()
 @json_body(UpdateProfileSchema)
-@answers(ProfileInfo(), errors=(DisplayNameInvalid,))
-def update_profile(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+@answers(ProfileInfo(), errors=(errors.DisplayNameInvalid,))
+def update_profile(principal: Principal, display_name: str | None) -> Account:
     """Change the account's display name."""
-    rt = runtime()
-    return ok(users.profile(rt, service.update_profile(rt, principal, **body, client=client())))
+    return service.update_profile(runtime(), principal, display_name=display_name, client=client())
 
 
 @bp.patch("/preferences")
 @login_required()
 @json_body(UpdatePreferencesSchema)
-@answers(Preferences(), errors=(PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge))
-def update_preferences(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+@answers(Preferences(), errors=errors.PREFERENCES)
+def update_preferences(principal: Principal, **changes: Any) -> dict[str, Any]:
     """Change some preferences; all others stay as they are."""
-    stored = service.update_preferences(runtime(), principal, body, client())
-    return ok(preferences.to_wire_complete(stored))
+    stored = service.update_preferences(runtime(), principal, changes, client())
+    return preferences.to_wire_complete(stored)

@@ -1,7 +1,10 @@
-"""Errors of a registration (spec 01 §4)."""
+"""Errors of a registration."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden
+from app.login.errors import PasswordLoginDisabled
+from app.setup.errors import SystemNotInitialized
+from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_ACCOUNT
 
 
 class RegistrationDisabled(Forbidden):
@@ -9,3 +12,14 @@ class RegistrationDisabled(Forbidden):
 
     code = ErrorCode.AUTH_REGISTRATION_DISABLED
     message = "Registration is closed."
+
+
+REGISTER = (
+    SystemNotInitialized,
+    PasswordLoginDisabled,
+    RegistrationDisabled,
+    *ADDRESS_REFUSED,
+    *NEW_ACCOUNT,
+    *NAMES_TAKEN,
+)
+RESEND = (PasswordLoginDisabled,)

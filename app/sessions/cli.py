@@ -2,7 +2,8 @@
 
 import click
 
-from app.sessions import responses, revocation, service
+from app.sessions import revocation, service
+from app.sessions.schemas import SessionItem
 from app.users import service as users
 from app.web.cli import Commands, Output, table
 from app.web.runtime import runtime
@@ -21,7 +22,9 @@ def list_sessions(user: str) -> Output:
     with rt.reading() as connection:
         account = users.named(connection, user)
     listed = service.list_sessions(rt, account.id, None)
-    data = [responses.session_item(row, is_current=current) for row, current in listed]
+    data = SessionItem(many=True).dump(
+        [{**row._asdict(), "is_current": current} for row, current in listed]
+    )
     rows = [[s["id"], s["last_seen_at"], s["ip_address"], s["user_agent"]] for s in data]
     return Output(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))
 

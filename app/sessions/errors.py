@@ -1,5 +1,12 @@
 """Errors of sessions and their tokens; those of the access check are in app/core/access.py."""
 
+from app.core.access import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
 from app.core.error_codes import ErrorCode
 from app.core.errors import Forbidden, NotFound, Unauthenticated
 
@@ -29,3 +36,15 @@ class SessionNotFound(NotFound):
     """No session of this user has this id."""
 
     message = "There is no such session."
+
+
+REFRESH = (
+    TokenMissing,
+    TokenInvalid,
+    TokenExpired,
+    AccountDisabled,
+    PasswordChangeRequired,
+    RefreshTokenStale,
+    RefreshTokenReused,
+)
+REVOKE_OTHERS = (TokenMissing, SessionUserMismatch)

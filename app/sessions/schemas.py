@@ -2,11 +2,13 @@
 
 from marshmallow import Schema, fields
 
+from app.web.schema import Timestamp
+
 
 class RefreshedData(Schema):
     """How long the new access token lives, in seconds."""
 
-    expires_in = fields.Integer(required=True)
+    expires_in = fields.Integer(required=True, attribute="access_seconds")
 
 
 class SessionItem(Schema):
@@ -16,9 +18,9 @@ class SessionItem(Schema):
     is_current = fields.Boolean(required=True)
     ip_address = fields.String(required=True, allow_none=True)
     user_agent = fields.String(required=True, allow_none=True)
-    created_at = fields.DateTime(required=True)
-    last_seen_at = fields.DateTime(required=True)
-    expires_at = fields.DateTime(required=True)
+    created_at = Timestamp(required=True)
+    last_seen_at = Timestamp(required=True)
+    expires_at = Timestamp(required=True)
 
 
 class RevokedSessionsData(Schema):

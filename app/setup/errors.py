@@ -1,7 +1,8 @@
-"""Errors of the set-up state (spec 01 §3)."""
+"""Errors of the set-up state."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest
+from app.users.errors import NEW_ACCOUNT
 
 
 class SystemAlreadyInitialized(BadRequest):
@@ -16,6 +17,9 @@ class SystemNotInitialized(BadRequest):
 
     code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
     message = "The system is not initialized yet."
+
+
+SET_UP = (SystemAlreadyInitialized, *NEW_ACCOUNT)
 
 
 class AdministratorMissing(Exception):

@@ -3,12 +3,13 @@
 from marshmallow import Schema, fields
 
 from app.setup.state import SetupState
+from app.web.schema import Word
 
 
 class PublicStateData(Schema):
     """How far the installation is set up, and which ways in are open."""
 
-    setup_state = fields.Enum(SetupState, by_value=True, required=True)
+    setup_state = Word(SetupState)
     has_users = fields.Boolean(required=True)
     allow_user_registration = fields.Boolean(required=True)
     passkey_login_enabled = fields.Boolean(required=True)

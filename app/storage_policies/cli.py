@@ -7,7 +7,8 @@ import click
 
 from app.core.texts import pluralized
 from app.storage_policies import groups as operations
-from app.storage_policies import migration, responses, service
+from app.storage_policies import migration, service
+from app.storage_policies.schemas import GroupData, MigratedAssignmentsData, PolicyData
 from app.storage_policies.service import GroupWithItems
 from app.web.cli import Commands, Output, printable, table
 from app.web.runtime import runtime
@@ -23,7 +24,7 @@ group = Commands("storage", help="Storage policies and the groups accounts are a
 @group.command("policies")
 def policies() -> Output:
     """List the storage policies."""
-    data = [responses.policy(row) for row in service.list_policies(runtime())]
+    data = PolicyData(many=True).dump(service.list_policies(runtime()))
     rows = [[p["id"], p["name"], p["connector_id"], p["is_default"]] for p in data]
     return Output(data, table(["ID", "NAME", "CONNECTOR", "DEFAULT"], rows))
 
@@ -31,7 +32,7 @@ def policies() -> Output:
 @group.command("groups")
 def groups() -> Output:
     """List the policy groups and their policies."""
-    data = [responses.group(row) for row in service.list_groups(runtime())]
+    data = GroupData(many=True).dump(service.list_groups(runtime()))
     rows = [[g["id"], g["name"], g["is_enabled"], g["is_default"], _policies_of(g)] for g in data]
     return Output(data, table(["ID", "NAME", "ENABLED", "DEFAULT", "POLICIES"], rows))
 
@@ -41,7 +42,7 @@ def groups() -> Output:
 def create_policy(name: str) -> Output:
     """Create the storage policy NAME for files on this machine."""
     made = operations.create_policy(runtime(), name)
-    return Output(responses.policy(made), printable(f"{made.name} (id {made.id}) was created"))
+    return Output(PolicyData().dump(made), printable(f"{made.name} (id {made.id}) was created"))
 
 
 @group.command("create-group")
@@ -100,12 +101,12 @@ def migrate_assignments(source: str, target: str) -> Output:
         f"moved {pluralized(users, 'user', 'users')} and {pluralized(teams, 'team', 'teams')}"
         f" from policy group {done.source_group_id} to {done.target_group_id}"
     )
-    return Output(responses.migrated(done), text)
+    return Output(MigratedAssignmentsData().dump(done), text)
 
 
 def _shown(found: GroupWithItems, what: str) -> Output:
     text = printable(f"{found.group.name} (id {found.group.id}) {what}")
-    return Output(responses.group(found), text)
+    return Output(GroupData().dump(found), text)
 
 
 def _policies_of(group: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:

@@ -81,3 +81,6 @@ class TargetEmpty(BadRequest):
     """The target group has no policy."""
 
     message = "The target policy group has no policy."
+
+
+MIGRATE = (TargetNotPositive, GroupNotFound, SameGroup, TargetDisabled, TargetEmpty)

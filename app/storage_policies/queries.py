@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Row, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
@@ -65,7 +65,7 @@ def list_groups(session: Session) -> Sequence[StoragePolicyGroup]:
 
 def list_items(
     session: Session, group_ids: Sequence[int]
-) -> Sequence[tuple[StoragePolicyGroupItem, StoragePolicy]]:
+) -> Sequence[Row[StoragePolicyGroupItem, StoragePolicy]]:
     """Return the items of these groups with their policies, ordered by group and priority."""
     statement = (
         select(StoragePolicyGroupItem, StoragePolicy)
@@ -73,7 +73,7 @@ def list_items(
         .where(StoragePolicyGroupItem.group_id.in_(group_ids))
         .order_by(StoragePolicyGroupItem.group_id, StoragePolicyGroupItem.priority)
     )
-    return [(item, policy) for item, policy in session.execute(statement)]
+    return session.execute(statement).all()
 
 
 def has_items(session: Session, group_id: int) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
@@ -48,7 +49,7 @@ class GroupWithItems:
     """A group and its policies, in the order they are tried."""
 
     group: StoragePolicyGroup
-    items: list[tuple[StoragePolicyGroupItem, StoragePolicy]]
+    items: list[Row[StoragePolicyGroupItem, StoragePolicy]]
 
 
 def bootstrap(rt: Runtime, *, is_audited: bool = False) -> StorageRoute:

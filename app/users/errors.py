@@ -74,3 +74,9 @@ class PendingActivation(Forbidden):
 
     code = ErrorCode.AUTH_PENDING_ACTIVATION
     message = "The account is not activated yet."
+
+
+NEW_PASSWORD = (PasswordInvalid, PasswordGuessable)
+NEW_ACCOUNT = (UsernameInvalid, EmailInvalid, *NEW_PASSWORD)
+NAMES_TAKEN = (UsernameExists, EmailExists, IdentifierExists)
+ADDRESS_REFUSED = (EmailBlocked, EmailNotAllowlisted)

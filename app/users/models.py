@@ -128,6 +128,11 @@ class Account(NamedTuple):
     preferences: str | None
 
     @property
+    def email_verified(self) -> bool:
+        """Whether the owner has proven to receive mail there."""
+        return self.email_verified_at is not None
+
+    @property
     def standing(self) -> Standing:
         """Return the combination of status and activation."""
         if self.status == Status.ACTIVE and self.activated_at is None:

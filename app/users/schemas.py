@@ -1,10 +1,15 @@
-"""Schemas of accounts in requests and responses."""
+"""Schemas of accounts in requests and answers."""
 
-from marshmallow import Schema, fields, validate
+import hashlib
+from typing import Any
+
+from marshmallow import Schema, fields, post_dump
 
 from app.core.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
-from app.users.models import AvatarSource, Role, Status
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
+from app.settings import keys
+from app.users.models import Account, AvatarSource, Role, Status
+from app.web.runtime import runtime
+from app.web.schema import MAX_INPUT_LENGTH, Part, RequestSchema, Timestamp, Word, text
 
 USERNAME_RULE = "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore"
 PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters"
@@ -19,24 +24,51 @@ class NewAccountSchema(RequestSchema):
     password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
 
 
-def _avatar_url() -> fields.String:
-    return fields.String(required=True, allow_none=True, metadata={"description": AVATAR_URL})
+class AvatarUrl(fields.String):
+    """A URL relative to the API's base for an upload, absolute for a Gravatar, else null."""
+
+    def __init__(self, size: int, owner: str) -> None:
+        about = {"description": AVATAR_URL, "examples": [f"/auth/profile/avatar/{size}?v=1"]}
+        super().__init__(required=True, allow_none=True, metadata=about)
+        self.size, self.owner = size, owner
+
+    def get_value(self, obj: Account, *_: Any, **__: Any) -> Any:
+        """Return the URL of an account's avatar."""
+        if obj.avatar_source == AvatarSource.UPLOADED and (obj.avatar_key or "").strip():
+            owner = self.owner.format(id=obj.id)
+            return f"{owner}/avatar/{self.size}?v={obj.avatar_version}"
+        if obj.avatar_source == AvatarSource.GRAVATAR:
+            # The hash that Gravatar's URLs require; nothing depends on its security.
+            name = hashlib.md5(obj.email.encode(), usedforsecurity=False).hexdigest()
+            base_url = runtime().settings.get(keys.GRAVATAR_BASE_URL).strip().rstrip("/")
+            base_url = base_url or keys.GRAVATAR_BASE_URL.default
+            return f"{base_url}/{name}?d=identicon&s={self.size}&r=g"
+        return None
 
 
 class AvatarInfo(Schema):
     """Where the avatar comes from; the addresses are null without one."""
 
-    source = fields.String(required=True, validate=validate.OneOf(list(AvatarSource)))
-    url_512 = _avatar_url()
-    url_1024 = _avatar_url()
-    version = fields.Integer(required=True)
+    source = Word(AvatarSource, attribute="avatar_source")
+    url_512 = AvatarUrl(512, "/auth/profile")
+    url_1024 = AvatarUrl(1024, "/auth/profile")
+    version = fields.Integer(required=True, attribute="avatar_version")
+
+    @post_dump
+    def _without_profile(self, shown: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Show an account that never had a profile as one without an avatar."""
+        return {
+            **shown,
+            "source": shown["source"] or AvatarSource.NONE,
+            "version": shown["version"] or 0,
+        }
 
 
 class ProfileInfo(Schema):
     """Display name and avatar."""
 
     display_name = fields.String(required=True, allow_none=True)
-    avatar = fields.Nested(AvatarInfo, required=True)
+    avatar = Part(AvatarInfo, required=True)
 
 
 class AccountBase(Schema):
@@ -47,17 +79,36 @@ class AccountBase(Schema):
     email = fields.String(required=True)
     email_verified = fields.Boolean(required=True)
     pending_email = fields.String(required=True, allow_none=True)
-    role = fields.Enum(Role, by_value=True, required=True)
-    status = fields.Enum(Status, by_value=True, required=True)
+    role = Word(Role)
+    status = Word(Status)
     must_change_password = fields.Boolean(required=True)
     policy_group_id = fields.Integer(required=True, allow_none=True)
-    created_at = fields.DateTime(required=True)
-    updated_at = fields.DateTime(required=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
 
 
 class UserInfo(AccountBase):
-    """The whole account."""
+    """The whole account; sizes are in bytes, and a quota of 0 means no limit."""
 
     storage_used = fields.Integer(required=True)
     storage_quota = fields.Integer(required=True)
-    profile = fields.Nested(ProfileInfo, required=True)
+    profile = Part(ProfileInfo, required=True)
+
+
+class ManagedAvatar(AvatarInfo):
+    """An avatar under the addresses that administrators use."""
+
+    url_512 = AvatarUrl(512, "/admin/users/{id}")
+    url_1024 = AvatarUrl(1024, "/admin/users/{id}")
+
+
+class ManagedProfile(ProfileInfo):
+    """A profile as administrators see it."""
+
+    avatar = Part(ManagedAvatar, required=True)
+
+
+class ManagedUser(UserInfo):
+    """An account as administrators see it."""
+
+    profile = Part(ManagedProfile, required=True)

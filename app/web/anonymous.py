@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from flask.typing import ResponseReturnValue
-
 from app.core.errors import RateLimited
 from app.web import origin, rate_limit
 from app.web.operation import View, operation_of
@@ -16,7 +14,7 @@ def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guard_and_call(**arguments: Any) -> ResponseReturnValue:
+        def guard_and_call(**arguments: Any) -> Any:
             rate_limit.take_token("anonymous")
             if source_check:
                 origin.check_source()

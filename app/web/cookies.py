@@ -1,6 +1,6 @@
 """The three cookies of a session (spec 02 §4.1)."""
 
-from flask import Response, request
+from flask import Response, after_this_request, request
 
 from app.core.access import TokenPair
 from app.core.tokens import random_token
@@ -26,6 +26,17 @@ def refresh_cookie() -> str | None:
 def csrf_cookie() -> str | None:
     """Return the presented CSRF token; None if there is none or it is empty."""
     return presented(CSRF_COOKIE) or None
+
+
+def sign_in(pair: TokenPair | None) -> None:
+    """Set the cookies of a session with the answer to this request; None leaves them alone."""
+    if pair is not None:
+        after_this_request(lambda response: write(response, pair))
+
+
+def sign_out() -> None:
+    """Remove the cookies with the answer to this request."""
+    after_this_request(clear)
 
 
 def write(response: Response, pair: TokenPair) -> Response:

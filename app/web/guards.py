@@ -8,7 +8,6 @@ from functools import wraps
 from typing import Any, Protocol
 
 from flask import Flask, current_app, request
-from flask.typing import ResponseReturnValue
 
 from app.core.access import (
     AccountDisabled,
@@ -103,7 +102,7 @@ def _guard(
 ) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
-        def guard_and_call(**arguments: Any) -> ResponseReturnValue:
+        def guard_and_call(**arguments: Any) -> Any:
             rate_limit.take_token("session")
             if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
                 origin.check_source_and_token()

@@ -3,19 +3,23 @@
 Every guard and loader records its part here, so the document cannot diverge from the code.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, Literal, TypeVar
 
-from flask.typing import ResponseReturnValue
+from flask import Response
 from marshmallow import Schema, fields
 
 from app.core.errors import AppError
+from app.web.envelope import ok
 
-View = Callable[..., ResponseReturnValue]
+View = Callable[..., Any]
 Access = Literal["anonymous", "session", "admin"]
 # A field if the payload is not an object but, say, a bare array.
 Payload = Schema | fields.Field[Any]
+# By the class of what a view returns, where a success depends on the account.
+Payloads = Payload | Mapping[type, Payload] | None
 V = TypeVar("V", bound=View)
 
 _ATTRIBUTE = "__gatehouse_operation__"
@@ -25,10 +29,9 @@ _ATTRIBUTE = "__gatehouse_operation__"
 class Operation:
     """One route as its decorators describe it.
 
-    `data` is None if an envelope's payload is null, or if a bare response is not JSON. `other_data`
-    are alternative payloads, where a success depends on the account. `event` is one event of an
-    endless stream. `has_file` means a multipart body with a file. `name` is what clients generated
-    from the description call the operation, by default the name of the view.
+    `data` is None if an envelope's payload is null, or if a bare response is not JSON. `event` is
+    one event of an endless stream. `has_file` means a multipart body with a file. `name` is what
+    clients generated from the description call the operation, by default the name of the view.
     """
 
     name: str | None = None
@@ -36,8 +39,7 @@ class Operation:
     body: type[Schema] | None = None
     has_file: bool = False
     query: type[Schema] | None = None
-    data: Payload | None = None
-    other_data: tuple[Payload, ...] = ()
+    data: Payloads = None
     event: Payload | None = None
     status: int = 200
     media_type: str = "application/json"
@@ -52,7 +54,9 @@ class Operation:
     @property
     def payloads(self) -> tuple[Payload, ...]:
         """The alternative payloads of a success; empty if the payload is null."""
-        return () if self.data is None else (self.data, *self.other_data)
+        if isinstance(self.data, Mapping):
+            return tuple(self.data.values())
+        return () if self.data is None else (self.data,)
 
     def may_fail_with(self, *errors: type[AppError]) -> None:
         """Add documented refusals."""
@@ -74,22 +78,38 @@ def reads_refresh_cookie(view: V) -> V:
 
 
 def answers(
-    data: Payload | None = None,
-    *other_data: Payload,
+    data: Payloads = None,
+    *,
     status: int = 200,
     errors: tuple[type[AppError], ...] = (),
     name: str | None = None,
-) -> Callable[[V], V]:
-    """Describe a view's success payload or alternative payloads, and its use case's errors."""
+) -> Callable[[View], View]:
+    """Answer with what the view returns: dumped by the schema that describes it, in the envelope.
 
-    def note(view: V) -> V:
-        operation = operation_of(view)
+    A response that the view made itself is passed on. `errors` are those of its use case.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def call_and_dump(**arguments: Any) -> Response:
+            result = view(**arguments)
+            return result if isinstance(result, Response) else ok(_dumped(data, result), status)
+
+        operation = operation_of(call_and_dump)
         operation.name = name
-        operation.data, operation.other_data, operation.status = data, other_data, status
+        operation.data, operation.status = data, status
         operation.may_fail_with(*errors)
-        return view
+        return call_and_dump
 
-    return note
+    return decorate
+
+
+def _dumped(payload: Payloads, result: Any) -> Any:
+    if isinstance(payload, Mapping):
+        payload = payload[type(result)]
+    if isinstance(payload, fields.Field):
+        return payload.serialize("data", {"data": result})
+    return payload and payload.dump(result)
 
 
 def answers_raw(

@@ -3,8 +3,6 @@
 from functools import wraps
 from typing import Any
 
-from flask.typing import ResponseReturnValue
-
 from app.core.tokens import random_fraction
 from app.web.operation import View
 from app.web.runtime import runtime
@@ -20,7 +18,7 @@ def minimum_duration(view: View) -> View:
     """
 
     @wraps(view)
-    def pad_and_call(**arguments: Any) -> ResponseReturnValue:
+    def pad_and_call(**arguments: Any) -> Any:
         rt = runtime()
         floor = rt.config.response_floor_ms / 1000
         ends_at = rt.clock.monotonic() + (

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
+from inspect import signature
 from itertools import islice
 from typing import Any, NoReturn
 
 from flask import request
-from flask.typing import ResponseReturnValue
 from marshmallow import Schema, ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
@@ -27,13 +27,16 @@ MAX_COMPLAINTS = 10
 
 
 def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
-    """Pass the checked JSON object to the view as `body`."""
+    """Check the JSON object of the request and pass its members to the view by name."""
     schema = schema_class()
 
     def decorate(view: View) -> View:
+        takes_dict = "body" in signature(view).parameters
+
         @wraps(view)
-        def load_and_call(**arguments: Any) -> ResponseReturnValue:
-            return view(body=_loaded(schema, _json_object(), "JSON request body"), **arguments)
+        def load_and_call(**arguments: Any) -> Any:
+            body = _loaded(schema, _json_object(), "JSON request body")
+            return view(**({"body": body} if takes_dict else body), **arguments)
 
         operation = operation_of(load_and_call)
         operation.body = schema_class
@@ -44,18 +47,16 @@ def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
 
 
 def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
-    """Pass the checked query string to the view as `query`."""
+    """Check the query string and pass its members to the view by name."""
     schema = schema_class()
-    # Most calls have no query, so its defaults are loaded only once.
-    of_empty_query = schema.load({}) if not schema.validate({}) else None
 
     def decorate(view: View) -> View:
+        takes_dict = "query" in signature(view).parameters
+
         @wraps(view)
-        def load_and_call(**arguments: Any) -> ResponseReturnValue:
-            raw = request.args.to_dict() if request.query_string else {}
-            if raw or of_empty_query is None:
-                return view(query=_loaded(schema, raw, "query"), **arguments)
-            return view(query=dict(of_empty_query), **arguments)
+        def load_and_call(**arguments: Any) -> Any:
+            query = _loaded(schema, request.args.to_dict(), "query")
+            return view(**({"query": query} if takes_dict else query), **arguments)
 
         operation = operation_of(load_and_call)
         operation.query = schema_class
@@ -73,7 +74,7 @@ def file_body(view: View) -> View:
     """
 
     @wraps(view)
-    def open_and_call(**arguments: Any) -> ResponseReturnValue:
+    def open_and_call(**arguments: Any) -> Any:
         body = _multipart_body()
         try:
             return view(upload=body, **arguments)

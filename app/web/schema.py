@@ -1,6 +1,8 @@
 """The shared schema layer: one declaration validates a request and describes it."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
@@ -64,6 +66,31 @@ class StrictBoolean(fields.Boolean):
         return value
 
 
+class Timestamp(fields.DateTime):
+    """A moment, shown as RFC 3339 in UTC."""
+
+    def _serialize(self, value: Any, *_: Any, **__: Any) -> str | None:
+        return timestamp(value)
+
+
+class Word(fields.Enum[Any]):
+    """A member of an enumeration of texts, as which it is stored and shown."""
+
+    def __init__(self, kind: type[StrEnum], **settings: Any) -> None:
+        super().__init__(kind, by_value=True, required=True, **settings)
+
+    def _serialize(self, value: Any, *_: Any, **__: Any) -> str | None:
+        return None if value is None else str(value)
+
+
+class Part(fields.Nested):
+    """An object within the answer, whose members are those of the outer object."""
+
+    def get_value(self, obj: Any, *_: Any, **__: Any) -> Any:
+        """Return the outer object itself."""
+        return obj
+
+
 class Either(fields.Field[Any]):
     """An object of one of several shapes; for the API description only."""
 
@@ -99,6 +126,12 @@ def example_metadata(example: str | int) -> dict[str, Any]:
 def whole_number() -> WholeNumber:
     """Return a required field for an int64."""
     return WholeNumber(required=True)
+
+
+def dump(schema: type[Schema], rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return each row as the schema shows it."""
+    shown: list[dict[str, Any]] = schema(many=True).dump(rows)
+    return shown
 
 
 def timestamp(moment: datetime | None) -> str | None:

@@ -159,8 +159,8 @@ class Answers:
         headers = ["ETag"] if operation.is_conditional else []
         is_text = operation.media_type.startswith("text/")
         schema: JsonSchema = {"type": "string"} if is_text else {}
-        if operation.data is not None:
-            schema = self._plugin.reference(operation.data)
+        for payload in operation.payloads:
+            schema = self._plugin.reference(payload)
         return _answer(description, headers, media_type=operation.media_type, schema=schema)
 
     def _envelope_of(self, operation: Operation) -> JsonSchema:
