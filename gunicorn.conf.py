@@ -1,6 +1,6 @@
 """gunicorn's configuration, for `gunicorn wsgi:app` under bin/serve or on its own."""
 
-# ruff: noqa: E402, I001 - the standard library must be patched before anything imports from it
+# ruff: noqa: E402 - the standard library must be patched before anything imports from it
 import gevent
 from gevent import monkey
 
@@ -18,6 +18,8 @@ _postgres_watchdog.install()
 import gc
 import logging
 import os
+import resource
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +27,9 @@ from typing import Any
 from app.core import folders, logs
 from app.core.config import Config
 from app.core.environment import ConfigError
-from app.serving import metrics_folder, open_files, worker as serving_worker
 from app.serving.launch import PREPARE_VARIABLE
-from app.serving.logs import RootLogger
+from app.serving.parent_death import die_with_parent
+from app.serving.worker import Worker
 
 try:
     _config = Config.from_env(os.environ)
@@ -40,7 +42,18 @@ logs.configure(_config.log_format, _config.log_level)
 if PREPARE_VARIABLE not in os.environ:  # otherwise bin/serve has already reported them
     for _complaint in _config.unknown_variables:
         logging.getLogger("gatehouse").warning(_complaint)
-metrics_folder.prepare(_config.instance / "metrics")
+
+# Where the workers of this master keep their metrics. Emptied once per process: at a reload
+# gunicorn reads this file again while workers write.
+_metrics = str(_config.instance / "metrics")
+if os.environ.get("PROMETHEUS_MULTIPROC_DIR") != _metrics:
+    shutil.rmtree(_metrics, ignore_errors=True)
+    os.makedirs(_metrics, mode=0o700)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics
+
+# Shells and systemd usually set a low one, for programs that use select(); gevent does not.
+_most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (_most_files, _most_files))
 
 # Slightly longer than the connect timeout, whose own error says more.
 DATABASE_SECONDS = 6.0
@@ -49,16 +62,18 @@ wsgi_app = "wsgi:app"
 bind = _config.bind
 backlog = 4096
 workers = _config.workers
-worker_class = serving_worker.BalancedWorker
+worker_class = Worker
 # Leaves room for other requests beside the maximum number of event streams per worker.
 worker_connections = max(10_000, _config.sse_per_worker + 2000)
-open_files.raise_limit(worker_connections)
 preload_app = True
 
 # Longer than the idle timeout of a proxy's pool (nginx: 60 s), so that the proxy closes first.
 keepalive = 65
 timeout = 60
-graceful_timeout = 10
+graceful_timeout = 5
+# By so much earlier a worker ends what is left, before the master would kill it: it looks once a
+# second.
+WORKER_MARGIN_SECONDS = 2
 
 # A Referer of 10 kB is legal and must not be refused.
 limit_request_line = 8190
@@ -75,7 +90,9 @@ forwarder_headers = ""
 control_socket_disable = True
 # The application writes its own access log.
 accesslog = None
-logger_class = RootLogger
+# gunicorn's own messages go where those of the application go.
+errorlog = None
+logconfig_dict = logs.configuration(_config.log_format, _config.log_level)
 # At DEBUG gunicorn would log every path, invitation tokens included.
 loglevel = "info" if _config.log_level == "DEBUG" else _config.log_level.lower()
 proc_name = "gatehouse"
@@ -119,16 +136,19 @@ def when_ready(server: Any) -> None:
     gc.freeze()
 
 
+def post_fork(_server: Any, worker: Any) -> None:
+    """Have a worker stop at once when its master is killed: the next one needs the address."""
+    die_with_parent(worker.ppid)
+
+
 def post_worker_init(worker: Any) -> None:
     """Start the application's background work in this worker."""
     os.umask(0o077)  # as in wsgi.py, whatever umask gunicorn used to bind a unix socket
-    from app.events.views import PATH
-
     runtime = worker.app.wsgi().extensions["gatehouse"]
     _postgres_watchdog.watch(runtime.clock, runtime.database.driver_parameters)
     runtime.start_background()
-    worker.begin_shutdown = runtime.begin_shutdown
-    worker.long_response_paths = frozenset({PATH})
+    worker.cfg.set("graceful_timeout", worker.cfg.graceful_timeout - WORKER_MARGIN_SECONDS)
+    gevent.spawn(worker.watch_for_stop, runtime.begin_shutdown)
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
@@ -168,5 +188,4 @@ def child_exit(_server: Any, worker: Any) -> None:
     """Clean up after a dead worker, however it died; runs in the master."""
     from prometheus_client import multiprocess
 
-    serving_worker.table.give_back(worker.share)
     multiprocess.mark_process_dead(worker.pid)

@@ -8,7 +8,6 @@ from app.core.errors import DatabaseUnavailable
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import Hub
 from app.events.schemas import StorageEvent
-from app.web import client_connection
 from app.web.guards import login_required
 from app.web.operation import answers_raw
 
@@ -52,7 +51,7 @@ def storage(principal: Principal) -> ResponseReturnValue:
     if request.method == "HEAD":
         return Response(headers=HEADERS, content_type=MEDIA_TYPE)
     hub: Hub = current_app.extensions[HUB]
-    stream = hub.open(principal.user_id, principal.session_id, client_connection.connection())
+    stream = hub.open(principal.user_id, principal.session_id, None)
     if stream is None:
         return Response(status=204, headers={"Cache-Control": "no-cache"})
     # Passed through unwrapped: a wrapper would keep request and response alive with the stream.

@@ -4,12 +4,12 @@ import http.client
 import json
 import os
 import socket
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1"}  # noqa: S104 - compared only
-
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -31,7 +31,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Return the URL to open in a browser on this machine; `unix:` and the path of a socket."""
+        """The URL to open in a browser on this machine; `unix:` and the path of a socket."""
         if self.path:
             return f"unix:{self.path}"
         host = self._local_host
@@ -39,7 +39,7 @@ class Address:
 
     @property
     def page_url(self) -> str:
-        """Return `url` with loopback as localhost: passkeys need a domain, not an IP address."""
+        """`url` with loopback as localhost: passkeys need a domain, not an IP address."""
         return f"http://localhost:{self.port}" if self._local_host in LOOPBACK else self.url
 
     @property
@@ -49,7 +49,10 @@ class Address:
     def bind_error(self) -> str | None:
         """Return why the address cannot be bound, None if it can. gunicorn would retry for 5 s."""
         if self.path:
-            return _why_not_writable(Path(self.path).parent)
+            folder = Path(self.path).parent
+            if not folder.is_dir():
+                return "there is no such folder"
+            return None if os.access(folder, os.W_OK | os.X_OK) else "its folder is not writable"
         try:
             family, kind, proto, _, place = socket.getaddrinfo(
                 "0.0.0.0" if self.host == "*" else self.host,  # noqa: S104 - the operator's choice
@@ -71,18 +74,18 @@ class Address:
         The JSON is None if the response is something else.
         Raises: OSError, http.client.HTTPException.
         """
-        connection = http.client.HTTPConnection(self._local_host or "localhost", self.port)
-        connection.timeout = seconds
-        try:
+        host = self._local_host or "localhost"
+        with closing(http.client.HTTPConnection(host, self.port, seconds)) as connection:
             if self.path:
                 connection.sock = socket.socket(socket.AF_UNIX)
                 connection.sock.settimeout(seconds)
                 connection.sock.connect(self.path)
             connection.request(method, path)
             answer = connection.getresponse()
-            return answer.status, _parsed(answer.read())
-        finally:
-            connection.close()
+            try:
+                return answer.status, json.load(answer)
+            except ValueError:
+                return answer.status, None
 
     def is_healthy(self) -> bool | None:
         """Return whether GET /health succeeds; None while nothing listens."""
@@ -92,16 +95,3 @@ class Address:
             return None
         except (OSError, http.client.HTTPException):
             return False
-
-
-def _why_not_writable(folder: Path) -> str | None:
-    if not folder.is_dir():
-        return "there is no such folder"
-    return None if os.access(folder, os.W_OK | os.X_OK) else "its folder is not writable"
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None

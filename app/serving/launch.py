@@ -3,8 +3,10 @@
 It stays small and imports neither Flask nor SQLAlchemy, which would delay every start.
 """
 
+import fcntl
 import http.client
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,26 +14,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from app.core.config import Config
 from app.core.environment import ConfigError
-from app.serving import instance, valkey
+from app.serving import valkey
 from app.serving.address import Address
 from app.serving.parent_death import before_exec
-from app.serving.supervisor import Child, GaveUp, Signals, keep_alive, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
 # The environment variable that makes gunicorn do what `flask prepare` does before it listens.
 PREPARE_VARIABLE = "GATEHOUSE_PREPARES"
 HEALTH_SECONDS = 60.0
 HEALTH_POLL_SECONDS = 0.02
-# gunicorn's graceful_timeout plus a margin.
+# gunicorn's graceful_timeout, what it writes to the database after it, and a margin.
 GUNICORN_STOP_SECONDS = 13.0
 VALKEY_STOP_SECONDS = 10.0
-# A killed predecessor releases the address within this time.
+FORCED_STOP_SECONDS = 3.0
+# A killed predecessor releases the address within this time, its children the instance folder.
 ADDRESS_SECONDS = 3.0
-START_ERRORS = (instance.InstanceError, valkey.ValkeyUnavailable, GaveUp)
+CHILDREN_SECONDS = 20.0
+DEATHS_ALLOWED = 5
+WINDOW_SECONDS = 30.0
+FIRST_BACKOFF_SECONDS = 0.25
+STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 RUNNING = "Gatehouse is running at {url} (Ctrl-C stops it)\n"
 PAGE = "Every call can be tried in a browser: {url}/api/v1/docs\n"
@@ -44,6 +51,87 @@ There is no administrator yet. Create one on the page /api/v1/docs (POST /auth/s
 
 class StartFailed(Exception):
     """The service did not start; the message says why."""
+
+
+class Signals:
+    """Counts SIGINT, SIGTERM and SIGHUP, notices SIGCHLD, and sleeps without polling."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        signal.pthread_sigmask(signal.SIG_BLOCK, {*STOP_SIGNALS, signal.SIGCHLD})
+
+    def wait(self, seconds: float | None) -> None:
+        """Sleep until a signal arrives or `seconds` have passed; None sets no limit."""
+        watched = {*STOP_SIGNALS, signal.SIGCHLD}
+        if seconds is None:
+            number = signal.sigwait(watched)
+        else:
+            received = signal.sigtimedwait(watched, max(0.0, seconds))
+            number = received.si_signo if received else signal.SIGCHLD
+        # systemd may send SIGHUP right after SIGTERM: that is not a second request to stop.
+        if number == signal.SIGHUP:
+            self.stops = max(self.stops, 1)
+        elif number != signal.SIGCHLD:
+            self.stops += 1
+
+    def wait_until(self, done: Callable[[], bool], seconds: float, patience: int) -> bool:
+        """Wait for `done`, checked at each signal; False on timeout or `patience` stops."""
+        deadline = time.monotonic() + seconds
+        while not (finished := done()) and self.stops < patience and time.monotonic() < deadline:
+            self.wait(deadline - time.monotonic())
+        return finished
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep for `seconds`, or until a stop is requested."""
+        self.wait_until(lambda: False, seconds, patience=1)
+
+
+@dataclass
+class Child:
+    """A process and how to start it."""
+
+    name: str
+    start: Callable[[], subprocess.Popen[bytes]]
+    stop_seconds: float
+    process: subprocess.Popen[bytes] | None = None
+    _deaths: list[float] = field(default_factory=list)
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start the process, and return it."""
+        self.process = self.start()
+        return self.process
+
+    def is_dead(self) -> bool:
+        """Return whether the process has exited, reaping it if so."""
+        return self.process is not None and self.process.poll() is not None
+
+    def record_death(self) -> float:
+        """Return the backoff in seconds before the restart: none at first, then growing.
+
+        Raises: StartFailed, at DEATHS_ALLOWED deaths within WINDOW_SECONDS.
+        """
+        now = time.monotonic()
+        self._deaths = [death for death in self._deaths if now - death < WINDOW_SECONDS] + [now]
+        recent = len(self._deaths)
+        if recent >= DEATHS_ALLOWED:
+            raise StartFailed(f"{self.name} died {recent} times within {WINDOW_SECONDS:g} s")
+        return float(FIRST_BACKOFF_SECONDS * (2 ** (recent - 1) - 1))
+
+    def stop(self, signals: Signals) -> None:
+        """Stop the process gracefully, then with SIGINT, finally with SIGKILL."""
+        if self.process is None or self.is_dead():
+            return
+        self.process.terminate()
+        if signals.wait_until(self.is_dead, self.stop_seconds, patience=2):
+            return
+        # gunicorn and Valkey both take a SIGINT during a graceful stop as "stop now".
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(FORCED_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            # The whole process group: the workers must not outlive their master.
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
 
 @dataclass
@@ -59,23 +147,37 @@ class Run:
     def serve(self) -> None:
         """Start everything, keep it running until a signal arrives, then stop it.
 
-        Raises: StartFailed, GaveUp, ValkeyUnavailable.
+        Raises: StartFailed, ValkeyUnavailable.
         """
         try:
             for step in (self._start_valkey, self._start_gunicorn):
                 if not self.signals.stops:
                     step()
-            keep_alive(self.children, self.signals, complain)
+            while not self.signals.stops:
+                self._restart_dead()
         finally:
-            stop_all(self.children, self.signals)
+            # In reverse order: each may need the ones started before it.
+            for child in reversed(self.children):
+                child.stop(self.signals)
+
+    def _restart_dead(self) -> None:
+        dead = [child for child in self.children if child.is_dead()]
+        for child in dead:
+            pause = child.record_death()
+            complain(f"{child.name} died, starting it again")
+            self.signals.sleep(pause)
+            if not self.signals.stops:
+                child.launch()
+        if not dead:
+            self.signals.wait(None)
 
     def _start_valkey(self) -> None:
         if not self.config.embedded_redis:
             return
         socket_path = Path(unquote(urlsplit(self.config.redis_url).path))
         folder = self.config.instance / "valkey"
-        instance.make_private(folder)
-        instance.make_private(socket_path.parent)
+        make_private(folder)
+        make_private(socket_path.parent)
         start = partial(valkey.start, folder, socket_path, keep_open=(self.lock,))
         process = self._add("the embedded Valkey", start, VALKEY_STOP_SECONDS)
         valkey.wait_until_ready(process, socket_path, folder=folder)
@@ -140,14 +242,11 @@ def main(arguments: Sequence[str] = ()) -> int:
         return 2
     complain(*config.unknown_variables)
     try:
-        take_instance(config.instance)
-        with (
-            instance.lock_run(config.instance),
-            instance.lock_children(config.instance) as lock,
-        ):
+        make_private(config.instance, "GATEHOUSE_INSTANCE: ")
+        with lock_run(config.instance), lock_children(config.instance) as lock:
             check_address(Address.of(config.bind))
             Run(config, lock.fileno()).serve()
-    except (*START_ERRORS, StartFailed) as error:
+    except (StartFailed, valkey.ValkeyUnavailable) as error:
         complain(str(error))
         return 1
     except OSError as error:
@@ -159,15 +258,58 @@ def main(arguments: Sequence[str] = ()) -> int:
     return 0
 
 
-def take_instance(folder: Path) -> None:
-    """Make the instance folder private to this user, creating it if need be.
+def make_private(folder: Path, origin: str = "") -> None:
+    """Create `folder` for this user alone, or make an existing one of this user private.
 
-    Raises: StartFailed, naming the variable that it comes from.
+    The parent may be /tmp, where anybody can create a folder or symlink of that name first.
+    Raises: StartFailed, whose message begins with `origin`.
     """
     try:
-        instance.make_private(folder)
-    except instance.InstanceError as error:
-        raise StartFailed(f"GATEHOUSE_INSTANCE: {error}") from error
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if {folder.lstat().st_uid, folder.stat().st_uid} != {os.getuid()}:
+            raise StartFailed(f"{origin}{folder} belongs to another user")
+        folder.chmod(0o700)
+    except FileExistsError:
+        raise StartFailed(f"{origin}{folder} is no folder") from None
+    except OSError as error:
+        raise StartFailed(f"{origin}{folder}: {error.strerror}") from error
+
+
+def lock_run(instance: Path) -> IO[bytes]:
+    """Take the launcher's lock, which is released when the launcher exits.
+
+    Raises: StartFailed, without waiting, if another run uses the folder.
+    """
+    lock = (instance / "serve.lock").open("ab")
+    if not _is_locked(lock):
+        lock.close()
+        raise StartFailed(f"another bin/serve is running on {instance}")
+    return lock
+
+
+def lock_children(instance: Path) -> IO[bytes]:
+    """Take the lock that the children inherit, so that it outlives a killed launcher.
+
+    The children of a killed launcher take a moment to finish; two Valkeys on the same files would
+    corrupt them.
+    Raises: StartFailed, if the lock is not free within CHILDREN_SECONDS.
+    """
+    lock = (instance / "children.lock").open("ab")
+    deadline = time.monotonic() + CHILDREN_SECONDS
+    while not _is_locked(lock):
+        if time.monotonic() > deadline:
+            lock.close()
+            raise StartFailed(f"processes of an earlier run still use {instance}")
+        time.sleep(0.05)
+    return lock
+
+
+def _is_locked(lock: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def check_address(address: Address) -> None:

@@ -25,4 +25,9 @@ def die_with_parent(parent: int, signum: signal.Signals = signal.SIGTERM) -> Non
 def before_exec(signum: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
     """Return a `preexec_fn` that ties the program to be run to the calling process."""
     parent = os.getpid()
-    return lambda: die_with_parent(parent, signum)
+
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks what it waits for
+        die_with_parent(parent, signum)
+
+    return prepare

@@ -10,7 +10,6 @@ concurrent requests to arrive.
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from redis.exceptions import RedisError
@@ -29,27 +28,13 @@ MAX_WAITS = 8
 _in_progress: Counter[str] = Counter()
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """When a request reached the service, and whether it opened its connection.
-
-    Requests sent at once each open a connection of their own, so the others may still be doing so.
-    A request on a connection already in use was sent alone.
-    """
-
-    at: datetime
-    opened_connection: bool
-
-
 @contextmanager
-def awaiting_concurrent_requests(
-    rt: Runtime, token_digest: str, arrival: Arrival
-) -> Iterator[None]:
+def awaiting_concurrent_requests(rt: Runtime, token_digest: str) -> Iterator[None]:
     """Give concurrent requests with the same token time to arrive and get their timestamp."""
     _in_progress[token_digest] += 1
     try:
         rt.clock.sleep(0)
-        if arrival.opened_connection or _in_progress[token_digest] > 1:
+        if _in_progress[token_digest] > 1:
             _wait_for_concurrent_requests(rt, token_digest)
         yield
     finally:

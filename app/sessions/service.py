@@ -33,7 +33,6 @@ from app.sessions import (
 from app.sessions.errors import RefreshTokenStale
 from app.sessions.opening import OneTimeUse
 from app.sessions.refresh_token import RefreshToken
-from app.sessions.rotations import Arrival
 from app.settings import keys
 from app.users import queries as users_queries
 from app.users.models import Account, Status
@@ -102,7 +101,7 @@ def open_if_unchanged(
     return pair
 
 
-def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> TokenPair:
+def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) -> TokenPair:
     """Exchange a refresh token for a new pair.
 
     Raises: TokenInvalid, TokenExpired, AccountDisabled, PasswordChangeRequired, RefreshTokenStale;
@@ -112,8 +111,8 @@ def rotate(rt: Runtime, presented: str, client: Client, arrival: Arrival) -> Tok
     token = refresh_token.parse(rt.keyring, presented)
     if token is None:
         raise TokenInvalid
-    with rotations.awaiting_concurrent_requests(rt, token.digest, arrival):
-        return _rotate(rt, token, client, arrival.at)
+    with rotations.awaiting_concurrent_requests(rt, token.digest):
+        return _rotate(rt, token, client, arrived_at)
 
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:

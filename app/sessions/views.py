@@ -6,13 +6,12 @@ from flask import Blueprint
 
 from app.core.access import Principal, TokenMissing, TokenPair
 from app.sessions import errors, revocation, service
-from app.sessions.rotations import Arrival
 from app.sessions.schemas import RefreshedData, RevokedSessionsData, SessionItem
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
 from app.web.guards import login_required, presented_token
 from app.web.operation import answers, reads_refresh_cookie
-from app.web.peer import arrived_at, client, opened_connection
+from app.web.peer import arrived_at, client
 from app.web.runtime import runtime
 
 bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")
@@ -32,7 +31,7 @@ def refresh() -> TokenPair:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    pair = service.rotate(runtime(), token, client(), Arrival(arrived_at(), opened_connection()))
+    pair = service.rotate(runtime(), token, client(), arrived_at())
     cookies.sign_in(pair)
     return pair
 

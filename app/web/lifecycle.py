@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, request
 
 from app.core import wait_times
-from app.core.logs import TOKEN_LIKE, AccessLog, request_fields
+from app.core.logs import TOKEN_LIKE, request_fields, write_access_line
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
 from app.core.wait_times import WaitTimes
@@ -22,7 +22,6 @@ from app.web.errors import FAILURE_CODE
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-access_log = AccessLog()
 slow_log = logging.getLogger("gatehouse.slow")
 
 SECURITY_HEADERS = (
@@ -89,7 +88,7 @@ def _record(environ: "WSGIEnvironment", status: int, seconds: float) -> None:
         path = rule.rule
     elif rule is None:  # a mistyped path, or one of the frontend
         path = TOKEN_LIKE.sub("...", path)
-    access_log.write(method, path, status, code, seconds, peer.client_address())
+    write_access_line(method, path, status, code, seconds, peer.client_address())
 
 
 def _log_slow(status: int, seconds: float, waited: WaitTimes) -> None:

@@ -4,7 +4,7 @@ Invariant: forwarding headers count only if the direct peer is a trusted proxy (
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from flask import request
@@ -12,13 +12,10 @@ from flask import request
 from app.core.addresses import parse_and_unmap
 from app.core.client import Client
 from app.core.config import Network
-from app.web import client_connection
 from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
 MAX_REQUEST_AGE_SECONDS = 60.0
-MAX_CLOCK_READS = 5
-STALL_THRESHOLD = timedelta(milliseconds=1)
 
 
 def client() -> Client:
@@ -65,37 +62,17 @@ def own_host() -> str:
 def arrived_at() -> datetime:
     """Return when the request reached the service (decision E7).
 
-    That is what a trusted proxy reports, else when its bytes arrived, however busy the worker was.
+    That is what a trusted proxy reports, else when a worker took it.
     """
     taken_at: datetime = request.environ[TAKEN_AT]
     header = request.environ.get("HTTP_X_REQUEST_START", "") if is_proxied() else ""
     try:
         forwarded = datetime.fromtimestamp(float(header.removeprefix("t=")), UTC)
     except (ValueError, OverflowError, OSError):
-        return min(taken_at, _received_at())
+        return taken_at
     # A proxy's clock may be wrong; what it claims is believed only within bounds.
     age = (taken_at - forwarded).total_seconds()
     return forwarded if 0 <= age <= MAX_REQUEST_AGE_SECONDS else taken_at
-
-
-def _received_at() -> datetime:
-    """Return when the request's bytes arrived, according to the kernel.
-
-    Measured again if this process stalled meanwhile: the request would seem to have arrived earlier
-    by the length of the stall, and a replay would pass for a benign race.
-    """
-    clock = runtime().clock
-    for _ in range(MAX_CLOCK_READS):
-        now = clock.now()
-        seconds = client_connection.seconds_since_arrival()
-        if clock.now() - now < STALL_THRESHOLD:
-            break
-    return now - timedelta(seconds=seconds)
-
-
-def opened_connection() -> bool:
-    """Return whether this is the first request of a connection, and no proxy's shared one."""
-    return not is_proxied() and client_connection.is_first_request()
 
 
 def _forwarded(header: str, directive: str) -> str | None:

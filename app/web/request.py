@@ -8,21 +8,24 @@ from inspect import signature
 from itertools import islice
 from typing import Any, NoReturn
 
+import gevent
 from flask import request
 from marshmallow import Schema, ValidationError
-from werkzeug.exceptions import ClientDisconnected
+from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from app.core.errors import BadRequest, TooLarge
 from app.core.multipart import BodyUnreadable, MultipartBody
-from app.web import client_connection
 from app.web.operation import View, operation_of
 from app.web.runtime import runtime
 
 JSON_TYPE = "application/json"
 JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
-# For a chunked body, as much as the worker reads without yielding (`app/serving/body.py`).
-CHUNKED_PIECE_BYTES = 16 * 1024
+# Slow bodies tie up connections: the OWASP Denial of Service Cheat Sheet asks for a minimum rate
+# and a maximum time. A file, which an account sends over a perhaps slow line, has this time for
+# each piece, anything else for all of it.
+BODY_SECONDS = 30.0
+PIECE_SECONDS = 120.0
 MAX_COMPLAINTS = 10
 
 
@@ -79,7 +82,6 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
-            client_connection.limit_rest_of_body()
             with suppress(BodyUnreadable):
                 while body.read():
                     pass
@@ -92,19 +94,15 @@ def _multipart_body() -> MultipartBody:
     is_multipart = request.mimetype == "multipart/form-data"
     boundary = request.mimetype_params.get("boundary") if is_multipart else None
     request.max_content_length = None
-    # The worker's default time limit is for bodies that anyone may send, buffered in memory.
-    client_connection.allow_slow_body()
     stream, missing = request.stream, request.content_length
-    # Other requests are served between reads. Chunks may be a single byte, and the server parses no
-    # more than half a million of those per second.
-    piece_bytes = CHUNKED_PIECE_BYTES if missing is None else PIECE_BYTES
 
     def read() -> bytes:
         nonlocal missing
         try:
             # Data that has already arrived is read without blocking, so nothing else yields.
             runtime().clock.sleep(0)
-            chunk = stream.read(piece_bytes)
+            with gevent.Timeout(PIECE_SECONDS, TimeoutError):
+                chunk = stream.read(PIECE_BYTES)
         # The servers' own errors for broken framing have no common base class.
         except Exception as error:
             raise BodyUnreadable from error
@@ -149,7 +147,8 @@ def _json_object() -> dict[str, Any]:
     if request.environ.get("CONTENT_TYPE") != JSON_TYPE and request.mimetype != JSON_TYPE:
         raise BadRequest("invalid JSON request body: Content-Type must be application/json")
     length = request.content_length
-    body = _chunks() if length is None else _bytes(length)
+    with gevent.Timeout(BODY_SECONDS, ClientDisconnected):
+        body = _chunks() if length is None else _bytes(length)
     try:
         value = _decode(body.decode("utf-8-sig"))  # RFC 8259 §8.1
     except (ValueError, RecursionError):
@@ -175,7 +174,12 @@ def _bytes(length: int) -> bytes:
 def _chunks() -> bytes:
     # Werkzeug truncates at this limit without an error, so one byte more is read.
     request.max_content_length = JSON_BODY_LIMIT + 1
-    body = request.get_data(cache=False)
+    try:
+        body = request.get_data(cache=False)
+    except HTTPException:
+        raise
+    except Exception:  # gunicorn's errors for broken chunks have no common base, and quote the body
+        raise ClientDisconnected from None
     if len(body) > JSON_BODY_LIMIT:
         raise TooLarge
     return body

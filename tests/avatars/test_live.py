@@ -17,9 +17,8 @@ import pytest
 from PIL import Image
 
 from app.avatars import files, upkeep
-from app.serving.body import BODY_SECONDS
 from app.users import queries
-from app.web.request import PIECE_BYTES
+from app.web.request import BODY_SECONDS, PIECE_BYTES
 from tests.support import images
 from tests.support.factories import configure, make_user
 from tests.support.images import BLUE, GREEN, RED, encoded, multipart, photo, plain, upload

@@ -150,41 +150,6 @@ def test_a_killed_worker_is_replaced(service, eventually):
     assert service.is_healthy()
 
 
-def held(service):
-    """Count the open connections of each worker, as the kernel sees them."""
-    found = [worker.net_connections("tcp") for worker in service.workers]
-    return [
-        sum(c.status == "ESTABLISHED" and c.laddr.port == service.port for c in f) for f in found
-    ]
-
-
-def shares(service, eventually, connections):
-    """Open that many connections at once; return how many each worker got."""
-    clients = [service.connect() for _ in range(connections)]
-    for client in clients:
-        client.sendall(KEEP_ALIVE)
-        assert first_answer(client) == b"HTTP/1.1 200 OK"
-    result = held(service)
-    for client in clients:
-        client.close()
-    eventually(lambda: sum(held(service)) == 0, "the end of the connections")
-    return result
-
-
-def test_connections_are_shared_evenly(service, eventually):
-    service.start()
-    eventually(lambda: min(shares(service, eventually, 4)) > 0, "both workers listening")
-
-    def is_even(connections):
-        first, second = shares(service, eventually, connections)
-        assert first + second == connections
-        return abs(first - second) <= 2
-
-    # A worker that stands still for a moment gets fewer of one burst, not of the next ones.
-    for connections in (16, 64):
-        assert is_even(connections) or (is_even(connections) and is_even(connections))
-
-
 def test_data_is_kept_over_a_restart(service):
     service.start()
     admin = {"username": "admin", "email": "admin@example.com", "password": "correct horse"}

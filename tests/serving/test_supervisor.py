@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from app.serving.supervisor import DEATHS_ALLOWED, Child, GaveUp
+from app.serving.launch import DEATHS_ALLOWED, Child, StartFailed
 
 
 def dead_child():
@@ -22,7 +22,7 @@ def test_the_fifth_death_in_a_row_is_the_last():
     child = dead_child()
     for _ in range(DEATHS_ALLOWED - 1):
         child.record_death()
-    with pytest.raises(GaveUp, match="it died 5 times"):
+    with pytest.raises(StartFailed, match="it died 5 times"):
         child.record_death()
 
 
