@@ -36,7 +36,6 @@ from app.core.smtp.mailer import Mailer
 from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
-from app.external_auth import provider_queries
 from app.external_auth import queries as external_queries
 from app.external_auth.views import bp as external_auth
 from app.invitations.views import bp as invitations
@@ -144,7 +143,7 @@ def create_app(
         ]
     )
     rt.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
-    rt.extra_login_methods.append(provider_queries.is_any_enabled)
+    rt.extra_login_methods.append(external_queries.is_any_enabled)
     rt.on_start.extend(
         [
             lambda: settings.listen(rt),

@@ -22,7 +22,7 @@ from app.contact_verification import tokens
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
-from app.external_auth import queries as external_queries
+from app.external_auth import links as external_links
 from app.mfa import flows as mfa_flows
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
@@ -66,7 +66,7 @@ def summarize_credentials(rt: Runtime, account: Account) -> CredentialSummary:
         password=users_queries.find_password_hash(database, user_id) is not None,
         second_factor=mfa.methods(rt, account),
         passkeys=len(passkeys_queries.list_passkeys(database, user_id)),
-        external_links=len(external_queries.list_links(database, user_id)),
+        external_links=len(external_links.list_links(rt, user_id)),
     )
 
 

@@ -15,7 +15,7 @@ from app.administration.storage_cli import group as storage_group
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
 from app.events.cli import group as events
-from app.external_auth.cli import group as external_auth
+from app.external_auth.providers.cli import group as external_auth
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions

@@ -8,7 +8,7 @@ from app.administration.errors import KeysMissing
 from app.core import folders
 from app.core.db import Base
 from app.core.runtime import Runtime
-from app.external_auth.models import ExternalAuthProvider
+from app.external_auth.models import Provider
 from app.mail.models import OutboxMail
 from app.settings import keys
 from app.settings.models import SystemConfig
@@ -22,7 +22,7 @@ SENSITIVE = [name for name, key in keys.ALL.items() if key.is_sensitive]
 USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
     (User, sa.true()),
     (SystemConfig, SystemConfig.key.in_(SENSITIVE) & (SystemConfig.value != "")),
-    (ExternalAuthProvider, ExternalAuthProvider.client_secret.is_not(None)),
+    (Provider, Provider.client_secret.is_not(None)),
     (OutboxMail, OutboxMail.payload.is_not(None)),
 )
 

@@ -16,7 +16,7 @@ from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.external_auth import upkeep as external_auth_upkeep
+from app.external_auth.providers import upkeep as external_auth_upkeep
 from app.mail import upkeep as mail_upkeep
 from app.mfa import upkeep as mfa_upkeep
 from app.sessions import upkeep as sessions

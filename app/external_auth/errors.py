@@ -1,7 +1,19 @@
-"""Errors of external sign-in (spec 03 §4, §8, §13; decisions A25, A26, E33)."""
+"""Errors of external sign-in, and which of them each use case answers with."""
 
+from app.contact_verification.errors import ContactVerificationInvalid
+from app.core.access import AccountDisabled
 from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthenticated
+from app.core.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Misconfigured,
+    NotFound,
+    Unauthenticated,
+)
+from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
+from app.registration.errors import RegistrationDisabled
+from app.users.errors import EmailInvalid, PendingActivation
 
 
 class KindUnknown(NotFound):
@@ -108,3 +120,80 @@ class LastProvider(Forbidden):
     """Nobody could sign in any more."""
 
     message = "Passwords and passkeys are switched off, so the last provider must stay enabled."
+
+
+class ProviderRejected(Unauthenticated):
+    """The provider refused, did not answer, or answered what cannot be believed.
+
+    `reason` has no secrets; it is written to the log, but never shown to the browser.
+    """
+
+    code = ErrorCode.AUTH_CREDENTIALS_FAILED
+    message = "The external sign-in failed."
+
+    def __init__(self, reason: str = "it refused") -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class DiscoveryFailed(BadRequest):
+    """The provider does not describe itself as it must.
+
+    `reason` is for the log and for the administrator who tests the provider.
+    """
+
+    message = "OIDC discovery failed."
+
+    def __init__(self, reason: str = "no answer", *, is_reason_public: bool = False) -> None:
+        super().__init__(f"OIDC discovery failed: {reason}." if is_reason_public else None)
+        self.reason = reason
+
+
+class ProviderMisconfigured(Misconfigured):
+    """The stored provider lacks what its kind needs.
+
+    `reason` is for the log and for the administrator who tests the provider.
+    """
+
+    message = "The external provider is not configured completely."
+
+    def __init__(
+        self, reason: str = "something is missing", *, is_reason_public: bool = False
+    ) -> None:
+        super().__init__(f"{self.message[:-1]}: {reason}." if is_reason_public else None)
+        self.reason = reason
+
+
+START = (
+    KindUnknown,
+    ProviderKeyInvalid,
+    ProviderNotFound,
+    ProviderDisabled,
+    ReturnPathInvalid,
+    CallbackAddressMissing,
+    DiscoveryFailed,
+    ProviderMisconfigured,
+)
+REQUEST_MAIL = (
+    FlowTokenInvalid,
+    EmailInvalid,
+    ContactVerificationInvalid,
+    ProviderDisabled,
+    PolicyDenied,
+    AccountDisabled,
+    PendingActivation,
+    RegistrationDisabled,
+)
+LINK_BY_PASSWORD = (
+    PasswordLoginDisabled,
+    FlowTokenInvalid,
+    PasswordMissing,
+    ContactVerificationInvalid,
+    ProviderDisabled,
+    CredentialsFailed,
+    AccountDisabled,
+    PendingActivation,
+    PolicyDenied,
+    LinkConflict,
+)
+REMOVE_LINK = (LinkNotFound, LastWayIn)

@@ -1,12 +1,9 @@
-"""The kinds of provider, and what can be configured for each (spec 03 §1, §7.3, §9.2)."""
+"""The kinds of provider, and what can be configured for each."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.external_auth.drivers.interface import ProviderKind
-from app.external_auth.errors import KindUnknown
-
-ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
+OPENID_SCOPES = "openid profile email"
 
 
 class Protocol(StrEnum):
@@ -16,86 +13,91 @@ class Protocol(StrEnum):
     OAUTH2 = "oauth2"
 
 
+class ProviderKind(StrEnum):
+    """The kinds of provider, by their names on the wire."""
+
+    OIDC = "oidc"
+    GENERIC_OAUTH2 = "generic_oauth2"
+    GITHUB = "github"
+    QQ = "qq"
+    GOOGLE = "google"
+    MICROSOFT = "microsoft"
+
+    @property
+    def traits(self) -> "Traits":
+        """The properties shared by all providers of the kind."""
+        return _TRAITS[self]
+
+    @property
+    def has_manual_endpoints(self) -> bool:
+        """Whether the operator enters all endpoints."""
+        return self is ProviderKind.GENERIC_OAUTH2
+
+    @property
+    def is_dedicated(self) -> bool:
+        """Whether it is for one particular service, so that no URL can be configured."""
+        return self not in (ProviderKind.OIDC, ProviderKind.GENERIC_OAUTH2)
+
+
 @dataclass(frozen=True)
 class Traits:
     """The properties shared by all providers of a kind.
 
     `default_name` is the display name to suggest, "" if only the operator can know one.
-    `requires_verified_email_by_default` is the default of `require_email_verified`.
-    `reports_only_verified_emails` means that a missing email address counts as unverified.
-    A dedicated kind has fixed URLs, so it takes neither an issuer nor endpoints.
+    `requires_verified_email` is the default of a provider's `require_email_verified`;
+    `tells_verified` says whether the provider tells which addresses it has verified.
     """
 
     protocol: Protocol
+    display_name: str
     description: str
     default_name: str = ""
-    requires_verified_email_by_default: bool = True
-    supports_issuer: bool = False
-    requires_issuer: bool = False
-    supports_manual_endpoints: bool = False
-    has_discovery: bool = False
-    reports_email_verified: bool = False
-    reports_only_verified_emails: bool = False
-    has_tenant: bool = False
-
-    @property
-    def is_dedicated(self) -> bool:
-        """Return whether the kind is for one particular service with fixed URLs."""
-        return not self.supports_issuer
+    default_scopes: str = OPENID_SCOPES
+    requires_verified_email: bool = True
+    tells_verified: bool = True
 
 
-TRAITS: dict[ProviderKind, Traits] = {
+_TRAITS = {
     ProviderKind.GENERIC_OAUTH2: Traits(
         Protocol.OAUTH2,
+        "Generic OAuth2",
         "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info.",
-        supports_issuer=True,
-        supports_manual_endpoints=True,
-        reports_email_verified=True,
     ),
     ProviderKind.GITHUB: Traits(
         Protocol.OAUTH2,
+        "GitHub",
         "GitHub; the address is the account's verified primary one.",
         default_name="GitHub",
-        reports_only_verified_emails=True,
+        default_scopes="read:user user:email",
+        tells_verified=False,
     ),
     ProviderKind.GOOGLE: Traits(
         Protocol.OIDC,
+        "Google",
         "Google accounts, by OpenID Connect.",
         default_name="Google",
-        has_discovery=True,
-        reports_email_verified=True,
     ),
     ProviderKind.MICROSOFT: Traits(
         Protocol.OIDC,
+        "Microsoft",
         "Microsoft accounts of one tenant or of several, by OpenID Connect.",
         default_name="Microsoft",
-        requires_verified_email_by_default=False,
-        has_discovery=True,
-        has_tenant=True,
+        requires_verified_email=False,
+        tells_verified=False,
     ),
     ProviderKind.OIDC: Traits(
         Protocol.OIDC,
+        "OpenID Connect",
         "Any OpenID Connect provider: discovery, PKCE, nonce and ID token.",
-        supports_issuer=True,
-        requires_issuer=True,
-        has_discovery=True,
-        reports_email_verified=True,
     ),
     ProviderKind.QQ: Traits(
         Protocol.OAUTH2,
+        "QQ",
         "QQ Connect; it tells no address.",
         default_name="QQ",
-        requires_verified_email_by_default=False,
+        default_scopes="get_user_info",
+        requires_verified_email=False,
+        tells_verified=False,
     ),
 }
-
-
-def named(text: str) -> ProviderKind:
-    """Return the kind with this wire name or alias.
-
-    Raises: KindUnknown.
-    """
-    try:
-        return ALIASES.get(text) or ProviderKind(text)
-    except ValueError:
-        raise KindUnknown from None
+ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}

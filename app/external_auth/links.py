@@ -1,4 +1,4 @@
-"""Use cases on the links of a signed-in account (spec 03 §8.4, §8.5; decisions A26, E26)."""
+"""Use cases on the links of a signed-in account."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,22 +11,24 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
-from app.external_auth import notices, providers, queries
+from app.external_auth import queries
 from app.external_auth.errors import LinkNotFound
-from app.external_auth.models import Link
+from app.external_auth.models import Identity
+from app.external_auth.providers.service import list_enabled, may_assert
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
 from app.sessions import service as sessions
-from app.users import notices as owner_notices
+from app.users import notices
 
 
-def list_links(rt: Runtime, user_id: int) -> list[Link]:
+def list_links(rt: Runtime, user_id: int) -> list[Identity]:
     """Return an account's links, most recently used first, with those at disabled providers."""
 
-    def used_last(link: Link) -> tuple[datetime, datetime, int]:
+    def used_last(link: Identity) -> tuple[datetime, datetime, int]:
         return link.last_login_at or link.created_at, link.created_at, link.id
 
-    return sorted(queries.list_links(rt.database, user_id), key=used_last, reverse=True)
+    with rt.reading_session() as session:
+        return sorted(queries.list_links(session, user_id), key=used_last, reverse=True)
 
 
 def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -> None:
@@ -38,10 +40,12 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
     wanted = parsed_id(link_id)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
-        link = queries.find_link(session, account.id, wanted) if wanted is not None else None
+        mine = queries.list_links(session, account.id)
+        link = next((one for one in mine if one.id == wanted), None)
         if link is None:
             raise LinkNotFound
-        queries.remove_link(session, account.id, link.id)
+        session.delete(link)
+        session.flush()
         if not can_sign_in(session, account.id):
             raise LastWayIn
         event = Event(
@@ -50,17 +54,17 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
             client=client,
             user_id=account.id,
             entity_id=link.id,
-            entity_name=link.provider_key,
+            entity_name=link.provider.key,
             details={
-                "provider_key": link.provider_key,
-                "issuer": link.issuer,
+                "provider_key": link.provider.key,
+                "issuer": link.identity_namespace,
                 "subject": link.subject,
             },
         )
         audit.record(rt, session, event)
-        owner_notices.notify_owner(
-            rt, session, account, notices.unlinked(link.provider_display_name)
-        )
+        name = link.provider.display_name
+        told = f"A sign-in with {name} was removed. It cannot be used to sign in any more."
+        notices.notify_owner(rt, session, account, told)
 
 
 def by_external_link(rt: Runtime) -> Callable[[Session, int], bool]:
@@ -68,11 +72,11 @@ def by_external_link(rt: Runtime) -> Callable[[Session, int], bool]:
 
     Links that no enabled provider may assert any more, since an issuer changed, do not count.
     """
-    enabled = providers.list_enabled(rt)
+    enabled = list_enabled(rt)
 
     def can_sign_in(session: Session, user_id: int) -> bool:
         return any(
-            providers.may_assert(rt, provider, namespace)
+            may_assert(rt, provider, namespace)
             for namespace in queries.list_enabled_namespaces(session, user_id)
             for provider in enabled
         )

@@ -1,26 +1,33 @@
-"""The tables of external sign-in (spec 03 §10; decisions A27, E19).
+"""The tables of external sign-in.
 
-Login flows are not here: they live minutes and are in Redis (`flows.py`).
+Sign-ins in progress are not here: they live minutes and are in Redis (`sign_in/flows.py`).
 """
 
 import json
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import BigInteger, Enum, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from app.core.db import Base, Id, UTCDateTime, columns_of
-from app.external_auth.drivers.interface import ProviderKind
+from app.core.db import Base, Id, UTCDateTime
+from app.external_auth.kinds import ProviderKind
+
+_KIND = Enum(
+    ProviderKind,
+    native_enum=False,
+    length=32,
+    values_callable=lambda kinds: [kind.value for kind in kinds],
+)
 
 
-class ExternalAuthProvider(Base):
-    """One provider as an operator configured it (spec 03 §9.1).
+class Provider(Base):
+    """One provider as an operator configured it.
 
-    `client_secret` is encrypted and bound to `external_auth_provider:<kind>:<key>`; None for a
-    public client. `options` and `allowed_domains` are JSON; no domains means that all are allowed.
-    Kinds with fixed endpoints store none; if a row has some anyway, which no interface allows, they
-    override the fixed ones (spec 03 §7.3, test hook).
+    `client_secret` is encrypted and bound to `secret_row_name`; None for a public client. `options`
+    and `allowed_domains` are JSON; no domains means that all are allowed. Dedicated kinds store no
+    URLs; if a row has some anyway, which no interface allows, they override the fixed ones (tests
+    use this).
     """
 
     __tablename__ = "external_auth_providers"
@@ -28,7 +35,7 @@ class ExternalAuthProvider(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     key: Mapped[str] = mapped_column(String(64))
-    provider_kind: Mapped[str] = mapped_column(String(32))
+    provider_kind: Mapped[ProviderKind] = mapped_column(_KIND)
     display_name: Mapped[str] = mapped_column(String(128))
     icon_url: Mapped[str | None] = mapped_column(String(2048))
     options: Mapped[str] = mapped_column(Text)
@@ -54,8 +61,43 @@ class ExternalAuthProvider(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
+    @property
+    def name(self) -> str:
+        """How operators name it without ambiguity."""
+        return f"{self.provider_kind}/{self.key}"
 
-class ExternalAuthIdentity(Base):
+    @property
+    def secret_row_name(self) -> str:
+        """The name that the encrypted client secret is bound to."""
+        return f"external_auth_provider:{self.provider_kind}:{self.key}"
+
+    @property
+    def stored_options(self) -> dict[str, Any]:
+        """The options; anything but a JSON object counts as empty."""
+        try:
+            options = json.loads(self.options)
+        except ValueError:
+            return {}
+        return options if isinstance(options, dict) else {}
+
+    @property
+    def tenant(self) -> str | None:
+        """The stored Microsoft tenant."""
+        microsoft = self.stored_options.get("microsoft")
+        tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
+        return tenant if isinstance(tenant, str) else None
+
+    @property
+    def domains(self) -> list[str]:
+        """The allowed email domains; empty if every domain is allowed."""
+        return list(json.loads(self.allowed_domains)) if self.allowed_domains else []
+
+    def allows(self, address: str) -> bool:
+        """Return whether an email address is in an allowed domain; subdomains do not match."""
+        return not self.domains or address.rpartition("@")[2].lower() in self.domains
+
+
+class Identity(Base):
     """A link between an external identity and the account it signs in to.
 
     An identity is the pair (`identity_namespace`, `subject`), whichever provider asserts it. The
@@ -81,9 +123,10 @@ class ExternalAuthIdentity(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
     last_login_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    provider: Mapped[Provider] = relationship(lazy="raise")
 
 
-class ExternalAuthPending(Base):
+class PendingIdentity(Base):
     """A verified identity without an account, until a mailbox or a password shows whose it is.
 
     The email address that the provider reported is deliberately not stored.
@@ -111,105 +154,3 @@ class ExternalAuthPending(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
     consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
-
-
-class Provider(NamedTuple):
-    """A read-only copy of a provider; PROVIDER_COLUMNS lists its columns in field order."""
-
-    id: int
-    key: str
-    provider_kind: ProviderKind
-    display_name: str
-    icon_url: str | None
-    options: str
-    issuer_url: str | None
-    authorization_url: str | None
-    token_url: str | None
-    userinfo_url: str | None
-    client_id: str
-    client_secret: str | None
-    scopes: str
-    enabled: bool
-    auto_provision_enabled: bool
-    auto_link_verified_email_enabled: bool
-    require_email_verified: bool
-    subject_claim: str | None
-    username_claim: str | None
-    display_name_claim: str | None
-    email_claim: str | None
-    email_verified_claim: str | None
-    groups_claim: str | None
-    avatar_url_claim: str | None
-    allowed_domains: str | None
-    created_at: datetime
-    updated_at: datetime
-
-    @property
-    def tenant(self) -> str | None:
-        """Return the stored Microsoft tenant, or None."""
-        microsoft = self.stored_options.get("microsoft")
-        tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
-        return tenant if isinstance(tenant, str) else None
-
-    @property
-    def stored_options(self) -> dict[str, Any]:
-        """Return the options; anything but a JSON object counts as empty."""
-        try:
-            options = json.loads(self.options)
-        except ValueError:
-            return {}
-        return options if isinstance(options, dict) else {}
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """Return the allowed email domains; empty if every domain is allowed."""
-        return tuple(json.loads(self.allowed_domains)) if self.allowed_domains else ()
-
-    def allows(self, address: str) -> bool:
-        """Return whether an email address is in an allowed domain; subdomains do not match."""
-        return not self.domains or address.rpartition("@")[2].lower() in self.domains
-
-
-PROVIDER_COLUMNS = columns_of(Provider, ExternalAuthProvider)
-
-
-class Identity(NamedTuple):
-    """The part of a link that a sign-in needs."""
-
-    id: int
-    user_id: int
-
-
-class Link(NamedTuple):
-    """A link as its owner sees it."""
-
-    id: int
-    provider_id: int
-    provider_key: str
-    provider_kind: str
-    provider_display_name: str
-    provider_icon_url: str | None
-    issuer: str
-    subject: str
-    email_snapshot: str | None
-    display_name_snapshot: str | None
-    created_at: datetime
-    updated_at: datetime
-    last_login_at: datetime | None
-
-
-class PendingIdentity(NamedTuple):
-    """A read-only copy of a pending identity."""
-
-    id: int
-    provider_id: int
-    identity_namespace: str
-    subject: str
-    display_name_snapshot: str | None
-    preferred_username_snapshot: str | None
-    return_path: str
-    target_email: str | None
-    email_requested_at: datetime | None
-    owner_session_version: int | None
-    expires_at: datetime
-    consumed_at: datetime | None

@@ -1,138 +1,105 @@
-"""Statements on links and on pending identities."""
+"""Statements on providers, links and pending identities."""
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, exists, func, select, update
+from sqlalchemy.orm import Session, joinedload
 
 from app.core.database import bulk
-from app.core.database.database import Database, Reader
-from app.core.database.lookups import Lookup
-from app.core.db import columns_of
-from app.external_auth.models import (
-    ExternalAuthIdentity,
-    ExternalAuthPending,
-    ExternalAuthProvider,
-    Identity,
-    Link,
-    PendingIdentity,
-)
+from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import Identity, PendingIdentity, Provider
 
-_LINKS = Lookup(
-    select(
-        ExternalAuthIdentity.id,
-        ExternalAuthIdentity.provider_id,
-        ExternalAuthProvider.key,
-        ExternalAuthProvider.provider_kind,
-        ExternalAuthProvider.display_name,
-        ExternalAuthProvider.icon_url,
-        ExternalAuthIdentity.identity_namespace,
-        ExternalAuthIdentity.subject,
-        ExternalAuthIdentity.email_snapshot,
-        ExternalAuthIdentity.display_name_snapshot,
-        ExternalAuthIdentity.created_at,
-        ExternalAuthIdentity.updated_at,
-        ExternalAuthIdentity.last_login_at,
-    ).join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id),
-    ExternalAuthIdentity.user_id,
-)
-_PENDING = select(*columns_of(PendingIdentity, ExternalAuthPending))
+
+def find_provider(session: Session, provider_id: int) -> Provider | None:
+    """Return the provider with this id, or None."""
+    return session.get(Provider, provider_id)
+
+
+def find_provider_by_key(session: Session, kind: ProviderKind, key: str) -> Provider | None:
+    """Return the provider of this kind and key, or None."""
+    return session.scalar(select(Provider).filter_by(provider_kind=kind, key=key))
+
+
+def lock_provider(session: Session, provider_id: int) -> Provider | None:
+    """Return the provider, locked against deletion until the transaction ends, or None."""
+    # FOR KEY SHARE: concurrent sign-ins with one provider do not block each other.
+    statement = select(Provider).where(Provider.id == provider_id)
+    return session.scalar(
+        statement.with_for_update(read=True, key_share=True).execution_options(
+            populate_existing=True
+        )
+    )
+
+
+def list_providers(session: Session, *conditions: ColumnElement[bool]) -> list[Provider]:
+    """Return the providers that fulfil all conditions, by display name, then id."""
+    found = session.scalars(select(Provider).where(*conditions))
+    # Sorted here, since collations differ between databases.
+    return sorted(found, key=lambda provider: (provider.display_name, provider.id))
+
+
+def is_any_enabled(session: Session) -> bool:
+    """Return whether any provider is enabled."""
+    return bool(session.scalar(select(exists().where(Provider.enabled))))
+
+
+def replace_secret(session: Session, provider: Provider, new: str) -> bool:
+    """Replace a secret's ciphertext with a new one; False if the secret was changed meanwhile."""
+    same = Provider.id == provider.id, Provider.client_secret == provider.client_secret
+    return bulk.change(session, update(Provider).where(*same).values(client_secret=new)) == 1
 
 
 def find_identity(session: Session, namespace: str, subject: str) -> Identity | None:
     """Return the link of an identity, or None."""
-    statement = select(ExternalAuthIdentity.id, ExternalAuthIdentity.user_id).where(
-        ExternalAuthIdentity.identity_namespace == namespace,
-        ExternalAuthIdentity.subject == subject,
-    )
-    row = session.execute(statement).one_or_none()
-    return Identity(*row) if row else None
+    return session.scalar(select(Identity).filter_by(identity_namespace=namespace, subject=subject))
 
 
 def is_linkable(session: Session, user_id: int, provider_id: int, subject: str) -> bool:
     """Return whether neither the account nor the subject has a link at this provider yet."""
-    theirs = (ExternalAuthIdentity.user_id == user_id) | (ExternalAuthIdentity.subject == subject)
-    found = select(ExternalAuthIdentity.id).where(
-        ExternalAuthIdentity.provider_id == provider_id, theirs
-    )
-    return not session.execute(select(exists(found))).scalar()
+    theirs = (Identity.user_id == user_id) | (Identity.subject == subject)
+    return not session.scalar(select(exists().where(Identity.provider_id == provider_id, theirs)))
 
 
-def add_identity(session: Session, **columns: Any) -> None:
-    """Insert a link."""
-    session.execute(insert(ExternalAuthIdentity).values(**columns))
-
-
-def touch_identity(session: Session, identity: Identity, now: datetime, **snapshots: Any) -> bool:
+def touch_identity(session: Session, identity: Identity, now: datetime, **snapshots: str) -> bool:
     """Record a sign-in and new snapshots; return False if the link was removed meanwhile."""
-    same = ExternalAuthIdentity.id == identity.id, ExternalAuthIdentity.user_id == identity.user_id
-    statement = update(ExternalAuthIdentity).where(*same)
+    same = Identity.id == identity.id, Identity.user_id == identity.user_id
+    statement = update(Identity).where(*same)
     noted = statement.values(last_login_at=now, updated_at=now, **snapshots)
     return bulk.change(session, noted) == 1
 
 
-def list_links(database: Database, user_id: int) -> list[Link]:
-    """Return the links of an account, unordered."""
-    return [Link(*row) for row in database.lookup_all(_LINKS, user_id)]
+def list_links(session: Session, user_id: int) -> list[Identity]:
+    """Return the links of an account with their providers, unordered."""
+    statement = select(Identity).where(Identity.user_id == user_id)
+    return list(session.scalars(statement.options(joinedload(Identity.provider))))
 
 
-def find_link(session: Session, user_id: int, link_id: int) -> Link | None:
-    """Return a link of this account by its id, or None."""
-    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
-    row = session.execute(_LINKS.statement.where(*mine)).one_or_none()
-    return Link(*row) if row else None
-
-
-def count_links(reader: Reader, provider_id: int) -> dict[str, int]:
+def count_links(session: Session, provider_id: int) -> dict[str, int]:
     """Return the number of a provider's links in each namespace."""
-    namespace = ExternalAuthIdentity.identity_namespace
-    statement = (
-        select(namespace, func.count())
-        .where(ExternalAuthIdentity.provider_id == provider_id)
-        .group_by(namespace)
-    )
-    return {row[0]: row[1] for row in reader.execute(statement)}
-
-
-def remove_link(session: Session, user_id: int, link_id: int) -> None:
-    """Delete a link of this account."""
-    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthIdentity.id == link_id
-    bulk.change(session, delete(ExternalAuthIdentity).where(*mine))
+    namespace = Identity.identity_namespace
+    statement = select(namespace, func.count()).where(Identity.provider_id == provider_id)
+    return dict(session.execute(statement.group_by(namespace)).all())
 
 
 def remove_links(session: Session, user_id: int) -> int:
     """Delete all links of an account; return how many."""
-    mine = ExternalAuthIdentity.user_id == user_id
-    return bulk.change(session, delete(ExternalAuthIdentity).where(mine))
+    return bulk.change(session, delete(Identity).where(Identity.user_id == user_id))
 
 
 def list_enabled_namespaces(session: Session, user_id: int) -> list[str]:
-    """Return the namespaces of an account's links at enabled providers (decision E26)."""
-    mine = ExternalAuthIdentity.user_id == user_id, ExternalAuthProvider.enabled
-    statement = (
-        select(ExternalAuthIdentity.identity_namespace)
-        .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
-        .where(*mine)
-    )
-    return list(session.scalars(statement))
+    """Return the namespaces of an account's links at enabled providers."""
+    statement = select(Identity.identity_namespace).join(Provider)
+    return list(session.scalars(statement.where(Identity.user_id == user_id, Provider.enabled)))
 
 
-def add_pending(session: Session, **columns: Any) -> None:
-    """Insert a pending identity."""
-    session.execute(insert(ExternalAuthPending).values(**columns))
-
-
-def find_pending(reader: Reader, flow_token_digest: str) -> PendingIdentity | None:
+def find_pending(session: Session, flow_token_digest: str) -> PendingIdentity | None:
     """Return the pending identity with this flow token, even if consumed or expired, or None."""
-    return _pending(reader, ExternalAuthPending.flow_token_digest == flow_token_digest)
+    return session.scalar(select(PendingIdentity).filter_by(flow_token_digest=flow_token_digest))
 
 
-def find_by_mail_token(reader: Reader, verification_token_digest: str) -> PendingIdentity | None:
+def find_by_mail_token(session: Session, digest: str) -> PendingIdentity | None:
     """Return the pending identity with this mailed token, even if consumed or expired, or None."""
-    return _pending(
-        reader, ExternalAuthPending.verification_token_digest == verification_token_digest
-    )
+    return session.scalar(select(PendingIdentity).filter_by(verification_token_digest=digest))
 
 
 def record_mail_request(
@@ -145,47 +112,41 @@ def record_mail_request(
     owner_session_version: int,
 ) -> bool:
     """Record the only mail of a pending identity; of concurrent calls exactly one gets True."""
-    open_one = _open(pending, now), ExternalAuthPending.email_requested_at.is_(None)
-    statement = update(ExternalAuthPending).where(*open_one)
-    noted = statement.values(
-        target_email=address,
-        verification_token_digest=token_digest,
-        email_requested_at=now,
-        owner_session_version=owner_session_version,
+    open_one = _is_open(pending, now), PendingIdentity.email_requested_at.is_(None)
+    noted = (
+        update(PendingIdentity)
+        .where(*open_one)
+        .values(
+            target_email=address,
+            verification_token_digest=token_digest,
+            email_requested_at=now,
+            owner_session_version=owner_session_version,
+        )
     )
     return bulk.change(session, noted) == 1
 
 
 def consume(session: Session, pending: PendingIdentity, now: datetime) -> bool:
     """Consume a pending identity; of concurrent calls exactly one gets True."""
-    statement = update(ExternalAuthPending).where(_open(pending, now)).values(consumed_at=now)
+    statement = update(PendingIdentity).where(_is_open(pending, now)).values(consumed_at=now)
     return bulk.change(session, statement) == 1
 
 
 def reopen(session: Session, pending: PendingIdentity, consumed_at: datetime) -> None:
     """Undo the `consume` made at `consumed_at`, after the step that it was for has failed."""
-    mine = ExternalAuthPending.id == pending.id, ExternalAuthPending.consumed_at == consumed_at
-    bulk.change(session, update(ExternalAuthPending).where(*mine).values(consumed_at=None))
+    mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
+    bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` pending identities that expired before `before`; return how many."""
-    expired = (
-        select(ExternalAuthPending.id).where(ExternalAuthPending.expires_at < before).limit(most)
-    )
-    return bulk.change(
-        session, delete(ExternalAuthPending).where(ExternalAuthPending.id.in_(expired))
-    )
+    expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
+    return bulk.change(session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired)))
 
 
-def _pending(reader: Reader, condition: Any) -> PendingIdentity | None:
-    row = reader.execute(_PENDING.where(condition)).one_or_none()
-    return PendingIdentity(*row) if row else None
-
-
-def _open(pending: PendingIdentity, now: datetime) -> Any:
+def _is_open(pending: PendingIdentity, now: datetime) -> ColumnElement[bool]:
     return (
-        (ExternalAuthPending.id == pending.id)
-        & ExternalAuthPending.consumed_at.is_(None)
-        & (ExternalAuthPending.expires_at > now)
+        (PendingIdentity.id == pending.id)
+        & PendingIdentity.consumed_at.is_(None)
+        & (PendingIdentity.expires_at > now)
     )

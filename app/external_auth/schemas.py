@@ -1,10 +1,10 @@
-"""Bodies, queries and payloads of external sign-in."""
+"""Bodies, queries and answers of external sign-in."""
 
 from marshmallow import Schema, fields, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.external_auth.drivers.interface import ProviderKind
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, text
+from app.external_auth.kinds import ProviderKind
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, Timestamp, Word, text
 
 FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -50,7 +50,7 @@ class PublicProviderItem(Schema):
     """A provider that can be used to sign in."""
 
     key = fields.String(required=True)
-    kind = fields.Enum(ProviderKind, by_value=True, required=True)
+    kind = Word(ProviderKind, attribute="provider_kind")
     display_name = fields.String(required=True)
     icon_url = fields.String(required=True, allow_none=True)
 
@@ -66,14 +66,14 @@ class ExternalLinkItem(Schema):
 
     id = fields.Integer(required=True)
     provider_id = fields.Integer(required=True)
-    provider_key = fields.String(required=True)
-    provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
-    provider_display_name = fields.String(required=True)
-    provider_icon_url = fields.String(required=True, allow_none=True)
-    issuer = fields.String(required=True)
+    provider_key = fields.String(required=True, attribute="provider.key")
+    provider_kind = Word(ProviderKind, attribute="provider.provider_kind")
+    provider_display_name = fields.String(required=True, attribute="provider.display_name")
+    provider_icon_url = fields.String(required=True, allow_none=True, attribute="provider.icon_url")
+    issuer = fields.String(required=True, attribute="identity_namespace")
     subject = fields.String(required=True)
     email_snapshot = fields.String(required=True, allow_none=True)
     display_name_snapshot = fields.String(required=True, allow_none=True)
-    created_at = fields.DateTime(required=True)
-    updated_at = fields.DateTime(required=True)
-    last_login_at = fields.DateTime(required=True, allow_none=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
+    last_login_at = Timestamp(required=True, allow_none=True)

@@ -1,32 +1,22 @@
 """/auth/external-auth."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 
 from flask import Blueprint, Response, after_this_request, request
-from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
-from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.access import AccountDisabled, Principal
+from app.core.access import Principal
+from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest
-from app.external_auth import links, mailbox, password_link, providers, responses, service
-from app.external_auth.drivers.errors import DiscoveryFailed, ProviderMisconfigured
-from app.external_auth.errors import (
-    CallbackAddressMissing,
-    FlowTokenInvalid,
-    KindUnknown,
-    LinkConflict,
-    LinkNotFound,
-    PasswordMissing,
-    PolicyDenied,
-    ProviderDisabled,
-    ProviderKeyInvalid,
-    ProviderNotFound,
-    ReturnPathInvalid,
-)
-from app.external_auth.mailbox import MailLinkFailure
+from app.core.runtime import Runtime
+from app.core.tokens import digest
+from app.external_auth import errors, links
+from app.external_auth.models import Identity, Provider
+from app.external_auth.providers.service import list_enabled
 from app.external_auth.schemas import (
     CallbackQuery,
     ConfirmMailboxQuery,
@@ -37,16 +27,22 @@ from app.external_auth.schemas import (
     StartedExternalLoginData,
     StartExternalLoginSchema,
 )
-from app.external_auth.service import PREFIX, UNIFIED_CALLBACK, CallbackRequest, SignInResult
+from app.external_auth.sign_in import mailbox, password_link, service
+from app.external_auth.sign_in.mailbox import MailLinkFailure
+from app.external_auth.sign_in.service import (
+    PREFIX,
+    UNIFIED_CALLBACK,
+    CallbackRequest,
+    EmailRequired,
+    SignInResult,
+    StartedSignIn,
+)
 from app.login import sign_in_methods
-from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
 from app.login.schemas import LOGIN_STEP
 from app.login.service import LoginOutcome, MfaRequired
-from app.registration.errors import RegistrationDisabled
-from app.users.errors import EmailInvalid, PendingActivation
 from app.web import cookies, origin
 from app.web.anonymous import anonymous_route
-from app.web.envelope import ok
+from app.web.errors import as_refusal, note_failure, status_of
 from app.web.guards import login_required
 from app.web.operation import View, answers, operation_of, redirects
 from app.web.padding import minimum_duration
@@ -56,15 +52,20 @@ from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData
 
+# A page of the frontend.
+PASSWORD_CHANGE_PAGE = "/force-password-change"
+BINDING_COOKIE = "service_external_auth_"
 MAIL_SENT = "external auth email verification email sent"
 # RFC 9745: the legacy route is deprecated since 2026-11-21, UTC.
 DEPRECATED_SINCE = "@1795219200"
+
+log = logging.getLogger(__name__)
 
 bp = Blueprint("external_auth", __name__, url_prefix=PREFIX)
 
 
 def _deprecated(view: View) -> View:
-    """Mark every response of a route as deprecated, and name its successor (E34)."""
+    """Mark every response of a route as deprecated, and name its successor."""
 
     @wraps(view)
     def mark_and_call(**arguments: Any) -> Any:
@@ -81,7 +82,7 @@ def _deprecated(view: View) -> View:
 
 
 def _password_login_required(view: View) -> View:
-    """Refuse, before the body is read, while password logins are disabled (spec 03 §8.3)."""
+    """Refuse, before the body is read, while password logins are disabled."""
 
     @wraps(view)
     def check_and_call(**arguments: Any) -> Any:
@@ -94,9 +95,9 @@ def _password_login_required(view: View) -> View:
 @bp.get("/providers")
 @anonymous_route()
 @answers(fields.List(fields.Nested(PublicProviderItem)), name="listExternalProviders")
-def list_providers() -> ResponseReturnValue:
+def list_providers() -> list[Provider]:
     """List the providers that can be used to sign in, by display name."""
-    return ok([responses.public_provider(found) for found in providers.list_enabled(runtime())])
+    return list_enabled(runtime())
 
 
 @bp.post("/<kind>/<provider>/start")
@@ -104,20 +105,10 @@ def list_providers() -> ResponseReturnValue:
 @json_body(StartExternalLoginSchema)
 @answers(
     StartedExternalLoginData(),
-    errors=(
-        *origin.SOURCE_ERRORS,
-        KindUnknown,
-        ProviderKeyInvalid,
-        ProviderNotFound,
-        ProviderDisabled,
-        ReturnPathInvalid,
-        CallbackAddressMissing,
-        DiscoveryFailed,
-        ProviderMisconfigured,
-    ),
+    errors=(*origin.SOURCE_ERRORS, *errors.START),
     name="startExternalLogin",
 )
-def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue:
+def start(kind: str, provider: str, return_path: str | None) -> StartedSignIn:
     """Begin a sign-in: send the browser to `authorization_url`; it comes back to the callback.
 
     A cookie ties the sign-in to this browser. `return_path` is the path of this site to which the
@@ -128,18 +119,18 @@ def start(kind: str, provider: str, body: dict[str, Any]) -> ResponseReturnValue
         runtime(),
         kind=kind,
         provider=provider,
-        wanted_path=body["return_path"],
+        wanted_path=return_path,
         own_origin=_own_origin(),
     )
-    answer = ok({"authorization_url": started.authorization_url})
-    return responses.bind(answer, started)
+    _set_binding(started.state, started.binding, started.seconds)
+    return started
 
 
 @bp.get("/callback")
 @anonymous_route()
 @query_args(CallbackQuery)
 @redirects(name="finishExternalLogin")
-def callback(query: dict[str, Any]) -> ResponseReturnValue:
+def callback(**returned: str | None) -> Response:
     """Finish a sign-in: the provider sends the browser here, and it is redirected to the site.
 
     Once signed in, the browser goes to its `return_path`, or to `/force-password-change`. Otherwise
@@ -147,7 +138,7 @@ def callback(query: dict[str, Any]) -> ResponseReturnValue:
     `return_path`; `external_auth=email_required` with `flow` and `return_path`; or
     `external_auth=error` with the `code` of a refusal. HEAD does nothing.
     """
-    return _finish_callback(query)
+    return _finish_callback(returned)
 
 
 @bp.get("/<kind>/<provider>/callback")
@@ -155,9 +146,9 @@ def callback(query: dict[str, Any]) -> ResponseReturnValue:
 @anonymous_route()
 @query_args(CallbackQuery)
 @redirects(name="finishExternalLoginAtProvider")
-def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> ResponseReturnValue:
+def legacy_callback(kind: str, provider: str, **returned: str | None) -> Response:
     """Finish a sign-in at the address of its provider; will be removed in 1.0.0."""
-    return _finish_callback(query, route=(kind, provider))
+    return _finish_callback(returned, route=(kind, provider))
 
 
 @bp.post("/email-verification/start")
@@ -165,38 +156,28 @@ def legacy_callback(kind: str, provider: str, query: dict[str, Any]) -> Response
 @json_body(RequestExternalEmailSchema)
 @answers(
     MessageData(),
-    errors=(
-        *origin.SOURCE_ERRORS,
-        FlowTokenInvalid,
-        EmailInvalid,
-        ContactVerificationInvalid,
-        ProviderDisabled,
-        PolicyDenied,
-        AccountDisabled,
-        PendingActivation,
-        RegistrationDisabled,
-    ),
+    errors=(*origin.SOURCE_ERRORS, *errors.REQUEST_MAIL),
     name="requestExternalEmail",
 )
-def request_mail(body: dict[str, Any]) -> ResponseReturnValue:
+def request_mail(flow_token: str, email: str) -> dict[str, str]:
     """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
-    mailbox.request_verification_mail(runtime(), **body)
-    return ok({"message": MAIL_SENT})
+    mailbox.request_verification_mail(runtime(), flow_token=flow_token, email=email)
+    return {"message": MAIL_SENT}
 
 
 @bp.get("/email-verification/confirm")
 @anonymous_route()
 @query_args(ConfirmMailboxQuery)
 @redirects(name="confirmExternalEmail")
-def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
+def confirm_mailbox(token: str) -> Response:
     """Sign in by the link of a mail; the browser is redirected as by the callback.
 
     `external_auth` of `/login` can also be `email_verification_missing`,
     `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
     """
     rt = runtime()
-    return _redirect_to_outcome(lambda: mailbox.confirm(rt, query["token"], client()))
+    return _redirect_to_outcome(lambda: mailbox.confirm(rt, token, client()))
 
 
 @bp.post("/password-link")
@@ -206,23 +187,18 @@ def confirm_mailbox(query: dict[str, Any]) -> ResponseReturnValue:
 @json_body(LinkExternalIdentitySchema)
 @answers(
     LOGIN_STEP,
-    errors=(
-        PasswordLoginDisabled,
-        FlowTokenInvalid,
-        PasswordMissing,
-        ContactVerificationInvalid,
-        ProviderDisabled,
-        CredentialsFailed,
-        AccountDisabled,
-        PendingActivation,
-        PolicyDenied,
-        LinkConflict,
-    ),
+    errors=errors.LINK_BY_PASSWORD,
     name="linkExternalIdentity",
 )
-def link_by_password(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
+def link_by_password(flow_token: str, identifier: str, password: str) -> LoginOutcome | MfaRequired:
     """Link the identity that waits under `flow_token` to an account by its password and sign in."""
-    outcome = password_link.link_by_password(runtime(), **body, client=client())
+    outcome = password_link.link_by_password(
+        runtime(),
+        flow_token=flow_token,
+        identifier=identifier,
+        password=password,
+        client=client(),
+    )
     cookies.sign_in(outcome.pair)
     return outcome
 
@@ -230,19 +206,17 @@ def link_by_password(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
 @bp.get("/links")
 @login_required()
 @answers(fields.List(fields.Nested(ExternalLinkItem)), name="listExternalLinks")
-def list_links(principal: Principal) -> ResponseReturnValue:
+def list_links(principal: Principal) -> list[Identity]:
     """List the identities that can sign in to the account, the most recently used first."""
-    found = links.list_links(runtime(), principal.user_id)
-    return ok([responses.link(link) for link in found])
+    return links.list_links(runtime(), principal.user_id)
 
 
 @bp.delete("/links/<link_id>")
 @login_required()
-@answers(errors=(LinkNotFound, LastWayIn), name="removeExternalLink")
-def remove_link(principal: Principal, link_id: str) -> ResponseReturnValue:
+@answers(errors=errors.REMOVE_LINK, name="removeExternalLink")
+def remove_link(principal: Principal, link_id: str) -> None:
     """Remove a link, unless it is the only way to sign in; sessions stay open."""
     links.remove(runtime(), principal, link_id, client=client())
-    return ok()
 
 
 def _own_origin() -> str | None:
@@ -253,19 +227,34 @@ def _own_origin() -> str | None:
         return None
 
 
-def _finish_callback(query: dict[str, Any], route: tuple[str, str] | None = None) -> Response:
-    rt, state = runtime(), query["state"]
+def _cookie_name(state: str) -> str:
+    """Return the name of a sign-in's cookie: one each, so that one browser can have several."""
+    return BINDING_COOKIE + digest(state)
+
+
+def _set_binding(state: str, value: str, seconds: int) -> None:
+    """Set a sign-in's cookie with the answer to this request; those of others stay."""
+
+    @after_this_request
+    def put(response: Response) -> Response:
+        cookies.put(response, _cookie_name(state), value, seconds, PREFIX)
+        return response
+
+
+def _finish_callback(
+    returned: Mapping[str, str | None], route: tuple[str, str] | None = None
+) -> Response:
+    rt, state = runtime(), returned["state"]
+    if state and request.method != "HEAD":
+        _set_binding(state, "", 0)
     callback_request = CallbackRequest(
         state=state,
-        binding=cookies.presented(responses.cookie_name(state)) if state else None,
-        code=query["code"],
-        error=query["error"],
-        issuer=query["iss"],
+        binding=cookies.presented(_cookie_name(state)) if state else None,
+        code=returned["code"],
+        error=returned["error"],
+        issuer=returned["iss"],
     )
-    response = _redirect_to_outcome(
-        lambda: service.finish(rt, callback_request, client(), route=route)
-    )
-    return responses.unbind(response, state) if state and request.method != "HEAD" else response
+    return _redirect_to_outcome(lambda: service.finish(rt, callback_request, client(), route=route))
 
 
 def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -> Response:
@@ -277,6 +266,39 @@ def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -
     if request.method == "HEAD":
         return to_page(rt, LOGIN_PAGE, {})
     try:
-        return responses.to_frontend(rt, finish())
+        return _to_frontend(rt, finish())
     except Exception as error:
-        return responses.to_failure(rt, error)
+        return _to_failure(rt, error)
+
+
+def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Response:
+    """Redirect to where a sign-in leads, and set the session cookies if there is a session."""
+    if isinstance(result, MailLinkFailure):
+        note_failure(result.value)
+        return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})
+    outcome, path = result.outcome, result.return_path
+    if isinstance(outcome, EmailRequired):
+        told = {"external_auth": "email_required", "flow": outcome.flow_token}
+        return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
+    if isinstance(outcome, MfaRequired):
+        told = {
+            "mfa": "required",
+            "flow": outcome.flow_token,
+            "expires_in": str(outcome.expires_in),
+            "methods": ",".join(outcome.methods),
+        }
+        return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
+    page = PASSWORD_CHANGE_PAGE if outcome.is_limited else path
+    return cookies.write(to_page(rt, page, {}), outcome.pair)
+
+
+def _to_failure(rt: Runtime, error: Exception) -> Response:
+    """Redirect to the login page with the code of a refusal; internal errors get no code."""
+    told = {"external_auth": "error"}
+    refusal = as_refusal(error)
+    code = refusal.code if refusal else ErrorCode.INTERNAL_SERVER_ERROR
+    log.warning("an external sign-in failed: %s (%s)", type(error).__name__, code)
+    note_failure(code.value)
+    if refusal is not None and status_of(type(refusal)) < HTTPStatus.INTERNAL_SERVER_ERROR:
+        told["code"] = code.value
+    return to_page(rt, LOGIN_PAGE, told)

@@ -11,9 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from app.core.config import Bucket
 from app.core.http_client import HttpClient, Limits
-from app.external_auth import flows, resolution
-from app.external_auth.models import ExternalAuthIdentity
-from app.external_auth.provider_queries import look_up
+from app.external_auth.models import Identity
+from app.external_auth.sign_in import flows, resolution
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -277,12 +276,12 @@ def test_the_issuer_of_the_callback_is_checked(api, jane, fake, announced):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_answer_leaves_no_account_and_no_session(rt, api, jane, fake, corp, fault):
     change_provider(rt, corp, auto_provision_enabled=True, auto_link_verified_email_enabled=True)
-    before = count(rt, User), count(rt, ExternalAuthIdentity)
+    before = count(rt, User), count(rt, Identity)
     FAULTS[fault](fake)  # before its keys are read, which are then remembered for a while
     started = start(api)
     parameters = fake.sign_in(started.url)
     clears(fails(come_back(api, parameters), REFUSED), started.state)
-    assert (count(rt, User), count(rt, ExternalAuthIdentity)) == before
+    assert (count(rt, User), count(rt, Identity)) == before
     assert count(rt, LoginSession) == 0
     assert audit_rows(rt, "user_external_auth_login") == []
     # The provider recovers, the sign-in does not.
@@ -313,7 +312,6 @@ def test_nothing_of_the_database_is_held_while_the_provider_is_asked(make_app, r
             session.execute(sa.text("SELECT 1"))
         with other.reading() as connection:
             connection.execute(sa.text("SELECT 1"))
-        assert look_up(other.database, 0) is None
         asked.append(request.path)
         return fake._answer(request)
 
@@ -386,7 +384,7 @@ def test_a_fault_of_the_set_up_is_not_told(rt, api, jane, corp, fake):
 
 def test_a_fault_of_ours_is_not_told_either(rt, api, jane, corp, fake, monkeypatch, caplog):
     parameters = fake.sign_in(start(api).url)
-    monkeypatch.setattr("app.external_auth.resolution.resolve", lambda *_: 1 / 0)
+    monkeypatch.setattr("app.external_auth.sign_in.resolution.resolve", lambda *_: 1 / 0)
     fails(come_back(api, parameters), None)
 
 

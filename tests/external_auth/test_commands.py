@@ -7,10 +7,10 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.secret_box import SecretUnreadable
-from app.external_auth import providers
-from app.external_auth.drivers.oidc import OidcDriver
-from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending, ExternalAuthProvider
-from app.external_auth.provider_rules import CLAIMS
+from app.external_auth.drivers.openid import OpenIdDriver
+from app.external_auth.models import Identity, PendingIdentity, Provider
+from app.external_auth.providers import service as providers
+from app.external_auth.providers.rules import CLAIMS
 from tests.support.commands import CommandLine
 from tests.support.external import (
     add_provider,
@@ -55,8 +55,8 @@ def refused(line):
 
 def stored(rt, key, name):
     with rt.reading() as connection:
-        column = getattr(ExternalAuthProvider, name)
-        statement = sa.select(column).where(ExternalAuthProvider.key == key)
+        column = getattr(Provider, name)
+        statement = sa.select(column).where(Provider.key == key)
         return connection.execute(statement).scalar_one()
 
 
@@ -343,7 +343,7 @@ def test_no_scopes_at_all_stay_none(run):
 )
 def test_values_that_break_a_rule(rt, refused, option, value):
     refused("bad_request", *OIDC, *ISSUER, option, value)
-    assert count(rt, ExternalAuthProvider) == 0
+    assert count(rt, Provider) == 0
 
 
 @pytest.mark.parametrize("key", ["a", "-a-", "a_b", "a/b", "x" * 65, "ü1"])
@@ -401,7 +401,7 @@ def test_a_secret_is_never_shown_kept_or_logged_in_clear(rt, line, caplog):
     told += str(audit_rows(rt)) + caplog.text
     logging.getLogger().removeHandler(caplog.handler)
     with rt.reading() as connection:
-        told += str(connection.execute(sa.select(ExternalAuthProvider.__table__.columns)).all())
+        told += str(connection.execute(sa.select(Provider.__table__.columns)).all())
     assert "Hub 2" in told
     assert SECRET not in told
 
@@ -596,7 +596,7 @@ def test_remove_takes_links_and_waiting_identities_along(rt, run, user):
     wait_for_account(rt, provider)
     removed = run("remove", "other")
     assert removed["key"] == "other"
-    assert count(rt, ExternalAuthIdentity) == count(rt, ExternalAuthPending) == 0
+    assert count(rt, Identity) == count(rt, PendingIdentity) == 0
     assert [item["key"] for item in run("list")] == ["corp"]
     [entry] = audit_rows(rt, "admin_delete_external_auth_provider")
     assert (entry.entity_id, entry.entity_name) == (removed["id"], "other")
@@ -693,14 +693,14 @@ def test_a_test_says_that_a_client_secret_cannot_be_read(rt, refused, fake, corp
 
 
 def test_a_test_of_a_provider_that_is_removed_meanwhile(rt, refused, fake, corp, monkeypatch):
-    real = OidcDriver.test
+    real = OpenIdDriver.test
 
-    def test(driver, config):
-        result = real(driver, config)
+    def test(driver):
+        result = real(driver)
         delete_provider(rt, corp)
         return result
 
-    monkeypatch.setattr(OidcDriver, "test", test)
+    monkeypatch.setattr(OpenIdDriver, "test", test)
     refused("not_found", "test", "corp")
     assert audit_rows(rt, "admin_test_external_auth_provider") == []
 

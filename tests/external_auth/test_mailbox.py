@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.config import Bucket
-from app.external_auth import linking
-from app.external_auth.models import ExternalAuthPending
+from app.external_auth.models import PendingIdentity
+from app.external_auth.sign_in import linking
 from app.login import service as login
 from app.mail import service as mail_service
 from app.sessions.models import LoginSession
@@ -424,7 +424,7 @@ def test_what_ends_all_sessions_voids_the_link(
 
 def test_a_link_that_an_older_version_mailed_is_good_after_the_upgrade(rt, api, token, owner):
     with rt.transaction() as session:
-        session.execute(sa.update(ExternalAuthPending).values(owner_session_version=None))
+        session.execute(sa.update(PendingIdentity).values(owner_session_version=None))
     signs_in(follow(api, token), "/files")
     assert len(links(rt)) == 1
 
@@ -449,7 +449,7 @@ def test_a_look_at_the_link_uses_nothing_up(api, token):
 
 def test_nothing_at_rest_opens_anything(rt, flow, token):
     with rt.reading() as connection:
-        rows = str(connection.execute(sa.select(ExternalAuthPending.__table__.columns)).all())
+        rows = str(connection.execute(sa.select(PendingIdentity.__table__.columns)).all())
         outbox = str(connection.exec_driver_sql("SELECT * FROM mail_outbox").all())
     for secret in (flow, token, flow[4:], token[3:]):
         assert secret not in rows

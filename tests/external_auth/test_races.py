@@ -8,8 +8,9 @@ from threading import Barrier, BrokenBarrierError, Lock
 import pytest
 
 from app.core.errors import AppError
-from app.external_auth import linking, providers
-from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending
+from app.external_auth.models import Identity, PendingIdentity
+from app.external_auth.providers import service as providers
+from app.external_auth.sign_in import linking
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -62,7 +63,7 @@ def test_first_sign_ins_of_one_identity_make_one_account(rt, app, admin, fake, c
     answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": MANY}
     assert count(rt, User) == 2
-    assert count(rt, ExternalAuthIdentity) == 1
+    assert count(rt, Identity) == 1
     assert count(rt, LoginSession) == MANY
 
 
@@ -80,7 +81,7 @@ def test_of_two_identities_that_race_for_an_address_one_gets_it(rt, app, admin, 
     somebody_else_each_time(fake, sub="identity {}")
     answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": 1, "/login?external_auth=email_required": MANY - 1}
-    assert (count(rt, User), count(rt, ExternalAuthIdentity)) == (2, 1)
+    assert (count(rt, User), count(rt, Identity)) == (2, 1)
 
 
 def test_who_looks_for_an_address_holds_it(rt, app, admin, fake, corp, monkeypatch):
@@ -140,7 +141,7 @@ def test_usernames_taken_at_once_get_different_ends(rt, app, admin, fake, corp):
     somebody_else_each_time(fake, sub="identity {}", email="jane{}@example.com")
     answers = run_concurrently(begun(app, fake))
     assert led_to(answers) == {"/": MANY}
-    assert (count(rt, User), count(rt, ExternalAuthIdentity)) == (MANY + 1, MANY)
+    assert (count(rt, User), count(rt, Identity)) == (MANY + 1, MANY)
 
 
 # --- waiting identities --------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_of_many_right_passwords_one_links(rt, app, user, provider):
     jobs = [lambda: ApiClient(app).post("/auth/external-auth/password-link", body)] * MANY
     codes = Counter(answer.code for answer in run_concurrently(jobs))
     assert codes == {"success": 1, "auth.contact_verification_invalid": MANY - 1}
-    assert count(rt, ExternalAuthPending, ExternalAuthPending.consumed_at.is_(None)) == 0
+    assert count(rt, PendingIdentity, PendingIdentity.consumed_at.is_(None)) == 0
 
 
 # --- the last way in -----------------------------------------------------------------------------

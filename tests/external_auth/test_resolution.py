@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.external_auth import linking, usernames
-from app.external_auth.models import ExternalAuthIdentity, ExternalAuthPending
+from app.external_auth.models import Identity, PendingIdentity
+from app.external_auth.sign_in import linking
 from app.sessions.models import LoginSession
 from app.users import queries as users_queries
 from app.users.models import User
@@ -116,7 +116,7 @@ def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
 
     def held(session, user_id):
         account = real(session, user_id)
-        session.execute(sa.delete(ExternalAuthIdentity))
+        session.execute(sa.delete(Identity))
         return account
 
     monkeypatch.setattr(users_queries, "lock_and_find", held)
@@ -178,7 +178,7 @@ def test_b2_an_unverified_address_is_refused(
     fake.claims["email_verified"] = verified
     fails(sign_in(api, fake), DENIED)
     nothing_happened(rt, 1)
-    assert count(rt, ExternalAuthPending) == 0
+    assert count(rt, PendingIdentity) == 0
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,9 @@ def test_b6_a_taken_username_gets_a_random_end(rt, api, fake, corp, provisioning
 
 
 def test_b6_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisioning, monkeypatch):
-    monkeypatch.setattr(usernames, "random_alphanumerics", lambda count: "0" * count)
+    monkeypatch.setattr(
+        "app.external_auth.sign_in.provisioning.random_alphanumerics", lambda count: "0" * count
+    )
     make_user(rt, username="jane", email="first@example.com")
     make_user(rt, username="jane-000000", email="second@example.com")
     fails(sign_in(api, fake), "bad_request")
@@ -414,7 +416,7 @@ def test_b7_otherwise_an_address_is_asked_for(rt, api, fake, corp, owner, clock)
     asks_for_address(sign_in(api, fake, return_path="/x"), "/x")
     nothing_happened(rt, 2)
     with rt.reading() as connection:
-        [row] = connection.execute(sa.select(ExternalAuthPending.__table__.columns)).all()
+        [row] = connection.execute(sa.select(PendingIdentity.__table__.columns)).all()
     assert (row.identity_namespace, row.subject) == (fake.issuer, SUBJECT)
     assert (row.display_name_snapshot, row.preferred_username_snapshot) == ("Jane Doe", "jane")
     assert row.target_email is None

@@ -4,8 +4,8 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from app.external_auth import return_path
 from app.external_auth.errors import ReturnPathInvalid
+from app.external_auth.sign_in.service import checked_path
 from tests.support.external import link, location, sign_in
 
 pytestmark = pytest.mark.any_database
@@ -102,23 +102,23 @@ def test_there_are_50_tricks():
 @pytest.mark.parametrize("trick", TRICKS)
 def test_a_trick_is_refused(trick):
     with pytest.raises(ReturnPathInvalid):
-        return_path.checked(trick)
+        checked_path(trick)
 
 
 @pytest.mark.parametrize("path", FINE)
 def test_a_path_is_taken_and_stays_on_this_site(path):
-    assert return_path.checked(path) == path
+    assert checked_path(path) == path
     for base in ("https://files.example", "https://files.example/api/v1/auth/x/callback"):
         assert urlsplit(urljoin(base, path)).netloc == "files.example"
 
 
 @pytest.mark.parametrize("blank", [None, "", "   ", "\t\n"])
 def test_nothing_leads_home(blank):
-    assert return_path.checked(blank) == "/"
+    assert checked_path(blank) == "/"
 
 
 def test_space_around_a_path_is_dropped():
-    assert return_path.checked("  /files ") == "/files"
+    assert checked_path("  /files ") == "/files"
 
 
 @pytest.mark.parametrize("trick", TRICKS)

@@ -5,13 +5,13 @@ import string
 
 import pytest
 
-from app.external_auth import usernames
+from app.external_auth.sign_in.provisioning import usernames
 
 SUBJECT = "248289761001"
 
 
 def first(preferred=None, address="jane@example.com", subject=SUBJECT):
-    return next(usernames.candidates(subject, preferred, address))
+    return next(usernames(subject, preferred, address))
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_random_ends_use_all_letters_and_digits():
     ends = "".join(
         name[-6:]
         for _ in range(200)
-        for name in list(usernames.candidates(SUBJECT, "jane", "x@example.com"))[1:]
+        for name in list(usernames(SUBJECT, "jane", "x@example.com"))[1:]
     )
     assert set(ends) == set(string.ascii_lowercase + string.digits)
 
 
 def test_further_names_have_a_random_end():
-    names = list(usernames.candidates(SUBJECT, "jane.doe.of.york", "x@example.com"))
+    names = list(usernames(SUBJECT, "jane.doe.of.york", "x@example.com"))
     assert len(names) == 5
     assert names[0] == "jane-doe-of-york"
     assert all(re.fullmatch(r"jane-doe-[a-z0-9]{6}", n) for n in names[1:])
@@ -64,11 +64,11 @@ def test_further_names_have_a_random_end():
 
 
 def test_a_stem_too_short_is_replaced():
-    [_, second, *_] = usernames.candidates(SUBJECT, "a--------b", "x@example.com")
+    [_, second, *_] = usernames(SUBJECT, "a--------b", "x@example.com")
     assert re.fullmatch(r"oidc-[a-z0-9]{6}", second)
 
 
 def test_every_name_is_one_accounts_may_have():
     for preferred in ("x" * 300, "-" * 300, "____", "jane", "a.b.c.d", None):
-        for name in usernames.candidates(SUBJECT, preferred, "jane@example.com"):
+        for name in usernames(SUBJECT, preferred, "jane@example.com"):
             assert re.fullmatch(r"[A-Za-z0-9_.-]{4,16}", name)

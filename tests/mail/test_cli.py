@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.external_auth import pending
+from app.external_auth.sign_in import pending
 from app.mail import dispatcher, previews
 from app.mail.templates import DESCRIPTIONS, Template
 from tests.support.factories import audit_rows, configure

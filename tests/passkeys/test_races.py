@@ -6,7 +6,7 @@ from threading import Barrier, BrokenBarrierError
 
 import pytest
 
-from app.external_auth.models import ExternalAuthIdentity
+from app.external_auth.models import Identity
 from app.login import sign_in_methods
 from app.passkeys import queries
 from app.passkeys.models import Passkey, PasskeyHandle
@@ -162,7 +162,7 @@ def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(
         partial(signed_in.twin().delete, f"/auth/external-auth/links/{link_id}"),
     ]
     insist_on_one(run_concurrently(jobs), (409, "conflict"))
-    assert count(rt, Passkey) + count(rt, ExternalAuthIdentity) == 1
+    assert count(rt, Passkey) + count(rt, Identity) == 1
 
 
 def test_a_removal_and_logins_at_once_leave_no_session_behind_the_removal(

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from app.core.runtime import Runtime
 from app.core.tokens import digest
-from app.external_auth import pending, provider_queries, providers
 from app.external_auth.drivers.interface import ExternalProfile
-from app.external_auth.models import ExternalAuthIdentity, ExternalAuthProvider, Provider
+from app.external_auth.models import Identity, Provider
+from app.external_auth.providers import service as providers
+from app.external_auth.sign_in import pending
 from tests.support.api import BASE, ORIGIN, Answer
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
@@ -72,12 +73,13 @@ def add_provider(
 def change_provider(rt: Runtime, provider: Provider, **columns: Any) -> None:
     """Change a provider directly in the database."""
     with rt.transaction() as session:
-        provider_queries.set_columns(session, provider.id, rt.clock.now(), **columns)
+        changed = sa.update(Provider).where(Provider.id == provider.id)
+        session.execute(changed.values(updated_at=rt.clock.now(), **columns))
 
 
 def delete_provider(rt: Runtime, provider: Provider) -> None:
     with rt.transaction() as session:
-        provider_queries.remove(session, provider.id)
+        session.execute(sa.delete(Provider).where(Provider.id == provider.id))
 
 
 def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> int:
@@ -92,7 +94,7 @@ def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> in
         "updated_at": now,
         "last_login_at": now,
     }
-    insert = sa.insert(ExternalAuthIdentity).returning(ExternalAuthIdentity.id)
+    insert = sa.insert(Identity).returning(Identity.id)
     with rt.transaction() as session:
         return int(session.execute(insert.values(**(values | columns))).scalar_one())
 
@@ -100,9 +102,9 @@ def link(rt: Runtime, user: KnownUser, provider: Provider, **columns: Any) -> in
 def links(rt: Runtime) -> list[Any]:
     """Return every link with its provider's key, oldest first."""
     statement = (
-        sa.select(*ExternalAuthIdentity.__table__.columns, ExternalAuthProvider.key)
-        .join(ExternalAuthProvider, ExternalAuthProvider.id == ExternalAuthIdentity.provider_id)
-        .order_by(ExternalAuthIdentity.id)
+        sa.select(*Identity.__table__.columns, Provider.key)
+        .join(Provider, Provider.id == Identity.provider_id)
+        .order_by(Identity.id)
     )
     with rt.reading() as connection:
         return list(connection.execute(statement).all())

@@ -1,11 +1,11 @@
-"""Normalisation of what a provider says about a user to a form all providers share (spec 03 §7)."""
+"""Normalisation of what a provider says about a user to a form all providers share."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from app.core.texts import has_controls, is_control
-from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.errors import ProviderRejected
 
 MAX_SUBJECT_BYTES = 255
 MAX_NAMESPACE_BYTES = 512
@@ -81,7 +81,7 @@ def flag(value: Any) -> bool:
 
 
 def lenient_flag(value: Any) -> bool:
-    """Return a boolean that may be given as a string (spec 03 §7.2); False if it is missing.
+    """Return a boolean that may be given as a string; False if it is missing.
 
     Raises: ProviderRejected.
     """

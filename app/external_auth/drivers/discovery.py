@@ -3,35 +3,20 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import requests
 
 from app.core.fetch_cache import CacheEntry, FetchCache
 from app.core.http_client import HttpClient
 from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
+from app.external_auth.drivers.issuers import Issuer
+from app.external_auth.errors import DiscoveryFailed, ProviderRejected
 
 PATH = "/.well-known/openid-configuration"
 
 Document = Mapping[str, Any]
 KeySet = tuple[Mapping[str, Any], ...]
-
-
-class Issuer(Protocol):
-    """The issuer whose documents are fetched; equal issuers share cache entries."""
-
-    @property
-    def url(self) -> str:
-        """Return the URL that the path of the discovery document is appended to."""
-
-    def accepts_document_issuer(self, name: str) -> bool:
-        """Return whether the discovery document may have `name` as its issuer."""
-
-    def accepts_token_issuer(self, name: str, documented: str) -> bool:
-        """Return whether `name` may be an ID token's issuer if the document says `documented`."""
-
-    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -64,12 +49,10 @@ class Discovery:
         Raises: DiscoveryFailed.
         """
         with _timeout_as_discovery_failure():
-            found = self._cache.get(
-                issuer,
-                lambda: self._fetch_metadata(issuer),
-                timeout_seconds=self._http_client.seconds_left(),
-            )
-        return found.value
+            seconds = self._http_client.seconds_left()
+            return self._cache.get(
+                issuer, lambda: self._fetch_metadata(issuer), timeout_seconds=seconds
+            ).value
 
     def keys(self, metadata: Metadata) -> CacheEntry[KeySet]:
         """Return the provider's key set.
@@ -78,9 +61,8 @@ class Discovery:
         """
         url = metadata.jwks_uri
         with _timeout_as_discovery_failure():
-            return self._cache.get(
-                url, lambda: self._fetch_keys(url), timeout_seconds=self._http_client.seconds_left()
-            )
+            seconds = self._http_client.seconds_left()
+            return self._cache.get(url, lambda: self._fetch_keys(url), timeout_seconds=seconds)
 
     def newer_keys(self, metadata: Metadata, than: CacheEntry[KeySet]) -> CacheEntry[KeySet]:
         """Return a key set fetched later than `than`, in which a key was missing.
@@ -89,11 +71,9 @@ class Discovery:
         """
         url = metadata.jwks_uri
         with _timeout_as_discovery_failure():
+            seconds = self._http_client.seconds_left()
             return self._cache.get_newer(
-                url,
-                than,
-                lambda: self._fetch_keys(url),
-                timeout_seconds=self._http_client.seconds_left(),
+                url, than, lambda: self._fetch_keys(url), timeout_seconds=seconds
             )
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:
@@ -138,7 +118,7 @@ class Discovery:
         return url
 
     def _url(self, document: Document, name: str) -> str | None:
-        """Return a URL that may be requested (decision E30); None if it is missing."""
+        """Return a URL that may be requested; None if it is missing."""
         if document.get(name) is None:
             return None
         url = _text(document, name)

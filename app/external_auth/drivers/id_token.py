@@ -1,4 +1,4 @@
-"""Validation of an ID token (OpenID Connect Core §3.1.3.7; spec 03 §7.1).
+"""Validation of an ID token (OpenID Connect Core §3.1.3.7).
 
 Invariant: a token's own header can only choose among the algorithms that its provider announced,
 and the key always comes from the provider's key set or is the client's secret.
@@ -13,7 +13,7 @@ import jwt
 from jwt.algorithms import HMACAlgorithm
 
 from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.errors import ProviderRejected
 
 MAX_TOKEN_LENGTH = 64 * 1024
 
@@ -25,6 +25,7 @@ SYMMETRIC = {
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ASYMMETRIC = (*_RSA, *_CURVES)
+ALGORITHMS = (*ASYMMETRIC, *SYMMETRIC)
 _TYPES = ("jwt", "application/jwt")
 
 
@@ -54,15 +55,6 @@ class Header:
     key_id: str | None
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What the claims are checked against; `now` is in seconds since the epoch."""
-
-    client_id: str
-    nonce: str | None
-    now: float
-
-
 def header(token: str, announced: tuple[str, ...]) -> Header:
     """Return the token's header, if its algorithm is both announced and supported.
 
@@ -75,7 +67,7 @@ def header(token: str, announced: tuple[str, ...]) -> Header:
     except (jwt.PyJWTError, ValueError, RecursionError):
         raise ProviderRejected("the ID token is malformed") from None
     algorithm, kind = found.get("alg"), found.get("typ", "JWT")
-    if algorithm not in announced or algorithm not in (*ASYMMETRIC, *SYMMETRIC):
+    if algorithm not in announced or algorithm not in ALGORITHMS:
         raise ProviderRejected("the ID token's algorithm is not one of the announced")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
         raise ProviderRejected("the ID token is of another type")
@@ -96,12 +88,17 @@ def readable_keys(key_set: Sequence[Mapping[str, Any]]) -> int:
 
 
 def claims(
-    token: str, header: Header, key: jwt.PyJWK | bytes, expected: Expected
+    token: str,
+    header: Header,
+    key: jwt.PyJWK | bytes,
+    *,
+    client_id: str,
+    nonce: str | None,
+    now: float,
 ) -> dict[str, Any]:
     """Return the claims of a token whose signature, audience, expiry and nonce are valid.
 
-    The caller has to check the issuer.
-
+    `now` is in seconds since the epoch. The caller has to check the issuer.
     Raises: ProviderRejected.
     """
     try:
@@ -109,9 +106,9 @@ def claims(
     except (jwt.PyJWTError, ValueError, TypeError):
         raise ProviderRejected("the ID token's signature is not valid") from None
     found = _members(payload)
-    _check_audience(found, expected.client_id)
-    _check_times(found, expected.now)
-    _check_nonce(found, expected.nonce)
+    _check_audience(found, client_id)
+    _check_times(found, now)
+    _check_nonce(found, nonce)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import requests
 
 from app.core.http_client import Refused
-from app.external_auth.drivers.errors import ProviderRejected
+from app.external_auth.errors import ProviderRejected
 
 
 def parse_text(text: bytes | str) -> Any:

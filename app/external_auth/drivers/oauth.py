@@ -23,8 +23,8 @@ from app.core import tokens
 from app.core.http_client import HttpClient
 from app.core.texts import one_line
 from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import Authorization, Callback, ProviderConfig
+from app.external_auth.errors import ProviderRejected
 
 # RFC 6749, appendix A.12; anything else could not be sent in a header.
 _ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
@@ -55,10 +55,7 @@ def authorization(
     state: str,
     nonce: str | None = None,
 ) -> Authorization:
-    """Return an authorization request; a blank `scope` is omitted, the URL's own query is kept.
-
-    Source: spec 03 §4.2.
-    """
+    """Return an authorization request; a blank `scope` is omitted, the URL's own query is kept."""
     _allow_plain_http_in_development(http_client)
     client = WebApplicationClient(provider.client_id)
     verifier = tokens.random_token()

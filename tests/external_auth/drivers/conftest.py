@@ -16,8 +16,8 @@ from app.external_auth.drivers.interface import (
     Callback,
     ExternalProfile,
     ProviderConfig,
-    ProviderKind,
 )
+from app.external_auth.kinds import ProviderKind
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider
 
@@ -43,10 +43,10 @@ class Client:
 
     @property
     def driver(self) -> Any:
-        return drivers.of(self.rt, self.config.kind)
+        return drivers.of(self.rt, self.config)
 
     def authorize(self) -> Authorization:
-        return self.driver.authorize(self.config, REDIRECT_URI)
+        return self.driver.authorize(REDIRECT_URI)
 
     def callback(self, authorization: Authorization, **overrides: Any) -> Callback:
         """Sign Jane in, and return what the browser comes back with."""
@@ -61,7 +61,7 @@ class Client:
         return Callback(**(values | overrides))
 
     def identify(self, callback: Callback) -> ExternalProfile:
-        return self.driver.identify(self.config, callback)
+        return self.driver.identify(callback)
 
     def sign_in(self, **overrides: Any) -> ExternalProfile:
         return self.identify(self.callback(self.authorize(), **overrides))
@@ -91,7 +91,7 @@ def client(rt: Runtime, provider: FakeProvider) -> Callable[..., Client]:
         values: dict[str, Any] = {
             "id": 1,
             "key": "main",
-            "kind": kind,
+            "provider_kind": kind,
             "client_id": provider.client_id,
             "client_secret": provider.client_secret,
         }

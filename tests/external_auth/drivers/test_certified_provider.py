@@ -1,5 +1,6 @@
 """Against a real, certified provider: npm's oidc-provider."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -10,14 +11,14 @@ from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth import drivers
-from app.external_auth.drivers.errors import ProviderRejected
 from app.external_auth.drivers.interface import (
     Authorization,
     Callback,
     ExternalProfile,
     ProviderConfig,
-    ProviderKind,
 )
+from app.external_auth.errors import ProviderRejected
+from app.external_auth.kinds import ProviderKind
 from tests.external_auth.drivers.conftest import Surroundings
 from tests.support.oidc_provider import CALLBACK, PUBLIC_CLIENT_ID, OidcProvider, parameters
 
@@ -29,7 +30,7 @@ def provider(certified_provider: OidcProvider) -> ProviderConfig:
     return ProviderConfig(
         id=1,
         key="certified",
-        kind=ProviderKind.OIDC,
+        provider_kind=ProviderKind.OIDC,
         client_id=certified_provider.client_id,
         client_secret=certified_provider.client_secret,
         scopes="openid profile email",
@@ -38,10 +39,16 @@ def provider(certified_provider: OidcProvider) -> ProviderConfig:
 
 
 @pytest.fixture
-def driver() -> drivers.Driver:
+def driver_of() -> Callable[[ProviderConfig], drivers.Driver]:
+    """Return a function that makes a driver; all of them share what was fetched."""
     clock = SystemClock()
     rt = Surroundings(HttpClient(allow_loopback=True), FetchCache(clock), clock)
-    return drivers.of(cast(Runtime, rt), ProviderKind.OIDC)
+    return lambda provider: drivers.of(cast(Runtime, rt), provider)
+
+
+@pytest.fixture
+def driver(driver_of, provider) -> drivers.Driver:
+    return driver_of(provider)
 
 
 def came_back(
@@ -60,8 +67,8 @@ def came_back(
 
 
 def test_a_sign_in(certified_provider, provider, driver):
-    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
-    assert driver.identify(provider, callback) == ExternalProfile(
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    assert driver.identify(callback) == ExternalProfile(
         namespace=certified_provider.issuer,
         subject="alice",
         email="alice@example.test",
@@ -72,22 +79,23 @@ def test_a_sign_in(certified_provider, provider, driver):
 
 
 def test_an_unverified_address(certified_provider, provider, driver):
-    authorization = driver.authorize(provider, REDIRECT_URI)
+    authorization = driver.authorize(REDIRECT_URI)
     callback = came_back(certified_provider, authorization, "unverified-bob")
-    assert driver.identify(provider, callback).email_verified is False
+    assert driver.identify(callback).email_verified is False
 
 
-def test_a_public_client(certified_provider, provider, driver):
+def test_a_public_client(certified_provider, provider, driver_of):
     public = replace(provider, client_id=PUBLIC_CLIENT_ID, client_secret=None)
-    callback = came_back(certified_provider, driver.authorize(public, REDIRECT_URI))
-    assert driver.identify(public, callback).subject == "alice"
+    driver = driver_of(public)
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    assert driver.identify(callback).subject == "alice"
 
 
 def test_a_code_works_once(certified_provider, provider, driver):
-    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
-    driver.identify(provider, callback)
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    driver.identify(callback)
     with pytest.raises(ProviderRejected):
-        driver.identify(provider, callback)
+        driver.identify(callback)
 
 
 @pytest.mark.parametrize(
@@ -104,26 +112,26 @@ def test_a_code_works_once(certified_provider, provider, driver):
     ids=lambda wrong: f"{next(iter(wrong))}={next(iter(wrong.values()))}",
 )
 def test_whatever_is_wrong_nobody_is_signed_in(certified_provider, provider, driver, wrong):
-    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
     with pytest.raises(ProviderRejected):
-        driver.identify(provider, replace(callback, **wrong))
+        driver.identify(replace(callback, **wrong))
 
 
-def test_a_wrong_secret(certified_provider, provider, driver):
-    callback = came_back(certified_provider, driver.authorize(provider, REDIRECT_URI))
+def test_a_wrong_secret(certified_provider, provider, driver, driver_of):
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
     with pytest.raises(ProviderRejected):
-        driver.identify(replace(provider, client_secret="wrong" * 10), callback)
+        driver_of(replace(provider, client_secret="wrong" * 10)).identify(callback)
 
 
 def test_two_sign_ins_of_one_browser_do_not_mix(certified_provider, provider, driver):
-    first, second = (driver.authorize(provider, REDIRECT_URI) for _ in range(2))
+    first, second = (driver.authorize(REDIRECT_URI) for _ in range(2))
     one, other = came_back(certified_provider, first), came_back(certified_provider, second)
     with pytest.raises(ProviderRejected):
-        driver.identify(provider, replace(one, code=other.code))
-    assert driver.identify(provider, other).subject == "alice"
+        driver.identify(replace(one, code=other.code))
+    assert driver.identify(other).subject == "alice"
 
 
 def test_a_test_of_the_provider(certified_provider, provider, driver):
-    result = driver.test(provider)
+    result = driver.test()
     assert result.issuer == certified_provider.issuer
     assert (result.jwks_key_count or 0) >= 1

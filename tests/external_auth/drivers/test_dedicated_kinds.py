@@ -1,15 +1,17 @@
 """GitHub, Google, Microsoft and QQ, with answers shaped as theirs (spec 03 §7.3)."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from app.external_auth import drivers
-from app.external_auth.drivers import github, google, microsoft, qq
-from app.external_auth.drivers.errors import DiscoveryFailed, ProviderRejected
-from app.external_auth.drivers.interface import ExternalProfile, ProviderConfig, ProviderKind
-from app.external_auth.drivers.microsoft import TenantIssuer
+from app.external_auth.drivers import issuers
+from app.external_auth.drivers.interface import ExternalProfile, ProviderConfig
+from app.external_auth.drivers.issuers import TenantIssuer
+from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
+from app.external_auth.errors import DiscoveryFailed, ProviderRejected
+from app.external_auth.kinds import ProviderKind
 from tests.external_auth.drivers.conftest import REDIRECT_URI, Client
 from tests.support.fake_provider import REMOVED, FakeProvider, Reply, Request
 
@@ -141,13 +143,13 @@ def at_qq(client, provider: FakeProvider) -> Client:
 @pytest.mark.parametrize(
     ("kind", "url", "scope"),
     [
-        (ProviderKind.GITHUB, github.AUTHORIZATION, "read:user user:email"),
-        (ProviderKind.QQ, qq.AUTHORIZATION, "get_user_info"),
+        (ProviderKind.GITHUB, GithubDriver.fixed_endpoints.authorization, "read:user user:email"),
+        (ProviderKind.QQ, QQDriver.fixed_endpoints.authorization, "get_user_info"),
     ],
 )
 def test_a_provider_without_addresses_uses_the_fixed_ones(rt, kind, url, scope):
     provider = ProviderConfig(1, "main", kind, "client", "secret")
-    authorization = drivers.of(rt, kind).authorize(provider, REDIRECT_URI)
+    authorization = drivers.of(rt, provider).authorize(REDIRECT_URI)
     query = parse_qs(urlsplit(authorization.url).query)
     assert authorization.url.startswith(f"{url}?")
     assert query["scope"] == [scope]
@@ -159,18 +161,18 @@ def test_a_provider_without_addresses_uses_the_fixed_ones(rt, kind, url, scope):
 
 
 def test_the_fixed_addresses_are_the_documented_ones():
-    assert (github.AUTHORIZATION, github.TOKEN, github.USERINFO) == (
+    assert astuple(GithubDriver.fixed_endpoints) == (
         "https://github.com/login/oauth/authorize",
         "https://github.com/login/oauth/access_token",
         "https://api.github.com/user",
     )
-    assert (qq.AUTHORIZATION, qq.TOKEN, qq.USERINFO) == (
+    assert astuple(QQDriver.fixed_endpoints) == (
         "https://graph.qq.com/oauth2.0/authorize",
         "https://graph.qq.com/oauth2.0/token",
         "https://graph.qq.com/user/get_user_info",
     )
-    assert google.ISSUER == "https://accounts.google.com"
-    assert microsoft.TenantIssuer(microsoft.AUTHORITY, "common").url == (
+    assert issuers.GOOGLE == "https://accounts.google.com"
+    assert TenantIssuer.of(issuers.MICROSOFT, "common").url == (
         "https://login.microsoftonline.com/common/v2.0"
     )
 
@@ -181,15 +183,20 @@ def test_the_fixed_addresses_are_the_documented_ones():
         (
             ProviderKind.GITHUB,
             None,
-            github.USERINFO,
+            GithubDriver.fixed_endpoints.userinfo,
             ["github_endpoints", "verified_primary_email"],
         ),
-        (ProviderKind.QQ, "qq:client", qq.USERINFO, ["qq_endpoints", "qq_openid"]),
+        (
+            ProviderKind.QQ,
+            "qq:client",
+            QQDriver.fixed_endpoints.userinfo,
+            ["qq_endpoints", "qq_openid"],
+        ),
     ],
 )
 def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, checks):
-    result = drivers.of(rt, kind).test(ProviderConfig(1, "main", kind, "client"))
-    assert (result.provider, result.issuer) == (kind.display_name, issuer)
+    result = drivers.of(rt, ProviderConfig(1, "main", kind, "client")).test()
+    assert (result.provider, result.issuer) == (kind.traits.display_name, issuer)
     assert (result.userinfo_endpoint, result.jwks_key_count) == (userinfo, None)
     assert [check.name for check in result.checks] == checks
     assert all(check.success for check in result.checks)
@@ -201,16 +208,16 @@ def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, check
 @pytest.mark.parametrize("at", ["at_github", "at_google", "at_qq"])
 def test_people_are_known_as_the_driver_says(request, at: str):
     client = request.getfixturevalue(at)
-    assert client.driver.namespace(client.config) == client.sign_in().namespace
+    assert client.driver.namespace() == client.sign_in().namespace
 
 
 def test_people_of_one_tenant_are_known_as_its_and_those_of_an_alias_as_their_tenants(
     client, provider: FakeProvider
 ):
     one = _at_tenant(client, provider, TENANT, TENANT)
-    assert one.driver.namespace(one.config) == one.sign_in().namespace
+    assert one.driver.namespace() == one.sign_in().namespace
     many = _at_tenant(client, provider, "common", "{tenantid}")
-    assert many.driver.namespace(many.config) is None
+    assert many.driver.namespace() is None
 
 
 # --- GitHub ---------------------------------------------------------------------------------------
@@ -302,7 +309,7 @@ def test_a_wrong_code_at_github_is_refused(at_github: Client):
 def test_github_has_a_time_for_all_its_questions_together(at_github: Client, provider):
     callback = at_github.callback(at_github.authorize())
     driver = at_github.driver
-    http_client = driver._driver.http_client
+    http_client = driver.http_client
 
     def answer_as_time_runs_out(_request: Request) -> Reply:
         http_client._ends_at -= http_client.limits.total_seconds
@@ -310,7 +317,7 @@ def test_github_has_a_time_for_all_its_questions_together(at_github: Client, pro
 
     provider.reply("/user", answer_as_time_runs_out)
     with pytest.raises(ProviderRejected) as refused:
-        driver.identify(at_github.config, callback)
+        driver.identify(callback)
     assert "not complete in time" in refused.value.reason
     assert [len(provider.seen(path)) for path in ("/user", "/user/emails")] == [1, 0]
 
@@ -346,7 +353,7 @@ def test_google_and_microsoft_are_asked_at_their_own_addresses(rt):
     rt.http_client._resolve = resolve
     for kind in (ProviderKind.GOOGLE, ProviderKind.MICROSOFT):
         with pytest.raises(DiscoveryFailed):
-            drivers.of(rt, kind).authorize(ProviderConfig(1, "main", kind, "client"), REDIRECT_URI)
+            drivers.of(rt, ProviderConfig(1, "main", kind, "client")).authorize(REDIRECT_URI)
     assert asked == ["accounts.google.com:443", "login.microsoftonline.com:443"]
 
 
@@ -370,7 +377,7 @@ def test_a_text_about_verification_is_nothing_to_microsoft(at_microsoft: Client)
     ("tenant", "documented", "signed_by", "is_believed"),
     [
         ("common", "{tenantid}", TENANT, True),
-        ("common", "{tenantid}", microsoft.CONSUMERS, True),
+        ("common", "{tenantid}", issuers.CONSUMERS, True),
         ("common", "common", TENANT, True),
         ("common", TENANT, TENANT, True),
         ("common", "{tenantid}", "common", False),
@@ -378,9 +385,9 @@ def test_a_text_about_verification_is_nothing_to_microsoft(at_microsoft: Client)
         ("common", "{tenantid}", TENANT.upper(), False),
         ("common", "{tenantid}", f"{TENANT}/x", False),
         ("organizations", "{tenantid}", TENANT, True),
-        ("organizations", "{tenantid}", microsoft.CONSUMERS, False),
-        ("consumers", microsoft.CONSUMERS, microsoft.CONSUMERS, True),
-        ("consumers", microsoft.CONSUMERS, TENANT, False),
+        ("organizations", "{tenantid}", issuers.CONSUMERS, False),
+        ("consumers", issuers.CONSUMERS, issuers.CONSUMERS, True),
+        ("consumers", issuers.CONSUMERS, TENANT, False),
         (TENANT, TENANT, TENANT, True),
         (TENANT, TENANT, OTHER_TENANT, False),
     ],
@@ -403,7 +410,7 @@ def test_which_tenant_may_sign(
     [
         (TENANT, "{tenantid}"),
         (TENANT, OTHER_TENANT),
-        ("organizations", microsoft.CONSUMERS),
+        ("organizations", issuers.CONSUMERS),
         ("consumers", TENANT),
         ("common", "organizations"),
     ],
@@ -429,7 +436,7 @@ def test_which_tenant_may_stand_in_the_document(client, provider, tenant, docume
     ],
 )
 def test_names_that_are_no_tenant_of_microsoft(name: str):
-    issuer = TenantIssuer(microsoft.AUTHORITY, "common")
+    issuer = TenantIssuer.of(issuers.MICROSOFT, "common")
     assert not issuer.accepts_token_issuer(name, issuer.url)
     assert issuer.accepts_token_issuer(
         f"https://login.microsoftonline.com/{TENANT}/v2.0", issuer.url
@@ -451,12 +458,11 @@ def test_a_stored_issuer_that_is_no_tenant_is_taken_to_the_letter(client, provid
     assert registered.sign_in().namespace == provider.issuer
 
 
-def test_a_tenant_wins_over_a_stored_issuer(rt, provider: FakeProvider):
+def test_a_tenant_wins_over_a_stored_issuer(provider: FakeProvider):
     config = ProviderConfig(
         1, "main", ProviderKind.MICROSOFT, "c", issuer_url=provider.issuer, tenant="consumers"
     )
-    driver = microsoft.MicrosoftDriver(rt.http_client, rt.fetch_cache, rt.clock)
-    assert driver.issuer(config).url == "https://login.microsoftonline.com/consumers/v2.0"
+    assert issuers.issuer_of(config).url == "https://login.microsoftonline.com/consumers/v2.0"
 
 
 def test_the_issuer_of_a_callback_may_be_the_concrete_tenant(at_microsoft: Client):

@@ -6,8 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.core.origins import origin_of
-from app.external_auth.drivers.errors import ProviderMisconfigured, ProviderRejected
-from app.external_auth.drivers.interface import ClaimNames, ExternalProfile, ProviderKind
+from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
+from app.external_auth.kinds import ProviderKind
 from tests.external_auth.drivers.conftest import IMPATIENT, Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS, SLOW_FAULTS
@@ -25,7 +26,10 @@ def generic(client, provider: FakeProvider) -> Client:
 
 
 def with_claims(client: Client, **names: str) -> Client:
-    return replace(client, config=replace(client.config, claims=ClaimNames(**names)))
+    return replace(
+        client,
+        config=replace(client.config, **{f"{name}_claim": claim for name, claim in names.items()}),
+    )
 
 
 def with_userinfo(client: Client, answer: object) -> Client:
@@ -285,11 +289,11 @@ def test_every_endpoint_must_be_stored(generic: Client, missing: str):
     with pytest.raises(ProviderMisconfigured):
         client.authorize()
     with pytest.raises(ProviderMisconfigured):
-        client.driver.test(client.config)
+        client.driver.test()
 
 
 def test_a_test_asks_nobody(generic: Client):
-    result = generic.driver.test(generic.config)
+    result = generic.driver.test()
     assert (result.provider, result.issuer) == ("Generic OAuth2", None)
     assert [check.name for check in result.checks] == ["manual_endpoints", "authorization_code"]
     assert result.token_endpoint == f"{generic.provider.issuer}/token"
@@ -315,7 +319,8 @@ def test_a_callback_of_another_provider_brings_it_no_code(
     generic, provider, kind, issuer_url, named
 ):
     """Mix-up (RFC 9700 §4.4): the honest provider's code must not go to the one that lured it."""
-    client = replace(generic, config=replace(generic.config, kind=kind, issuer_url=issuer_url))
+    config = replace(generic.config, provider_kind=kind, issuer_url=issuer_url)
+    client = replace(generic, config=config)
     with pytest.raises(ProviderRejected):
         client.sign_in(issuer=named)
     assert provider.seen("/token") == []

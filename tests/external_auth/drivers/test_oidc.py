@@ -9,12 +9,12 @@ import pytest
 from app.core.http_client import Limits
 from app.core.runtime import Runtime
 from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.errors import (
+from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.errors import (
     DiscoveryFailed,
     ProviderMisconfigured,
     ProviderRejected,
 )
-from app.external_auth.drivers.interface import ExternalProfile
 from tests.external_auth.drivers.conftest import IMPATIENT, REDIRECT_URI, Client
 from tests.support.fake_provider import (
     DISCOVERY,
@@ -451,7 +451,7 @@ def test_an_issuer_must_be_stored(client):
 
 
 def test_a_test_shows_what_discovery_found(oidc: Client):
-    result = oidc.driver.test(oidc.config)
+    result = oidc.driver.test()
     assert (result.provider, result.issuer) == ("OpenID Connect", oidc.provider.issuer)
     assert result.authorization_endpoint == f"{oidc.provider.issuer}/authorize"
     assert result.token_endpoint == f"{oidc.provider.issuer}/token"
@@ -466,7 +466,7 @@ def test_a_test_shows_what_discovery_found(oidc: Client):
 def test_a_failed_test_knows_why(oidc: Client):
     DISCOVERY_FAULTS["no jwks_uri"](oidc.provider)
     with pytest.raises(DiscoveryFailed) as failed:
-        oidc.driver.test(oidc.config)
+        oidc.driver.test()
     assert failed.value.reason == "jwks_uri is missing"
 
 

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
 from app.core.addresses import is_loopback_name
-from app.external_auth import providers, responses, service, upkeep
-from app.external_auth.drivers.interface import ProviderKind
 from app.external_auth.errors import ProviderInvalid
-from app.external_auth.kinds import ALIASES
+from app.external_auth.kinds import ALIASES, ProviderKind
 from app.external_auth.models import Provider
-from app.external_auth.provider_rules import CLAIMS
+from app.external_auth.providers import service, upkeep
+from app.external_auth.providers.rules import CLAIMS
+from app.external_auth.providers.schemas import ProviderData, kind_data
+from app.external_auth.sign_in.service import callback_addresses
 from app.web.cli import Commands, Output, details, printable, table
 from app.web.cli_input import read_secret
 from app.web.cli_types import Word
@@ -101,7 +102,7 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
 @group.command("kinds")
 def kinds() -> Output:
     """List the kinds of provider and what each takes."""
-    data = [responses.kind(kind) for kind in KINDS]
+    data = [kind_data(kind) for kind in KINDS]
     rows = [[k["kind"], k["display_name"], k["protocol"], k["description"]] for k in data]
     return Output(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
 
@@ -109,7 +110,7 @@ def kinds() -> Output:
 @group.command("list")
 def list_providers() -> Output:
     """List the providers by display name."""
-    data = [responses.provider(found) for found in providers.list_all(runtime())]
+    data = ProviderData(many=True).dump(service.list_all(runtime()))
     rows = [[p["key"], p["provider_kind"], p["display_name"], p["enabled"]] for p in data]
     return Output(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
 
@@ -125,7 +126,7 @@ def add(kind: str, key: str, secret: str | None, **typed: Any) -> Output:
     """Set up a provider of KIND."""
     given = _given(typed)
     with _in_options():
-        made = providers.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
+        made = service.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
     return replace(_shown(made, "was added", remarks=True), note=_callback_note(made))
 
 
@@ -136,7 +137,7 @@ def update(key: str, secret: str | None, **typed: Any) -> Output:
     """Change the given options of a provider; an empty text clears an optional one."""
     given = _given(typed)
     with _in_options():
-        changed = providers.update(runtime(), key, secret=_secret(secret), **given)
+        changed = service.update(runtime(), key, secret=_secret(secret), **given)
     is_change = bool(given) or secret is not None
     return _shown(changed, "was changed" if is_change else NOTHING_GIVEN, remarks=True)
 
@@ -145,21 +146,21 @@ def update(key: str, secret: str | None, **typed: Any) -> Output:
 @click.argument("key")
 def enable(key: str) -> Output:
     """Let people sign in with a provider."""
-    return _shown(providers.set_enabled(runtime(), key, enabled=True), "is enabled")
+    return _shown(service.set_enabled(runtime(), key, enabled=True), "is enabled")
 
 
 @group.command("disable")
 @click.argument("key")
 def disable(key: str) -> Output:
     """Keep people from signing in with a provider; links and sessions stay."""
-    return _shown(providers.set_enabled(runtime(), key, enabled=False), "is disabled")
+    return _shown(service.set_enabled(runtime(), key, enabled=False), "is disabled")
 
 
 @group.command("test")
 @click.argument("key")
 def test(key: str) -> Output:
     """Check a provider as far as that is possible without a sign-in."""
-    data = responses.test_result(providers.test(runtime(), key))
+    data = asdict(service.test(runtime(), key))
     facts = {name: value for name, value in data.items() if name != "checks"}
     checks = {check["name"]: check["message"] for check in data["checks"]}
     return Output(data, details(facts | checks))
@@ -169,12 +170,12 @@ def test(key: str) -> Output:
 @click.argument("key")
 def remove(key: str) -> Output:
     """Delete a provider with its links; the accounts stay."""
-    return _shown(providers.remove(runtime(), key), "was removed")
+    return _shown(service.remove(runtime(), key), "was removed")
 
 
 def _callback_note(provider: Provider) -> str:
     """Return what remains to be done at the provider, with each URL on a line of its own."""
-    addresses = service.callback_addresses(runtime(), provider)
+    addresses = callback_addresses(runtime(), provider)
     if not addresses:
         return "Nobody can sign in with it before public_site_url is set: see `flask config set -h`"
     told = ["Register at the provider, as the callback or redirect address:", *addresses]
@@ -208,7 +209,7 @@ def _secret(typed: str | None) -> str | None:
 
 
 def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:
-    told = [f"{provider.provider_kind}/{provider.key} {what}"]
+    told = [f"{provider.name} {what}"]
     if remarks:
         told += (f"Note: {remark}" for remark in upkeep.remarks(runtime(), provider))
-    return Output(responses.provider(provider), "\n".join(map(printable, told)))
+    return Output(ProviderData().dump(provider), "\n".join(map(printable, told)))

@@ -2,7 +2,7 @@
 
 A sign-in is bound to the browser that began it. Its Redis key combines the digests of `state` and
 of the secret in that browser's cookie, so a single GETDEL consumes it, once, for whoever presents
-both, and nobody else can even name the key (spec 03 §5, step 4; RFC 9700 §4.7). The stored value,
+both, and nobody else can even name the key (RFC 9700 §4.7). The stored value,
 with the nonce and the PKCE verifier in it, is encrypted and bound to that key.
 
 An authorization code is accepted for one provider only. A malicious provider can redirect its users

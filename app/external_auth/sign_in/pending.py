@@ -1,4 +1,4 @@
-"""Steps on pending identities: verified, but without an account (spec 03 §1, §8; decision E27)."""
+"""Steps on pending identities: verified, but without an account."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.database.database import DATABASE_ERRORS, Reader
+from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
-from app.external_auth import provider_queries, queries
+from app.external_auth import queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import FlowTokenInvalid, ProviderDisabled
 from app.external_auth.models import PendingIdentity, Provider
@@ -25,27 +25,28 @@ def open_pending(
 ) -> str:
     """Store a pending identity; return its flow token."""
     token, now = PREFIX + random_hex(), rt.clock.now()
-    queries.add_pending(
-        session,
-        provider_id=provider.id,
-        identity_namespace=profile.namespace,
-        subject=profile.subject,
-        display_name_snapshot=profile.display_name,
-        preferred_username_snapshot=profile.preferred_username,
-        return_path=return_path,
-        flow_token_digest=digest(token),
-        created_at=now,
-        expires_at=now + LIFE,
+    session.add(
+        PendingIdentity(
+            provider_id=provider.id,
+            identity_namespace=profile.namespace,
+            subject=profile.subject,
+            display_name_snapshot=profile.display_name,
+            preferred_username_snapshot=profile.preferred_username,
+            return_path=return_path,
+            flow_token_digest=digest(token),
+            created_at=now,
+            expires_at=now + LIFE,
+        )
     )
     return token
 
 
-def get_open(rt: Runtime, reader: Reader, token: str) -> PendingIdentity:
+def get_open(rt: Runtime, session: Session, token: str) -> PendingIdentity:
     """Return the pending identity with a well-formed flow token.
 
     Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
     """
-    pending = queries.find_pending(reader, digest(token))
+    pending = queries.find_pending(session, digest(token))
     if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
         raise ContactVerificationInvalid
     return pending
@@ -67,12 +68,12 @@ def reopened_on_failure(
         raise
 
 
-def provider_of(reader: Reader, pending: PendingIdentity) -> Provider:
+def provider_of(session: Session, pending: PendingIdentity) -> Provider:
     """Return the provider of a pending identity, without locking it.
 
     Raises: ProviderDisabled; ContactVerificationInvalid if it was deleted meanwhile.
     """
-    provider = provider_queries.find(reader, pending.provider_id)
+    provider = queries.find_provider(session, pending.provider_id)
     if provider is None:
         raise ContactVerificationInvalid
     if not provider.enabled:

@@ -8,17 +8,10 @@ from app.core.database import bulk
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
-from app.external_auth import provider_queries, queries
-from app.external_auth.drivers.errors import ProviderMisconfigured
-from app.external_auth.drivers.interface import ProviderKind
+from app.external_auth import queries
+from app.external_auth.errors import ProviderMisconfigured
 from app.external_auth.models import Provider
-from app.external_auth.providers import (
-    config_of,
-    list_all,
-    may_assert,
-    namespace_of,
-    secret_row_name,
-)
+from app.external_auth.providers.service import driver_of, list_all, may_assert, namespace_of
 
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 RETENTION = timedelta(days=7)
@@ -36,23 +29,17 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
     Those that cannot be decrypted are left alone: a key that is put back may still open them.
     """
     resealer, changed = Resealer(rt.secret_box), 0
-    for provider in provider_queries.list_all(session):
-        sealed = provider.client_secret
-        if not sealed:
-            continue
-        fresh = resealer.resealed(sealed, secret_row_name(provider.provider_kind, provider.key))
+    for provider in queries.list_providers(session, Provider.client_secret.is_not(None)):
+        fresh = resealer.resealed(provider.client_secret or "", provider.secret_row_name)
         if fresh is not None:
-            changed += provider_queries.replace_secret(session, provider.id, sealed, fresh)
+            changed += queries.replace_secret(session, provider, fresh)
     return Resealed(changed, resealer.unreadable)
 
 
 def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
     """Count the client secrets by the key they are encrypted with."""
-    secrets = {
-        secret_row_name(provider.provider_kind, provider.key): provider.client_secret
-        for provider in provider_queries.list_all(session)
-        if provider.client_secret
-    }
+    found = queries.list_providers(session)
+    secrets = {one.secret_row_name: one.client_secret for one in found if one.client_secret}
     use.add_secrets(rt.secret_box, secrets)
 
 
@@ -62,7 +49,7 @@ def enabled_names(rt: Runtime) -> list[str]:
 
 
 def remarks(rt: Runtime, provider: Provider) -> list[str]:
-    """Return warnings for an operator who has just configured a provider (spec 03 §7.2).
+    """Return warnings for an operator who has just configured a provider.
 
     The namespace of a generic_oauth2 provider is whatever its record says: nothing signed
     distinguishes its subjects from those of another provider.
@@ -70,14 +57,16 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     namespace = namespace_of(rt, provider)
     if namespace is None:
         return _broken_links(rt, provider)
-    others = [other for other in list_all(rt) if other.id != provider.id]
+    is_unsigned = provider.provider_kind.has_manual_endpoints
     told = [
-        f"{_name(other)} knows its people as those of {namespace}, too: "
+        f"{other.name} knows its people as those of {namespace}, too: "
         "the same subject is the same person, and signs in to the same account."
-        for other in others
-        if _is_unsigned(provider, other) and namespace_of(rt, other) == namespace
+        for other in list_all(rt)
+        if other.id != provider.id
+        and (is_unsigned or other.provider_kind.has_manual_endpoints)
+        and namespace_of(rt, other) == namespace
     ]
-    if _is_unsigned(provider) and not provider.issuer_url and not _count_links(rt, provider):
+    if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
         told.append(
             f"Its people are known as those of {namespace}. If that is not one provider's alone, "
             "set --issuer-url now: once people have signed in, it would cut their links."
@@ -88,7 +77,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
 def broken_links(rt: Runtime) -> list[str]:
     """Describe the links at enabled providers that sign nobody in, since their issuer changed."""
     return [
-        f"{_name(provider)}: {remark}"
+        f"{provider.name}: {remark}"
         for provider in list_all(rt)
         if provider.enabled
         for remark in _broken_links(rt, provider)
@@ -100,7 +89,7 @@ def unreadable_keys(rt: Runtime) -> list[str]:
     unreadable = []
     for provider in list_all(rt):
         try:
-            config_of(rt, provider)
+            driver_of(rt, provider)
         except ProviderMisconfigured:
             unreadable.append(provider.key)
     return unreadable
@@ -120,13 +109,5 @@ def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
 
 
 def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:
-    with rt.reading() as connection:
-        return queries.count_links(connection, provider.id)
-
-
-def _is_unsigned(*providers: Provider) -> bool:
-    return any(provider.provider_kind is ProviderKind.GENERIC_OAUTH2 for provider in providers)
-
-
-def _name(provider: Provider) -> str:
-    return f"{provider.provider_kind}/{provider.key}"
+    with rt.reading_session() as session:
+        return queries.count_links(session, provider.id)

@@ -1,4 +1,4 @@
-"""The step that decides which account a verified identity signs in to (spec 03 §6, A1 to B7).
+"""The step that decides which account a verified identity signs in to.
 
 Invariant: an identity reaches an existing account only through a link, or through an email address
 that both the provider and the account itself have verified; nothing less is enough.
@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.external_auth import linking, provisioning
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import PolicyDenied
-from app.external_auth.kinds import TRAITS
-from app.external_auth.linking import ResolvedSignIn
+from app.external_auth.kinds import ProviderKind
 from app.external_auth.models import Provider
-from app.external_auth.provisioning import RegistrationSettings
+from app.external_auth.sign_in import linking, provisioning
+from app.external_auth.sign_in.linking import ResolvedSignIn
+from app.external_auth.sign_in.provisioning import RegistrationSettings
 from app.users import identifiers
 from app.users import service as users
 from app.users.errors import EmailInvalid, PendingActivation
@@ -36,8 +36,8 @@ def resolve(
     if account := linking.sign_in_linked(rt, session, profile):
         return ResolvedSignIn(account, provider, profile)
     if profile.email is None:
-        traits = TRAITS[provider.provider_kind]
-        if traits.reports_only_verified_emails and provider.require_email_verified:
+        # GitHub reports only addresses that it has verified: none is as good as an unverified one.
+        if provider.provider_kind is ProviderKind.GITHUB and provider.require_email_verified:
             raise PolicyDenied
         return None
     if provider.require_email_verified and not profile.email_verified:
@@ -68,7 +68,7 @@ def _link_by_address(
     address: str,
     client: Client,
 ) -> ResolvedSignIn | None:
-    """Link the account that has this verified address if auto-linking applies, else None (B4)."""
+    """Link the account that has this verified address if auto-linking applies, else None."""
     if not provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
     account = linking.lock_account_by_email(session, address)
@@ -92,13 +92,13 @@ def _provision(
     settings: RegistrationSettings,
     client: Client,
 ) -> ResolvedSignIn | None:
-    """Create and link an account if that is enabled and permitted, else return None (B5 to B7)."""
+    """Create and link an account if that is enabled and permitted, else return None."""
     must_be_verified = provider.require_email_verified or provider.auto_link_verified_email_enabled
     if not provider.auto_provision_enabled or not settings.may_register:
         return None
     if must_be_verified and not profile.email_verified:
         return None
-    # Locked, so that of two identities racing for it the second finds it taken (decision E31).
+    # Locked, so that of two identities racing for it the second finds it taken.
     users.lock_address(session, address)
     if linking.find_account_by_email(session, address):
         return None

@@ -1,11 +1,14 @@
-"""The step that creates an account for an external identity (spec 03 §6.1; decisions E26, E29)."""
+"""The step that creates an account for an external identity, and finds a username for it."""
 
+import hashlib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
-from app.external_auth import usernames
+from app.core.tokens import random_alphanumerics
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import UsernamesTaken
 from app.settings import keys
@@ -13,6 +16,11 @@ from app.setup import service as setup
 from app.users import service as users
 from app.users.errors import UsernameExists
 from app.users.models import Account
+
+MIN_LENGTH, MAX_LENGTH = 4, 16
+MAX_STEM_LENGTH, SUFFIX_LENGTH = 9, 6
+TRIES = 5
+FALLBACK = "oidc"
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ def create_account(
     """
     group_id = setup.get_group_id_for_new_account(session)
     now = rt.clock.now()
-    for username in usernames.candidates(profile.subject, profile.preferred_username, address):
+    for username in usernames(profile.subject, profile.preferred_username, address):
         new = users.NewUser(
             username=username,
             email=address,
@@ -63,3 +71,26 @@ def create_account(
         except UsernameExists:
             continue
     raise UsernamesTaken
+
+
+def usernames(subject: str, preferred: str | None, address: str) -> Iterator[str]:
+    """Yield usernames to try: the one derived from the profile, then some with random suffixes."""
+    name = _name(subject, preferred, address)
+    yield name
+    stem = name[:MAX_STEM_LENGTH].strip("-")
+    stem = stem if len(stem) >= MIN_LENGTH else FALLBACK
+    for _ in range(TRIES - 1):
+        yield f"{stem}-{random_alphanumerics(SUFFIX_LENGTH)}"
+
+
+def _name(subject: str, preferred: str | None, address: str) -> str:
+    sources = (_cleaned(preferred or ""), _cleaned(address.partition("@")[0]))
+    fallback = FALLBACK + hashlib.sha256(subject.encode()).hexdigest()[:8]
+    name = next((source for source in sources if len(source) >= MIN_LENGTH), fallback)
+    return name[:MAX_LENGTH].strip("-").ljust(MIN_LENGTH, "0")
+
+
+def _cleaned(source: str) -> str:
+    # Before lower(), which turns some other characters, such as the Kelvin sign, into ASCII.
+    ascii_only = "".join(c for c in source if c.isascii())
+    return re.sub(r"[^a-z0-9_-]", "", re.sub(r"[. ]", "-", ascii_only.lower())).strip("-")

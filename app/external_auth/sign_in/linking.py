@@ -18,19 +18,21 @@ from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.external_auth import notices, provider_queries, queries
+from app.external_auth import queries
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
-from app.external_auth.models import Provider
+from app.external_auth.models import Identity, Provider
 from app.login import service as login
 from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, VerifiedPassword
-from app.users import notices as owner_notices
+from app.users import notices
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import PendingActivation
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
+
+USE_OF_LINKS = "It can be used to sign in without a password."
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def lock_identity(
     Raises: `gone` if the provider was deleted meanwhile, ProviderDisabled.
     """
     locks.hold_text(session, f"external-identity:{profile.namespace}\0{profile.subject}")
-    provider = provider_queries.lock(session, provider_id)
+    provider = queries.lock_provider(session, provider_id)
     if provider is None:
         raise gone
     if not provider.enabled:
@@ -104,7 +106,7 @@ def require_verified_email(account: Account) -> None:
 
     Otherwise whoever registered with somebody else's address would get that person's identity.
     Raises: AccountDisabled; PendingActivation, also for an activated account whose address is
-    unverified (decisions A25, E25).
+    unverified.
     """
     users.require_sign_in_allowed(account)
     if account.email_verified_at is None:
@@ -127,9 +129,8 @@ def link(
     if not queries.is_linkable(session, account.id, provider.id, profile.subject):
         raise LinkConflict
     now = rt.clock.now()
-    try:
-        queries.add_identity(
-            session,
+    session.add(
+        Identity(
             user_id=account.id,
             provider_id=provider.id,
             identity_namespace=profile.namespace,
@@ -140,6 +141,9 @@ def link(
             updated_at=now,
             last_login_at=now,
         )
+    )
+    try:
+        session.flush()
     except IntegrityError:
         # The same subject of this provider was linked concurrently, in another namespace.
         raise LinkConflict from None
@@ -153,7 +157,10 @@ def link(
     )
     audit.record(rt, session, event)
     if not resolved.is_new_account:
-        owner_notices.notify_owner(rt, session, account, notices.linked(provider.display_name))
+        # The mail names the provider but nothing of the identity: whoever took over a session must
+        # not be able to choose words that appear in a mail from this service.
+        told = f"A sign-in with {provider.display_name} was added. {USE_OF_LINKS}"
+        notices.notify_owner(rt, session, account, told)
 
 
 def complete(
@@ -165,7 +172,7 @@ def complete(
     """Turn a verified identity into a session, or into a login that awaits a second factor.
 
     If the user also typed a `password`, that is the first factor: the MFA step then fails if
-    password logins are switched off meanwhile (spec, Authentication 7).
+    password logins are switched off meanwhile.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has just changed.
     """
     factor = FirstFactor(
@@ -180,7 +187,7 @@ def complete(
 
 
 def _details(resolved: ResolvedSignIn) -> dict[str, object]:
-    """Return what the audit log records about an identity (spec 03 §11)."""
+    """Return what the audit log records about an identity."""
     return {
         "provider_key": resolved.provider.key,
         "issuer": resolved.profile.namespace,

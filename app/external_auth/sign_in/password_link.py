@@ -1,14 +1,15 @@
-"""The use case of claiming a pending identity by a password (spec 03 §8.3; decision E32)."""
+"""The use case of claiming a pending identity by a password."""
 
 from datetime import datetime
 
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.external_auth import linking, pending, queries
+from app.external_auth import queries
 from app.external_auth.errors import PasswordMissing, PolicyDenied
-from app.external_auth.linking import ResolvedSignIn
 from app.external_auth.models import PendingIdentity
+from app.external_auth.sign_in import linking, pending
+from app.external_auth.sign_in.linking import ResolvedSignIn
 from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.login.service import LoginOutcome, MfaRequired, check_password, refund_on_failure
@@ -41,9 +42,9 @@ def link_by_password(
 
 def _get_pending(rt: Runtime, token: str) -> PendingIdentity:
     """Return the pending identity, if its provider is enabled."""
-    with rt.reading() as connection:
-        waiting = pending.get_open(rt, connection, token)
-        pending.provider_of(connection, waiting)
+    with rt.reading_session() as session:
+        waiting = pending.get_open(rt, session, token)
+        pending.provider_of(session, waiting)
     return waiting
 
 

@@ -1,4 +1,4 @@
-"""Use cases of claiming a pending identity by a mailbox (spec 03 §8.1, §8.2).
+"""Use cases of claiming a pending identity by a mailbox.
 
 The mailed link works in any browser: whoever reads the mailbox signs in.
 """
@@ -14,15 +14,15 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.core.client import Client
-from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
-from app.external_auth import linking, pending, provisioning, queries
+from app.external_auth import queries
 from app.external_auth.errors import PolicyDenied
-from app.external_auth.linking import ResolvedSignIn
 from app.external_auth.models import PendingIdentity, Provider
-from app.external_auth.provisioning import RegistrationSettings
-from app.external_auth.service import SignInResult
+from app.external_auth.sign_in import linking, pending, provisioning
+from app.external_auth.sign_in.linking import ResolvedSignIn
+from app.external_auth.sign_in.provisioning import RegistrationSettings
+from app.external_auth.sign_in.service import SignInResult
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
@@ -43,18 +43,17 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
 
     Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
     PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
-    Source: spec 03 §8.1; decision E25.
     """
     token, address = pending.flow_token(flow_token), identifiers.email(email)
     settings = RegistrationSettings.of(rt)
-    with rt.reading() as connection:
-        waiting = _get_unmailed(rt, connection, token)
+    with rt.reading_session() as session:
+        waiting = _get_unmailed(rt, session, token)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.limit_requested_mail(rt, "external-mails", digest(identity))
-    with rt.reading() as connection:
-        provider = pending.provider_of(connection, waiting)
-        _require_signing_in(connection, provider, address, settings)
+    with rt.reading_session() as session:
+        provider = pending.provider_of(session, waiting)
+        _require_signing_in(session, provider, address, settings)
     # Per address as well, since one person may have many identities. Only if a mail would be sent:
     # otherwise refused requests could exhaust the address's quota.
     mail.limit_requested_mail(rt, "external-mails-to", digest(address))
@@ -88,7 +87,7 @@ def confirm(rt: Runtime, token: str, client: Client) -> SignInResult | MailLinkF
 
     Raises, without consuming the link: ProviderDisabled, PolicyDenied, AccountDisabled,
     PendingActivation, RegistrationDisabled, SystemNotInitialized, EmailExists, UsernamesTaken,
-    IdentifierExists, LinkConflict, CredentialsFailed. Source: spec 03 §8.2.
+    IdentifierExists, LinkConflict, CredentialsFailed.
     """
     token = token.strip()
     if not token:
@@ -104,15 +103,15 @@ def confirm(rt: Runtime, token: str, client: Client) -> SignInResult | MailLinkF
         return SignInResult(linking.complete(rt, resolved, client), waiting.return_path)
 
 
-def _get_unmailed(rt: Runtime, reader: Reader, token: str) -> PendingIdentity:
-    waiting = pending.get_open(rt, reader, token)
+def _get_unmailed(rt: Runtime, session: Session, token: str) -> PendingIdentity:
+    waiting = pending.get_open(rt, session, token)
     if waiting.email_requested_at is not None:
         raise ContactVerificationInvalid
     return waiting
 
 
 def _require_signing_in(
-    reader: Reader, provider: Provider, address: str, settings: RegistrationSettings
+    session: Session, provider: Provider, address: str, settings: RegistrationSettings
 ) -> Account | None:
     """Refuse an address whose mail could sign nobody in; return its account, or None.
 
@@ -120,7 +119,7 @@ def _require_signing_in(
     """
     if not provider.allows(address):
         raise PolicyDenied
-    owner = linking.find_account_by_email(reader, address)
+    owner = linking.find_account_by_email(session, address)
     if owner is not None:
         linking.require_verified_email(owner)
     elif not settings.may_register:
@@ -132,8 +131,8 @@ def _redeem(
     rt: Runtime, token: str, settings: RegistrationSettings, now: datetime, client: Client
 ) -> tuple[ResolvedSignIn, PendingIdentity]:
     """Consume a mailed link; return who signs in, and the identity that was pending."""
-    with rt.reading() as connection:
-        _get_mailed(connection, token, now)  # keeps bad tokens from taking the write lock
+    with rt.reading_session() as session:
+        _get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
     with rt.transaction() as session:
         waiting = _get_mailed(session, token, now)
         provider = _lock_identity(session, waiting)
@@ -142,8 +141,8 @@ def _redeem(
         return _resolve(rt, session, provider, waiting, settings, client), waiting
 
 
-def _get_mailed(reader: Reader, token: str, now: datetime) -> PendingIdentity:
-    waiting = queries.find_by_mail_token(reader, digest(token))
+def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
+    waiting = queries.find_by_mail_token(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
     if waiting.expires_at <= now:

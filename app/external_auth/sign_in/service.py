@@ -1,41 +1,37 @@
-"""Use cases of a sign-in by a provider: sending the browser there, and its return (spec 03 §4-6).
+"""Use cases of a sign-in by a provider: sending the browser there, and its return.
 
 No transaction is open during a request to a provider.
 """
 
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.external_auth import (
-    drivers,
-    flows,
-    kinds,
-    linking,
-    pending,
-    provider_queries,
-    provider_rules,
-    providers,
-    resolution,
-    return_path,
-)
-from app.external_auth.drivers.interface import Callback, ExternalProfile, ProviderKind
+from app.external_auth import queries
+from app.external_auth.drivers.interface import Callback, ExternalProfile
 from app.external_auth.errors import (
     CallbackAddressMissing,
     ProviderDisabled,
+    ProviderNotFound,
+    ReturnPathInvalid,
     SignInFailed,
 )
-from app.external_auth.flows import SignIn
-from app.external_auth.linking import ResolvedSignIn
 from app.external_auth.models import Provider
-from app.external_auth.provisioning import RegistrationSettings
+from app.external_auth.providers import rules
+from app.external_auth.providers.service import driver_of
+from app.external_auth.sign_in import flows, linking, pending, resolution
+from app.external_auth.sign_in.flows import SignIn
+from app.external_auth.sign_in.linking import ResolvedSignIn
+from app.external_auth.sign_in.provisioning import RegistrationSettings
 from app.login.service import LoginOutcome, MfaRequired
 from app.settings import keys
 from app.web import site
 
 PREFIX = "/api/v1/auth/external-auth"
 UNIFIED_CALLBACK = f"{PREFIX}/callback"
+MAX_PATH_BYTES = 2048
 
 
 @dataclass(frozen=True)
@@ -85,16 +81,18 @@ def start(
     `own_origin` is the origin under which the caller reached the service, None if unknown.
     Raises: the first that applies of KindUnknown, ProviderKeyInvalid, ProviderNotFound,
     ProviderDisabled, ReturnPathInvalid, CallbackAddressMissing, DiscoveryFailed,
-    ProviderMisconfigured. Source: spec 03 §4.
+    ProviderMisconfigured.
     """
-    provider_kind, key = kinds.named(kind), provider_rules.provider_key(provider)
-    found = providers.get_cached(rt, provider_kind, key)
+    provider_kind, key = rules.named_kind(kind), rules.provider_key(provider)
+    with rt.reading_session() as session:
+        found = queries.find_provider_by_key(session, provider_kind, key)
+    if found is None:
+        raise ProviderNotFound
     if not found.enabled:
         raise ProviderDisabled
-    path = return_path.checked(wanted_path)
+    path = checked_path(wanted_path)
     redirect_uri = _redirect_uri(rt, found, own_origin)
-    driver = drivers.of(rt, provider_kind)
-    authorization = driver.authorize(providers.config_of(rt, found), redirect_uri)
+    authorization = driver_of(rt, found).authorize(redirect_uri)
     seconds = rt.settings.get(keys.EXTERNAL_FLOW_TTL_SECONDS)
     sign_in = SignIn(
         provider_id=found.id,
@@ -117,14 +115,17 @@ def finish(
     `route` is kind and provider from the legacy route's path; None on the unified route.
     Raises: KindUnknown, which does not consume the sign-in; SignInFailed, ProviderKeyInvalid,
     ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
-    `complete_login` raise. Source: spec 03 §5, §6.
+    `complete_login` raise.
     """
-    route_kind = kinds.named(route[0]) if route else None
+    route_kind = rules.named_kind(route[0]) if route else None
     sign_in = _consume_sign_in(rt, request)
     if request.error is not None or not request.code:
         raise SignInFailed
     provider = _provider_of(rt, sign_in)
-    if route_kind and route and not _is_at(provider, route_kind, route[1]):
+    if route and (provider.provider_kind, provider.key) != (
+        route_kind,
+        rules.provider_key(route[1]),
+    ):
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
@@ -137,12 +138,27 @@ def finish(
         pkce_verifier=sign_in.pkce_verifier,
         issuer=request.issuer,
     )
-    driver = drivers.of(rt, provider.provider_kind)
-    profile = driver.identify(providers.config_of(rt, provider), callback)
+    profile = driver_of(rt, provider).identify(callback)
     resolved = _resolve_or_open_pending(rt, provider, profile, sign_in.return_path, client)
     if isinstance(resolved, EmailRequired):
         return SignInResult(resolved, sign_in.return_path)
     return SignInResult(linking.complete(rt, resolved, client), sign_in.return_path)
+
+
+def checked_path(typed: str | None) -> str:
+    r"""Return the path a browser is sent to in the end; "/" if it is None or blank.
+
+    Invariant: no accepted path leads a browser to another host, whether it follows the site's
+    origin or stands alone. Browsers drop tabs and line breaks, and treat `\` as `/`.
+    Raises: ReturnPathInvalid.
+    """
+    path = (typed or "").strip() or "/"
+    is_local = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    # Control characters, and line and paragraph separators.
+    has_breaks = any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in path)
+    if not is_local or has_breaks or len(path.encode()) > MAX_PATH_BYTES:
+        raise ReturnPathInvalid
+    return path
 
 
 def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> str:
@@ -178,18 +194,11 @@ def _consume_sign_in(rt: Runtime, request: CallbackRequest) -> SignIn:
 
 
 def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
-    provider = provider_queries.look_up(rt.database, sign_in.provider_id)
+    with rt.reading_session() as session:
+        provider = queries.find_provider(session, sign_in.provider_id)
     if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
         raise SignInFailed
     return provider
-
-
-def _is_at(provider: Provider, kind: ProviderKind, typed_key: str) -> bool:
-    """Return whether a legacy route names the provider of the sign-in.
-
-    Raises: ProviderKeyInvalid.
-    """
-    return (provider.provider_kind, provider.key) == (kind, provider_rules.provider_key(typed_key))
 
 
 def _resolve_or_open_pending(

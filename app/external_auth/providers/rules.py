@@ -1,7 +1,7 @@
-"""Validation of a provider's fields (spec 03 §9.1; §7.3, tenants; §7.4, write-time).
+"""Validation of a provider's fields.
 
 Every rule takes what was typed and returns what is stored, or raises ProviderInvalid naming the
-field. Lengths are in bytes, as in the specification.
+field. Lengths are in bytes.
 """
 
 import json
@@ -12,15 +12,14 @@ from urllib.parse import urlsplit
 
 from app.core.addresses import is_loopback_name
 from app.core.texts import has_controls
-from app.external_auth.drivers.interface import ProviderKind
-from app.external_auth.drivers.microsoft import (
+from app.external_auth.drivers.issuers import (
     DEFAULT_TENANT,
     TENANT_ALIASES,
     is_tenant,
     tenant_of,
 )
-from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
-from app.external_auth.kinds import TRAITS, Protocol
+from app.external_auth.errors import KindUnknown, ProviderInvalid, ProviderKeyInvalid
+from app.external_auth.kinds import ALIASES, Protocol, ProviderKind
 
 MAX_NAME_BYTES, MAX_CLIENT_ID_BYTES, MAX_ISSUER_BYTES, MAX_URL_BYTES = 128, 512, 512, 2048
 MAX_SECRET_BYTES = 4096
@@ -49,6 +48,17 @@ _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
 
 
+def named_kind(typed: str) -> ProviderKind:
+    """Return the kind with this wire name or alias.
+
+    Raises: KindUnknown.
+    """
+    try:
+        return ALIASES.get(typed) or ProviderKind(typed)
+    except ValueError:
+        raise KindUnknown from None
+
+
 def provider_key(typed: str) -> str:
     """Return a provider's key, stripped and in lower case.
 
@@ -65,7 +75,7 @@ def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: ProviderInvalid.
     """
-    traits = TRAITS[kind]
+    traits = kind.traits
     defaults: dict[str, Any] = {
         "display_name": traits.default_name,
         "client_id": "",
@@ -73,11 +83,11 @@ def new_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, Any]:
         "issuer_url": None,
         **dict.fromkeys(ENDPOINTS),
         "tenant": None,
-        "scopes": kind.default_scopes,
+        "scopes": traits.default_scopes,
         "enabled": True,
         "auto_provision_enabled": False,
         "auto_link_verified_email_enabled": False,
-        "require_email_verified": traits.requires_verified_email_by_default,
+        "require_email_verified": traits.requires_verified_email,
         **dict.fromkeys(CLAIMS),
         "allowed_domains": (),
     }
@@ -139,13 +149,11 @@ def _claim_rule(name: str) -> Callable[[str | None], str | None]:
 
 
 def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str | None]:
-    traits = TRAITS[kind]
-
     def rule(typed: str | None) -> str | None:
         url = _url(name, typed, MAX_URL_BYTES)
-        if url is None and traits.supports_manual_endpoints:
+        if url is None and kind.has_manual_endpoints:
             raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
-        if url is not None and not traits.supports_manual_endpoints:
+        if url is not None and not kind.has_manual_endpoints:
             raise ProviderInvalid(f"{name} cannot be set for the kind {kind}")
         return url
 
@@ -153,13 +161,12 @@ def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str 
 
 
 def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
-    traits = TRAITS[kind]
     url = _url("issuer_url", typed, MAX_ISSUER_BYTES)
     if url is None:
-        if traits.requires_issuer:
+        if kind is ProviderKind.OIDC:
             raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
         return None
-    if not traits.supports_issuer:
+    if kind.is_dedicated:
         raise ProviderInvalid(f"issuer_url cannot be set for the kind {kind}")
     if "?" in url:
         raise ProviderInvalid("issuer_url must not have a query")
@@ -198,7 +205,7 @@ def _icon_url(typed: str | None) -> str | None:
 def _scopes(kind: ProviderKind, typed: str) -> str:
     """Return the scopes without duplicates; for OpenID Connect, prepend a missing `openid`."""
     scopes = list(dict.fromkeys(typed.split()))
-    if TRAITS[kind].protocol is Protocol.OIDC and OPENID not in scopes:
+    if kind.traits.protocol is Protocol.OIDC and OPENID not in scopes:
         scopes.insert(0, OPENID)
     for scope in scopes:
         _optional("scopes", scope, MAX_SCOPE_BYTES)
@@ -207,7 +214,7 @@ def _scopes(kind: ProviderKind, typed: str) -> str:
 
 def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
     text = (tenant or "").strip().lower()
-    if not TRAITS[kind].has_tenant:
+    if kind is not ProviderKind.MICROSOFT:
         if text:
             raise ProviderInvalid(f"options.microsoft cannot be set for the kind {kind}")
         return {}

@@ -1,0 +1,234 @@
+"""Use cases of providers: administration, and the drivers that speak to them.
+
+Invariant: while passwords and passkeys are switched off, at least one provider stays enabled. Any
+change that could break this holds the lock SETTINGS, as does switching those off.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.audit import service as audit
+from app.audit.models import Action, EntityType, Event
+from app.core.database import locks
+from app.core.runtime import Runtime
+from app.core.secret_box import REDACTED, SecretUnreadable
+from app.core.texts import did_you_mean, shortened
+from app.external_auth import drivers, queries
+from app.external_auth.drivers.driver import Driver, report
+from app.external_auth.drivers.interface import ProviderConfig, TestResult
+from app.external_auth.errors import (
+    DiscoveryFailed,
+    LastProvider,
+    ProviderAmbiguous,
+    ProviderExists,
+    ProviderMisconfigured,
+    ProviderNotFound,
+)
+from app.external_auth.models import Provider
+from app.external_auth.providers import rules
+from app.settings import queries as settings_queries
+from app.settings import service as settings
+
+SECRET_UNREADABLE = (
+    "the client secret cannot be decrypted with any key; is a key missing? Put it back; only if it "
+    "is lost, set the secret again"
+)
+_STORED = {field.name for field in fields(ProviderConfig)} - {"client_secret"}
+
+
+def list_enabled(rt: Runtime) -> list[Provider]:
+    """Return the enabled providers by display name."""
+    with rt.reading_session() as session:
+        return queries.list_providers(session, Provider.enabled.is_(True))
+
+
+def list_all(rt: Runtime) -> list[Provider]:
+    """Return every provider by display name."""
+    with rt.reading_session() as session:
+        return queries.list_providers(session)
+
+
+def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -> Provider:
+    """Create a provider.
+
+    `typed` has the fields of `rules.new_columns`; without a `secret` (None or blank) it is a public
+    client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    """
+    provider_kind, now = rules.named_kind(kind), rt.clock.now()
+    provider = Provider(
+        provider_kind=provider_kind,
+        key=rules.provider_key(key),
+        created_at=now,
+        updated_at=now,
+        **rules.new_columns(provider_kind, typed),
+    )
+    provider.client_secret = _sealed(rt, provider, secret)
+    with rt.transaction() as session:
+        if queries.find_provider_by_key(session, provider_kind, provider.key):
+            raise ProviderExists
+        session.add(provider)
+        try:
+            session.flush()
+        except IntegrityError:
+            raise ProviderExists from None  # another command inserted it first
+        _record(rt, session, Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER, provider)
+    return provider
+
+
+def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -> Provider:
+    """Change the given fields of a provider; a blank text clears an optional field.
+
+    A `secret` of None keeps the client secret, as does the placeholder that is shown instead of it.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderInvalid,
+    LastProvider.
+    """
+
+    def change(_: Session, provider: Provider) -> None:
+        kind = provider.provider_kind
+        columns = rules.changed_columns(kind, typed)
+        if "options" in columns and kind.is_dedicated:
+            columns["issuer_url"] = None  # a tenant replaces a stored issuer
+        if secret is not None and secret.strip() != REDACTED:
+            columns["client_secret"] = _sealed(rt, provider, secret)
+        for column, value in columns.items():
+            setattr(provider, column, value)
+        provider.updated_at = rt.clock.now()
+
+    return _change(rt, name, change, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER)
+
+
+def set_enabled(rt: Runtime, name: str, *, enabled: bool) -> Provider:
+    """Enable or disable sign-ins with a provider; links stay.
+
+    Raises: what `update` raises.
+    """
+    return update(rt, name, enabled=enabled)
+
+
+def remove(rt: Runtime, name: str) -> Provider:
+    """Delete a provider with its links and pending identities; the accounts stay.
+
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, LastProvider.
+    """
+    return _change(rt, name, Session.delete, Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER)
+
+
+def test(rt: Runtime, name: str) -> TestResult:
+    """Test a provider, enabled or not, as far as possible without a sign-in.
+
+    Unlike a browser, the administrator is told what is wrong with it.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
+    ProviderMisconfigured.
+    """
+    with rt.reading_session() as session:
+        provider = _named(session, name)
+    try:
+        result = driver_of(rt, provider).test()
+    except (DiscoveryFailed, ProviderMisconfigured) as error:
+        raise type(error)(error.reason, is_reason_public=True) from None
+    with rt.transaction() as session:
+        provider = _named(session, name)  # it may have been removed meanwhile
+        provider.updated_at = rt.clock.now()
+        _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
+    return result
+
+
+def driver_of(rt: Runtime, provider: Provider) -> Driver:
+    """Return a driver for one conversation with a provider: its time budget starts now.
+
+    Raises: ProviderMisconfigured if the client secret cannot be decrypted.
+    """
+    stored = {name: getattr(provider, name) for name in _STORED}
+    secret = provider.client_secret
+    try:
+        secret = rt.secret_box.open(secret, provider.secret_row_name) if secret else None
+    except SecretUnreadable:
+        report(provider.key, provider.provider_kind, SECRET_UNREADABLE)
+        raise ProviderMisconfigured(SECRET_UNREADABLE) from None
+    return drivers.of(rt, ProviderConfig(client_secret=secret, **stored))
+
+
+def may_assert(rt: Runtime, provider: Provider, namespace: str) -> bool:
+    """Return whether a provider, as configured now, may assert identities of this namespace."""
+    try:
+        return driver_of(rt, provider).may_assert(namespace)
+    except ProviderMisconfigured:
+        return False
+
+
+def namespace_of(rt: Runtime, provider: Provider) -> str | None:
+    """Return the namespace of a provider's subjects; None if it varies by user or is unusable.
+
+    In stored links it may have a trailing slash.
+    """
+    try:
+        return driver_of(rt, provider).namespace()
+    except ProviderMisconfigured:
+        return None
+
+
+def _sealed(rt: Runtime, provider: Provider, typed: str | None) -> str | None:
+    secret = rules.client_secret(typed)
+    if secret is None or secret == REDACTED:
+        return None
+    return rt.secret_box.seal(secret, provider.secret_row_name)
+
+
+def _change(
+    rt: Runtime, name: str, change: Callable[[Session, Provider], None], action: Action
+) -> Provider:
+    """Apply a change, unless it removes the last way to sign in; return the provider.
+
+    A deleted provider is returned as it was.
+    """
+    with rt.transaction() as session:
+        locks.hold(session, locks.SETTINGS)
+        provider = _named(session, name)
+        was_enabled = provider.enabled
+        change(session, provider)
+        session.flush()
+        if was_enabled and not (provider in session and provider.enabled):
+            _require_sign_in_method(rt, session)
+        _record(rt, session, action, provider)
+    return provider
+
+
+def _require_sign_in_method(rt: Runtime, session: Session) -> None:
+    # From the database, not the cache: another command may just have switched something off.
+    if settings.leaves_no_login_method(rt, session, settings_queries.list_texts(session)):
+        raise LastProvider
+
+
+def _named(session: Session, name: str) -> Provider:
+    """Return the provider that an operator names by its key or by `kind/key`.
+
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.
+    """
+    typed_kind, separator, typed_key = name.strip().rpartition("/")
+    kind = rules.named_kind(typed_kind) if separator else None
+    found = queries.list_providers(session, Provider.key == rules.provider_key(typed_key))
+    if kind is not None:
+        found = [provider for provider in found if provider.provider_kind is kind]
+    if len(found) > 1:
+        raise ProviderAmbiguous
+    if not found:
+        keys = [provider.key for provider in queries.list_providers(session)]
+        hint = did_you_mean(typed_key, keys)
+        raise ProviderNotFound(f"There is no provider {shortened(name)}.{hint}")
+    return found[0]
+
+
+def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -> None:
+    told = ("key", "icon_url", "issuer_url", *rules.FLAGS)
+    event = Event(
+        action,
+        EntityType.EXTERNAL_AUTH_PROVIDER,
+        entity_id=provider.id,
+        entity_name=provider.key,
+        details={name: getattr(provider, name) for name in told},
+    )
+    audit.record(rt, session, event)

@@ -1,0 +1,1 @@
+"""Signing in with a provider, and finding whose account it is."""
