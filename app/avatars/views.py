@@ -29,7 +29,7 @@ from app.core.multipart import MultipartBody
 from app.users.models import Account, AvatarSource
 from app.users.schemas import ProfileInfo
 from app.web.guards import login_required
-from app.web.operation import answers, answers_raw
+from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import file_body, json_body
 from app.web.runtime import runtime
@@ -102,8 +102,8 @@ def set_source(principal: Principal, source: AvatarSource) -> Account:
 
 @bp.get("/<picture_size:size>")
 @login_required()
-@answers_raw(
-    MEDIA_TYPE,
+@answers(
+    media_type=MEDIA_TYPE,
     is_conditional=True,
     errors=(SizeUnknown, AvatarNotFound, StorageFailed),
     name="getAvatar",

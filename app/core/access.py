@@ -1,4 +1,4 @@
-"""The signed-in caller, the tokens of a session, and why access is refused (spec 02 §3)."""
+"""The signed-in caller, the tokens of a session, and why access is refused."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -64,7 +64,7 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A signed-in account, as loaded by the single read of the access check (decision A7)."""
+    """A signed-in account, as loaded by the single read of the access check."""
 
     account: "Account"
     session_id: str

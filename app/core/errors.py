@@ -113,11 +113,11 @@ class Unavailable(AppError):
 
 
 class RedisUnavailable(Unavailable):
-    """Redis does not answer (decision A29)."""
+    """Redis does not answer."""
 
 
 class DatabaseUnavailable(Unavailable):
-    """The database does not answer, or is too busy (decision A30)."""
+    """The database does not answer, or is too busy."""
 
     code = ErrorCode.DATABASE_ERROR
     message = "The database is temporarily unavailable."

@@ -9,7 +9,7 @@ from app.events.errors import TooManyStreams, WorkerFull
 from app.events.hub import Hub
 from app.events.schemas import StorageEvent
 from app.web.guards import login_required
-from app.web.operation import answers_raw
+from app.web.operation import answers
 
 PREFIX = "/api/v1/auth/events"
 ROUTE = "/storage"
@@ -34,8 +34,8 @@ def install(app: Flask, hub: Hub) -> None:
 
 @bp.get(ROUTE)
 @login_required()
-@answers_raw(
-    MEDIA_TYPE,
+@answers(
+    media_type=MEDIA_TYPE,
     event=StorageEvent(),
     may_be_empty=True,
     errors=(TooManyStreams, WorkerFull, DatabaseUnavailable),

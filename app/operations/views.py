@@ -28,7 +28,7 @@ from app.web import metrics
 from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
 from app.web.openapi.document import document
-from app.web.operation import answers, answers_raw
+from app.web.operation import answers
 from app.web.request import json_body
 from app.web.runtime import runtime
 
@@ -39,7 +39,7 @@ FRONTEND_CONFIG_SECONDS = 60
 
 
 @bp.get("/health")
-@answers_raw("application/json", HealthData(), name="getHealth")
+@answers(HealthData(), media_type="application/json", name="getHealth")
 def health() -> ResponseReturnValue:
     """Report that the process answers; checks nothing else."""
     return Response('{"status":"ok"}', content_type="application/json")
@@ -53,7 +53,7 @@ def ready() -> ResponseReturnValue:
 
 
 @bp.get("/health/metrics")
-@answers_raw("text/plain", name="getMetrics")
+@answers(media_type="text/plain", name="getMetrics")
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
     return metrics.exposition(Dependencies(runtime()))
@@ -75,7 +75,7 @@ def frontend_config() -> ResponseReturnValue:
 
 @docs.get("/openapi.json")
 @anonymous_route()
-@answers_raw("application/json", OpenApiData(), name="getOpenapiDocument")
+@answers(OpenApiData(), media_type="application/json", name="getOpenapiDocument")
 def openapi() -> ResponseReturnValue:
     """Return this description of the interface."""
     return Response(document(current_app), content_type="application/json")
@@ -83,7 +83,7 @@ def openapi() -> ResponseReturnValue:
 
 @docs.get("/docs", strict_slashes=False)
 @anonymous_route()
-@answers_raw("text/html", name="getReferencePage")
+@answers(media_type="text/html", name="getReferencePage")
 def reference_page() -> ResponseReturnValue:
     """Return the reference page, on which every call can be tried."""
     if request.path.endswith("/"):
@@ -96,14 +96,14 @@ def reference_page() -> ResponseReturnValue:
 
 
 @docs.get("/docs/assets/<path:name>")
-@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,), name="getReferenceFile")
+@answers(media_type="*/*", is_conditional=True, errors=(PageFileMissing,), name="getReferenceFile")
 def reference_file(name: str) -> ResponseReturnValue:
     """Return a script, style sheet or picture of the reference page."""
     return reference.own_file(name)
 
 
 @docs.get("/docs/swagger-ui/<version>/<name>")
-@answers_raw("*/*", is_conditional=True, errors=(PageFileMissing,), name="getSwaggerUiFile")
+@answers(media_type="*/*", is_conditional=True, errors=(PageFileMissing,), name="getSwaggerUiFile")
 def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
     """Return a file of Swagger UI, which draws the list of operations."""
     return reference.swagger_ui_file(version, name)
@@ -112,7 +112,7 @@ def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
 @docs.post("/docs/qr-code")
 @anonymous_route(source_check=True)
 @json_body(QrCodeSchema)
-@answers_raw("image/svg+xml", errors=(Overloaded,), name="drawQrCode")
+@answers(media_type="image/svg+xml", errors=(Overloaded,), name="drawQrCode")
 def draw_qr_code(body: dict[str, Any]) -> ResponseReturnValue:
     """Draw the link for an authenticator app as a QR code, for the reference page.
 

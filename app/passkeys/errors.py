@@ -1,4 +1,4 @@
-"""Errors of passkeys (spec 02 §2; decision A26)."""
+"""Errors of passkeys."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
@@ -26,7 +26,7 @@ class PasskeyLoginDisabled(Forbidden):
 
 
 class FlowInvalid(Unauthenticated):
-    """There is no such flow, or no longer; the session is not affected (spec 02 §2.3)."""
+    """There is no such flow, or no longer; the session is not affected."""
 
     code = ErrorCode.AUTH_TOKEN_INVALID
     message = "The passkey request is no longer valid. Start again."

@@ -1,11 +1,11 @@
-"""Errors of accounts, usernames and e-mail addresses (spec 01 §2; decision A4)."""
+"""Errors of accounts, usernames and e-mail addresses."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound
 
 
 class UsernameInvalid(BadRequest):
-    """The username is too short, too long or has a forbidden character (decision A13)."""
+    """The username is too short, too long or has a forbidden character."""
 
     message = "A username has 2 to 64 letters, digits, dots, hyphens or underscores."
 
@@ -17,7 +17,7 @@ class EmailInvalid(BadRequest):
 
 
 class PasswordInvalid(BadRequest):
-    """The new password is too short or too long (decision A14)."""
+    """The new password is too short or too long."""
 
     message = "A password has 8 to 128 characters."
 

@@ -1,4 +1,4 @@
-"""Tables of accounts and their profiles (spec 04 §5.1; decisions A4, A7, A13)."""
+"""Tables of accounts and their profiles."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
 
 class Standing(StrEnum):
-    """Whether an account can be used: its status and activation combined (A4)."""
+    """Whether an account can be used: its status and activation combined."""
 
     ACTIVE = "active"
     PENDING = "pending"
@@ -36,7 +36,7 @@ FIRST_SESSION_VERSION = 1
 
 
 class AvatarSource(StrEnum):
-    """Where an account's avatar comes from (decision A18)."""
+    """Where an account's avatar comes from."""
 
     UPLOADED = "uploaded"
     GRAVATAR = "gravatar"

@@ -10,7 +10,7 @@ from app.web.operation import View, operation_of
 
 
 def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
-    """Rate-limit the caller and, with `source_check`, refuse cross-site requests (decision E1)."""
+    """Rate-limit the caller and, with `source_check`, refuse cross-site requests."""
 
     def decorate(view: View) -> View:
         @wraps(view)

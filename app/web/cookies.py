@@ -1,4 +1,4 @@
-"""The three cookies of a session (spec 02 §4.1)."""
+"""The three cookies of a session."""
 
 from flask import Response, after_this_request, request
 

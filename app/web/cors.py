@@ -1,4 +1,4 @@
-"""CORS for the origins that the operator lists (spec 02 §4.6).
+"""CORS for the origins that the operator lists.
 
 Listing an origin lets its pages read responses; it does not make it a trusted source of
 cookie-authenticated changes, which `public_site_url` alone decides.

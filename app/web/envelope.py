@@ -1,4 +1,4 @@
-"""The four-key envelope around every JSON response (decision A1)."""
+"""The four-key envelope around every JSON response."""
 
 import json
 from collections.abc import Mapping

@@ -109,7 +109,7 @@ def _app_error(error: AppError) -> Response:
 
 
 def _framework_error(error: HTTPException) -> Response:
-    """Map an error raised by Flask itself (spec 02 §5.2, decision E9)."""
+    """Map an error raised by Flask itself."""
     if isinstance(error, RequestEntityTooLarge):
         return _app_error(TooLarge())
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR

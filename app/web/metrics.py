@@ -1,4 +1,4 @@
-"""Prometheus metrics, aggregated over all workers (spec 04 §8.1)."""
+"""Prometheus metrics, aggregated over all workers."""
 
 import os
 from collections.abc import Iterable

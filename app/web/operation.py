@@ -5,8 +5,9 @@ Every guard and loader records its part here, so the document cannot diverge fro
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, Literal, TypeVar
+from functools import partial, wraps
+from http import HTTPStatus
+from typing import Any, Literal
 
 from flask import Response
 from marshmallow import Schema, fields
@@ -20,7 +21,6 @@ Access = Literal["anonymous", "session", "admin"]
 Payload = Schema | fields.Field[Any]
 # By the class of what a view returns, where a success depends on the account.
 Payloads = Payload | Mapping[type, Payload] | None
-V = TypeVar("V", bound=View)
 
 _ATTRIBUTE = "__gatehouse_operation__"
 
@@ -32,6 +32,8 @@ class Operation:
     `data` is None if an envelope's payload is null, or if a bare response is not JSON. `event` is
     one event of an endless stream. `has_file` means a multipart body with a file. `name` is what
     clients generated from the description call the operation, by default the name of the view.
+    `media_type` is None unless the view makes its answer itself. A conditional operation sends an
+    ETag and may answer 304; one that may be empty may answer 204.
     """
 
     name: str | None = None
@@ -42,12 +44,10 @@ class Operation:
     data: Payloads = None
     event: Payload | None = None
     status: int = 200
-    media_type: str = "application/json"
-    is_enveloped: bool = True
+    media_type: str | None = None
     is_conditional: bool = False
     may_be_empty: bool = False
     reads_refresh_cookie: bool = False
-    is_redirect: bool = False
     is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
 
@@ -57,6 +57,16 @@ class Operation:
         if isinstance(self.data, Mapping):
             return tuple(self.data.values())
         return () if self.data is None else (self.data,)
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether a success sends a browser elsewhere; errors are envelopes all the same."""
+        return self.status == HTTPStatus.FOUND
+
+    @property
+    def is_enveloped(self) -> bool:
+        """Whether a success is an envelope."""
+        return self.media_type is None and not self.is_redirect
 
     def may_fail_with(self, *errors: type[AppError]) -> None:
         """Add documented refusals."""
@@ -71,37 +81,39 @@ def operation_of(view: Any) -> Operation:
     return operation
 
 
-def reads_refresh_cookie(view: V) -> V:
+def reads_refresh_cookie(view: View) -> View:
     """Record that a view identifies the session by the refresh cookie."""
     operation_of(view).reads_refresh_cookie = True
     return view
 
 
 def answers(
-    data: Payloads = None,
-    *,
-    status: int = 200,
-    errors: tuple[type[AppError], ...] = (),
-    name: str | None = None,
+    data: Payloads = None, *, errors: tuple[type[AppError], ...] = (), **described: Any
 ) -> Callable[[View], View]:
     """Answer with what the view returns: dumped by the schema that describes it, in the envelope.
 
-    A response that the view made itself is passed on. `errors` are those of its use case.
+    A response that the view made itself is passed on. `errors` are those of its use case,
+    `described` are other members of `Operation`.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def call_and_dump(**arguments: Any) -> Response:
             result = view(**arguments)
-            return result if isinstance(result, Response) else ok(_dumped(data, result), status)
+            if isinstance(result, Response):
+                return result
+            return ok(_dumped(data, result), operation.status)
 
         operation = operation_of(call_and_dump)
-        operation.name = name
-        operation.data, operation.status = data, status
+        for name, value in {"data": data, **described}.items():
+            setattr(operation, name, value)
         operation.may_fail_with(*errors)
         return call_and_dump
 
     return decorate
+
+
+redirects = partial(answers, status=HTTPStatus.FOUND.value)
 
 
 def _dumped(payload: Payloads, result: Any) -> Any:
@@ -110,46 +122,3 @@ def _dumped(payload: Payloads, result: Any) -> Any:
     if isinstance(payload, fields.Field):
         return payload.serialize("data", {"data": result})
     return payload and payload.dump(result)
-
-
-def answers_raw(
-    media_type: str,
-    data: Payload | None = None,
-    *,
-    event: Payload | None = None,
-    is_conditional: bool = False,
-    may_be_empty: bool = False,
-    errors: tuple[type[AppError], ...] = (),
-    name: str | None = None,
-) -> Callable[[V], V]:
-    """Describe a view whose success is not an envelope.
-
-    A conditional one sends an ETag and may answer 304; one that may be empty may answer 204.
-    """
-
-    def note(view: V) -> V:
-        operation = operation_of(view)
-        operation.name = name
-        operation.media_type, operation.data = media_type, data
-        operation.event = event
-        operation.is_enveloped, operation.is_conditional = False, is_conditional
-        operation.may_be_empty = may_be_empty
-        operation.may_fail_with(*errors)
-        return view
-
-    return note
-
-
-def redirects(
-    *, errors: tuple[type[AppError], ...] = (), name: str | None = None
-) -> Callable[[V], V]:
-    """Describe a view that redirects a browser; its errors are envelopes all the same."""
-
-    def note(view: V) -> V:
-        operation = operation_of(view)
-        operation.name = name
-        operation.status, operation.is_enveloped, operation.is_redirect = 302, False, True
-        operation.may_fail_with(*errors)
-        return view
-
-    return note

@@ -1,7 +1,7 @@
 """CSRF protection of unsafe requests: source check and double-submit token.
 
 Invariant: a request sent by a browser is refused unless a page of this site caused it; a request
-without any browser-only header cannot be forged through a browser (decision A9; spec 02 §4.2).
+without any browser-only header cannot be forged through a browser.
 """
 
 import hmac

@@ -13,8 +13,7 @@ JITTER_SECONDS = 0.125
 def minimum_duration(view: View) -> View:
     """Respond no sooner than the configured floor plus jitter, on success and failure alike.
 
-    The work is done within that time, so its duration reveals nothing (spec 01 §1.4: 350 ms plus 0
-    to 125 ms).
+    The work is done within that time, so its duration reveals nothing.
     """
 
     @wraps(view)

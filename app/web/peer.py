@@ -1,6 +1,6 @@
 """Where a request really comes from, and to which address it was sent.
 
-Invariant: forwarding headers count only if the direct peer is a trusted proxy (decision A10).
+Invariant: forwarding headers count only if the direct peer is a trusted proxy.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def client() -> Client:
 
 
 def client_address() -> str | None:
-    """Return the right-most hop that is no trusted proxy, else the direct peer (decision E22)."""
+    """Return the right-most hop that is no trusted proxy, else the direct peer."""
     peer = _address(request.environ.get("REMOTE_ADDR") or "")
     if not is_proxied():
         return peer
@@ -60,7 +60,7 @@ def own_host() -> str:
 
 
 def arrived_at() -> datetime:
-    """Return when the request reached the service (decision E7).
+    """Return when the request reached the service.
 
     That is what a trusted proxy reports, else when a worker took it.
     """

@@ -1,4 +1,4 @@
-"""CPU time, memory and open files of every worker (spec 04 §8.1).
+"""CPU time, memory and open files of every worker.
 
 prometheus_client omits its process metrics in multiprocess mode. They are read here at scrape time,
 under their usual names, with a label `pid`: a sum of CPU seconds would fall whenever a worker is

@@ -1,4 +1,4 @@
-"""Request rate limits per client network, applied before anything else (decision A11)."""
+"""Request rate limits per client network, applied before anything else."""
 
 from typing import Literal
 

@@ -73,7 +73,7 @@ def file_body(view: View) -> View:
     """Pass the multipart body to the view as `upload`, unread; it may arrive slowly.
 
     What the view leaves unread is drained before the response: closing a connection with data in
-    flight resets it, and the client might never see the response (decision E13).
+    flight resets it, and the client might never see the response.
     """
 
     @wraps(view)

@@ -16,7 +16,7 @@ MAX_INPUT_LENGTH = 1024
 
 
 class RequestSchema(Schema):
-    """A JSON request body or query; members it does not know are ignored (spec 02 §5.2)."""
+    """A JSON request body or query; members it does not know are ignored."""
 
     class Meta:
         """Marshmallow's settings."""
@@ -135,7 +135,7 @@ def dump(schema: type[Schema], rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """Format as RFC 3339 in UTC with a trailing Z; None stays None (spec 01 §1)."""
+    """Format as RFC 3339 in UTC with a trailing Z; None stays None."""
     if moment is None:
         return None
     if moment.tzinfo is not UTC:

@@ -58,7 +58,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 def storable_origin(origin: str) -> str:
-    """Return the origin to store at set-up, with loopback as localhost (decision A12).
+    """Return the origin to store at set-up, with loopback as localhost.
 
     A passkey's relying party id must be a domain, not an IP address.
     """

@@ -1,9 +1,10 @@
-"""Assembles the document: routes, tags, and what holds for all of them."""
+"""Assembles the document: routes, how a caller authenticates, and what holds for all of them."""
 
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from apispec import APISpec
@@ -11,41 +12,57 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from app import __version__
-from app.web.openapi import examples, security
+from app.core.access import PasswordChangeRequired, TokenMissing
+from app.core.errors import AppError
+from app.web import cookies, origin
 from app.web.openapi.answers import JSON, Answers
-from app.web.openapi.examples import JsonSchema
-from app.web.openapi.introduction import INTRODUCTION
-from app.web.openapi.schemas import Plugin
-from app.web.openapi.texts import camel_case, headline, paragraphs
+from app.web.openapi.schemas import JsonSchema, Plugin, add_examples, headline, paragraphs
 from app.web.operation import Operation, operation_of
 
-OPENAPI_VERSION = "3.1.0"
 ACCOUNT_PREFIX = "/api/v1/auth/"
 MAX_ABBREVIATION_LENGTH = 3  # MFA
 CACHE = "gatehouse_openapi"
-UNDESCRIBED_METHODS = {"HEAD", "OPTIONS"}
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
 KINDS: dict[str | None, JsonSchema] = {
-    None: {"type": "string", "minLength": 1},
     "int": {"type": "integer", "minimum": 0},
     "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
     "uuid": {"type": "string", "format": "uuid"},
 }
 # RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
-FILE_BODY: JsonSchema = {
-    "multipart/form-data": {
-        "schema": {
-            "type": "object",
-            "required": ["file"],
-            "properties": {
-                "file": {
-                    "type": "string",
-                    "format": "binary",
-                    "contentMediaType": "application/octet-stream",
-                }
-            },
-        }
-    }
+FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+FILE_FORM = {"type": "object", "required": ["file"], "properties": {"file": FILE}}
+SCHEMES: dict[str, JsonSchema] = {
+    "accessCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": cookies.ACCESS_COOKIE,
+        "description": "The access token as a login sets it: HttpOnly, and sent by the browser "
+        "itself. It takes precedence over a bearer token.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The same access token in the Authorization header, for scripts. "
+        "Needs no CSRF token.",
+    },
+    "refreshCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": cookies.REFRESH_COOKIE,
+        "description": f"The refresh token: HttpOnly, and sent only below {cookies.REFRESH_PATH}. "
+        "It works once.",
+    },
+    "csrfToken": {
+        "type": "apiKey",
+        "in": "header",
+        "name": origin.CSRF_HEADER,
+        "description": f"The value of the readable cookie `{cookies.CSRF_COOKIE}`, repeated. "
+        "Browsers must send it with every unsafe request that a cookie authenticates. A request "
+        "with neither Origin nor Referer nor Sec-Fetch-* passes without it, unless the setting "
+        "`auth_strict_request_source` is on. A request without the two session cookies, say with a "
+        "bearer token, needs none.",
+    },
 }
 
 
@@ -58,74 +75,110 @@ def document(app: Flask) -> str:
     return text
 
 
-def _build(app: Flask) -> dict[str, Any]:
+def _build(app: Flask) -> JsonSchema:
     plugin = Plugin()
+    introduction = Path(__file__).with_name("introduction.md").read_text("utf-8")
     spec = APISpec(
         title="Gatehouse",
         version=__version__,
-        openapi_version=OPENAPI_VERSION,
+        openapi_version="3.1.0",
         plugins=[plugin],
-        info={"description": INTRODUCTION},
+        info={"description": introduction},
     )
-    for name, scheme in security.SCHEMES.items():
+    for name, scheme in SCHEMES.items():
         spec.components.security_scheme(name, scheme)
     answers = Answers(spec, plugin)
-    for rule in sorted(app.url_map.iter_rules(), key=_is_for_operators):
+    tags: dict[str, str] = {}
+    # What applications call, then health, metrics and this document.
+    rules = sorted(app.url_map.iter_rules(), key=lambda r: not r.rule.startswith(ACCOUNT_PREFIX))
+    for rule in rules:
         view = app.view_functions[rule.endpoint]
-        tag = _tag(spec, view)
-        methods = sorted((rule.methods or set()) - UNDESCRIBED_METHODS)
-        operations = {m.lower(): _operation(plugin, answers, rule, m, view) for m in methods}
-        for operation in operations.values():
-            operation["tags"] = [tag]
+        area = sys.modules[view.__module__.rpartition(".")[0]]
+        tag = _tag(area.__name__)
+        tags[tag] = headline(area)
+        operations = {}
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            described = _operation(plugin, answers, rule, method, view)
+            operations[method.lower()] = {**described, "tags": [tag]}
         spec.path(path=VARIABLE.sub(r"{\g<name>}", rule.rule), operations=operations)
+    for tag, description in tags.items():
+        spec.tag({"name": tag, "description": description})
     answers.add_error_envelope()
-    described: dict[str, Any] = spec.to_dict()
-    examples.fill(described)
-    return described
+    whole: JsonSchema = spec.to_dict()
+    add_examples(whole)
+    return whole
 
 
-def _is_for_operators(rule: Rule) -> bool:
-    """Sort key: what applications call, then health, metrics and this document; else in order."""
-    return not rule.rule.startswith(ACCOUNT_PREFIX)
+def _tag(package: str) -> str:
+    words = package.rpartition(".")[2].replace("_", " ")
+    return words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
 
 
 def _operation(
     plugin: Plugin, answers: Answers, rule: Rule, method: str, view: Callable[..., Any]
-) -> dict[str, Any]:
+) -> JsonSchema:
     operation = operation_of(view)
-    details = [*paragraphs(view)[1:], security.access_sentence(operation)]
-    name = operation.name or camel_case(view.__name__)
-    described: dict[str, Any] = {
+    first, *others = view.__name__.split("_")
+    name = operation.name or first + "".join(word.capitalize() for word in others)
+    details = [*paragraphs(view)[1:], _access_sentence(operation)]
+    described: JsonSchema = {
         "operationId": name,
         "summary": headline(view),
         "description": "\n\n".join(filter(None, details)),
-        "security": security.requirements(operation, method),
+        "security": _requirements(operation, method),
         "parameters": [*_parameters(plugin, operation, rule)],
-        "responses": answers.of(name, operation, security.refusals(operation, method)),
+        "responses": answers.of(name, operation, _refusals(operation, method)),
     }
     if operation.is_deprecated:
         described["deprecated"] = True
     if operation.body is not None:
-        schema = plugin.reference(operation.body())
-        described["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        content = {JSON: {"schema": plugin.reference(operation.body())}}
+        described["requestBody"] = {"required": True, "content": content}
     if operation.has_file:
-        described["requestBody"] = {"required": True, "content": FILE_BODY}
+        content = {"multipart/form-data": {"schema": FILE_FORM}}
+        described["requestBody"] = {"required": True, "content": content}
     return described
 
 
 def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[JsonSchema]:
     for variable in VARIABLE.finditer(rule.rule):
-        schema = dict(KINDS.get(variable["kind"], KINDS[None]))
+        schema = dict(KINDS.get(variable["kind"], {"type": "string", "minLength": 1}))
         yield {"in": "path", "name": variable["name"], "required": True, "schema": schema}
     if operation.query is not None:
         yield from plugin.query_parameters(operation.query)
 
 
-def _tag(spec: APISpec, view: Callable[..., Any]) -> str:
-    """Return the tag of the view's area, described by its package's docstring."""
-    package = view.__module__.rpartition(".")[0]
-    words = package.rpartition(".")[2].replace("_", " ")
-    name = words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
-    if all(tag["name"] != name for tag in spec._tags):
-        spec.tag({"name": name, "description": headline(sys.modules[package])})
-    return name
+def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
+    """Return the alternative ways to authenticate; an empty list if anyone may call."""
+    csrf: JsonSchema = {} if method in origin.SAFE_METHODS else {"csrfToken": []}
+    refresh: JsonSchema = {"refreshCookie": []} if operation.reads_refresh_cookie else {}
+    ways: list[JsonSchema] = [{"accessCookie": [], **csrf}, {"bearer": []}]
+    if _is_for_sessions(operation):
+        return [{**way, **refresh} for way in ways]
+    if not refresh:
+        return []
+    # Refresh fails without the cookie; logout takes any credential, or none.
+    is_required = TokenMissing in operation.errors
+    return [{**refresh, **csrf}] if is_required else [{}, {**refresh, **csrf}, *ways]
+
+
+def _refusals(operation: Operation, method: str) -> Iterator[type[AppError]]:
+    """Yield an operation's errors, and those of the session guard's checks of unsafe methods."""
+    yield from operation.errors
+    if _is_for_sessions(operation) and method not in origin.SAFE_METHODS:
+        checked = (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
+        yield from (error for error in checked if error not in operation.errors)
+
+
+def _access_sentence(operation: Operation) -> str:
+    """Return a sentence that says who may call; "" for anonymous access."""
+    if not _is_for_sessions(operation):
+        return ""
+    who = "an administrator" if operation.access == "admin" else "a signed-in account"
+    if PasswordChangeRequired in operation.errors:
+        return f"For {who}."
+    return f"For {who}, also while a password change is due."
+
+
+def _is_for_sessions(operation: Operation) -> bool:
+    return operation.access in {"session", "admin"}

@@ -1,6 +1,9 @@
-"""Marshmallow schemas as JSON Schema: exactly what validation enforces."""
+"""Marshmallow schemas as JSON Schema, and examples made from them, so that none can go stale."""
 
-from collections.abc import Callable, Iterator
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -8,14 +11,23 @@ from apispec.ext.marshmallow.common import resolve_schema_cls
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
-from app.web.openapi.examples import TYPICAL_VALUES, JsonSchema
-from app.web.openapi.texts import headline
 from app.web.operation import Payload
 from app.web.schema import INT64, Either, RequestSchema, Text, WholeNumber
+
+JsonSchema = dict[str, Any]
 
 # Of the characters no text may contain, only NUL can be excluded in every dialect of patterns: an
 # unpaired surrogate is not even a character in most of them.
 NO_NUL = r"^[^\u0000]*$"
+# What OpenAPI 3.2 calls `itemSchema`; 3.1 has no name for one event of a stream.
+ITEM_SCHEMA = "x-itemSchema"
+# By the name of the member, where its own schema has no example.
+TYPICAL = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
+BY_TYPE: JsonSchema = {"boolean": True, "integer": 1, "number": 1, "null": None}
+BY_FORMAT = {
+    "date-time": "2026-03-02T09:30:00Z",
+    "uuid": "3549c87c-6da7-447c-a806-f00abba7a84d",
+}
 
 
 class Converter(OpenAPIConverter):
@@ -28,20 +40,20 @@ class Converter(OpenAPIConverter):
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
             described["additionalProperties"] = True
-        described["description"] = headline(type(schema))
-        return described
+        return {**described, "description": headline(type(schema))}
 
     def field2property(self, field: fields.Field[Any]) -> JsonSchema:
         """Add what apispec does not know about our own field types."""
         described: JsonSchema = super().field2property(field)
         if isinstance(field, Text):
-            return {**described, **_text_rules(field, described)}
+            name = field.data_key or field.name or "text"
+            example = str(TYPICAL.get(name, name))[: described.get("maxLength")]
+            return {"pattern": NO_NUL, "examples": [example], **described}
         if isinstance(field, WholeNumber):
             bounds = {"minimum": -INT64, "maximum": INT64 - 1, "format": "int64"}
             return {**bounds, "examples": [described.get("minimum", 1)], **described}
         if isinstance(field, Either):
-            resolve: Callable[[type[Schema]], JsonSchema] = self.resolve_nested_schema
-            shapes = [resolve(shape) for shape in field.shapes]
+            shapes = [self.resolve_nested_schema(shape) for shape in field.shapes]  # type: ignore[no-untyped-call]
             nothing = [{"type": "null"}] if field.allow_none else []
             described.pop("type", None)
             return {**described, "oneOf": [*shapes, *nothing]}
@@ -60,19 +72,17 @@ class Plugin(MarshmallowPlugin):
         super().__init__(schema_name_resolver=component_name)
 
     def reference(self, payload: Payload) -> JsonSchema:
-        """Return a reference to a schema, which becomes one of the document's components.
-
-        A field does not: its description is returned, to be used inline.
-        """
-        if isinstance(payload, fields.Field):
-            described: JsonSchema = self._converter.field2property(payload)
-            return described
-        resolved: JsonSchema = self._converter.resolve_nested_schema(payload)
-        return resolved
+        """Return a reference to a schema's component; a field is described inline."""
+        converter: Any = self.converter
+        is_field = isinstance(payload, fields.Field)
+        describe = converter.field2property if is_field else converter.resolve_nested_schema
+        described: JsonSchema = describe(payload)
+        return described
 
     def query_parameters(self, schema: type[Schema]) -> Iterator[JsonSchema]:
         """Describe a query schema; a query can omit a parameter, but cannot set it to null."""
-        for parameter in self._converter.schema2parameters(schema, location="query"):
+        converter: Any = self.converter
+        for parameter in converter.schema2parameters(schema, location="query"):
             described = parameter["schema"]
             if isinstance(kinds := described.get("type"), list):
                 described["type"] = next(kind for kind in kinds if kind != "null")
@@ -80,10 +90,6 @@ class Plugin(MarshmallowPlugin):
                 del described["default"]
             described.pop("examples", None)
             yield parameter
-
-    @property
-    def _converter(self) -> Any:
-        return self.converter
 
 
 def component_name(schema: type[Schema] | Schema | str) -> str:
@@ -105,8 +111,70 @@ def payload_name(payload: Payload) -> str:
     return f"{name}List" if isinstance(payload, Schema) and payload.many else name
 
 
-def _text_rules(field: Text, described: JsonSchema) -> JsonSchema:
-    """Return the pattern, and an example: the field's name says more than random characters."""
-    name = field.data_key or field.name or "text"
-    example = str(TYPICAL_VALUES.get(name, name))[: described.get("maxLength")]
-    return {"pattern": NO_NUL, "examples": [example], **described}
+def paragraphs(documented: object) -> list[str]:
+    """Return the paragraphs of a docstring; none without one."""
+    return [text for text in (inspect.getdoc(documented) or "").split("\n\n") if text]
+
+
+def headline(documented: object) -> str:
+    """Return the first paragraph as plain text on one line."""
+    first = next(iter(paragraphs(documented)), "")
+    return " ".join(first.replace("`", "").split()).rstrip(".")
+
+
+def add_examples(document: JsonSchema) -> None:
+    """Add examples to every JSON request body and every successful JSON answer of a document."""
+    components = document["components"]["schemas"]
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            answers = [a for status, a in operation["responses"].items() if status.startswith("2")]
+            for whole in [operation.get("requestBody", {}), *answers]:
+                for kind, media in whole.get("content", {}).items():
+                    if kind == "application/json":
+                        media["examples"] = _examples(media["schema"], components)
+                    elif event := media.get(ITEM_SCHEMA):
+                        data = json.dumps(sample(event, components), separators=(",", ":"))
+                        stream = f": keep-alive\n\ndata: {data}\n\n"
+                        media["examples"] = {"example": {"value": stream}}
+    # Shown where a body's schema stands alone.
+    for schema in components.values():
+        if schema.get("additionalProperties") is True:
+            schema["examples"] = [sample(schema, components)]
+
+
+def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
+    """Return one example, or one for each alternative payload of an envelope."""
+    whole = sample(schema, components)
+    envelope = components.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    shapes = envelope.get("properties", {}).get("data", {}).get("oneOf")
+    if not shapes:
+        return {"example": {"value": whole}}
+    return {
+        shape["$ref"].rpartition("/")[2]: {"value": {**whole, "data": sample(shape, components)}}
+        for shape in shapes
+    }
+
+
+def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str = "") -> Any:
+    """Return a value that `schema` allows for a member called `name`."""
+    if "$ref" in schema:
+        return sample(components[schema["$ref"].rpartition("/")[2]], components, name)
+    for choice in ("anyOf", "oneOf"):
+        if choice in schema:
+            return sample(schema[choice][0], components, name)
+    for choices in ([schema["const"]] if "const" in schema else [], schema.get("enum", [])):
+        if choices:
+            return choices[0]
+    kinds = schema.get("type", "object")
+    kind = kinds if isinstance(kinds, str) else kinds[0]
+    if kind == "object":
+        members = schema.get("properties", {})
+        # Of a request body only the required members, if it has any.
+        is_body = schema.get("additionalProperties") is True
+        names = (is_body and schema.get("required")) or members
+        return {name: sample(members[name], components, name) for name in names}
+    if "examples" in schema or name in TYPICAL:
+        return schema.get("examples", [TYPICAL.get(name)])[0]
+    if kind == "array":
+        return [sample(schema["items"], components, name)]
+    return BY_TYPE.get(kind, BY_FORMAT.get(schema.get("format", ""), name or "text"))
