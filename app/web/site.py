@@ -1,4 +1,4 @@
-"""The public addresses of this service (`public_site_url`, spec 02 §4.3)."""
+"""The public addresses of this service (`public_site_url`)."""
 
 import ipaddress
 import re
