@@ -10,10 +10,9 @@ monkey.patch_all()
 # Seconds between polls for new requests while thousands of streams become ready at once.
 gevent.setswitchinterval(0.001)
 
-from app.core.database.postgres_watchdog import PostgresWatchdog
+from app.core.database import postgres
 
-_postgres_watchdog = PostgresWatchdog()
-_postgres_watchdog.install()
+postgres.wait_cooperatively()
 
 import gc
 import logging
@@ -145,7 +144,6 @@ def post_worker_init(worker: Any) -> None:
     """Start the application's background work in this worker."""
     os.umask(0o077)  # as in wsgi.py, whatever umask gunicorn used to bind a unix socket
     runtime = worker.app.wsgi().extensions["gatehouse"]
-    _postgres_watchdog.watch(runtime.clock, runtime.database.driver_parameters)
     runtime.start_background()
     worker.cfg.set("graceful_timeout", worker.cfg.graceful_timeout - WORKER_MARGIN_SECONDS)
     gevent.spawn(worker.watch_for_stop, runtime.begin_shutdown)

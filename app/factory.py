@@ -18,8 +18,9 @@ from app.core import redis as redis_client
 from app.core.attempt_limits import AttemptLimits
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
-from app.core.database.database import Database, extension
+from app.core.database.database import Database
 from app.core.database.revisions import SchemaCheck
+from app.core.db import db
 from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
@@ -134,7 +135,7 @@ def create_app(
     hub = Hub(rt)
     events.install(app, hub)
     rt.on_shutdown.append(hub.begin_shutdown)
-    Migrate(app, extension, directory=str(MIGRATIONS))
+    Migrate(app, db, directory=str(MIGRATIONS))
     rt.sign_in_methods.extend(
         [
             sign_in_methods.by_password,
@@ -164,7 +165,7 @@ def _runtime(
     http_client: HttpClient,
 ) -> Runtime:
     mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
-    database = Database(app, config, clock)
+    database = Database(app, config)
     fail_fast_redis = redis or redis_client.connect_fail_fast(config.redis_url)
     redis = redis or redis_client.connect(config.redis_url)
     fail_fast_breaker = Breaker(fail_fast_redis, clock)
@@ -173,8 +174,8 @@ def _runtime(
     disk = NativePool(DISK_THREADS, max_queued=MAX_QUEUED, niceness=0)
 
     def load_settings() -> Mapping[str, str]:
-        with database.reading_outside_pool() as connection:
-            return settings_queries.list_texts(connection)
+        with database.reading() as session:
+            return settings_queries.list_texts(session)
 
     return Runtime(
         config=config,

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from app.core.database.database import extension
+from app.core.db import db
 from app.web.runtime import runtime
 
 # An arbitrary advisory lock key, the same in every process that migrates.
@@ -14,7 +14,7 @@ def run() -> None:
     """Apply or compare the migrations in one transaction; only here is a SQLite file created."""
     if (file := runtime().database.file) is not None:
         file.make()
-    with extension.engine.connect() as connection:
+    with db.engine.connect() as connection:
         is_sqlite = connection.dialect.name == "sqlite"
         if is_sqlite:
             # SQLite alters a table by replacing it; dropping the old one must not cascade.
@@ -22,7 +22,7 @@ def run() -> None:
         try:
             context.configure(
                 connection=connection,
-                target_metadata=extension.metadata,
+                target_metadata=db.metadata,
                 compare_type=True,
                 render_as_batch=True,
                 transactional_ddl=True,

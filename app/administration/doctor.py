@@ -11,8 +11,7 @@ from app.administration import machine_checks as machine
 from app.administration import settings_checks as settings
 from app.administration import store_checks as store
 from app.administration.findings import Finding, Level, fail
-from app.core.database.sqlite_errors import kind_of
-from app.core.database.sqlite_file import FileGone
+from app.core.database.sqlite import FileGone, kind_of
 from app.core.environment import ConfigError
 from app.core.errors import AppError
 from app.core.runtime import Runtime

@@ -51,7 +51,7 @@ def create_if_missing(rt: Runtime, *, new_keys: bool = False) -> None:
 def _is_used(rt: Runtime) -> bool:
     """Return whether the database has been used with keys; some or all tables may be missing."""
     with rt.reading() as connection:
-        tables = sa.inspect(connection).get_table_names()
+        tables = sa.inspect(connection.connection()).get_table_names()
         return any(
             connection.execute(sa.select(sa.exists().select_from(model).where(used))).scalar_one()
             for model, used in USED_WITH_KEYS

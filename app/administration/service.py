@@ -135,7 +135,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
 def key_use(rt: Runtime) -> KeyUse:
     """Return which keys the stored secrets need, and which of those are missing or wrong."""
     use = KeyUse()
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         for area in AREAS_WITH_SECRETS:
             area.count_keys(rt, session, use)
     return use

@@ -12,7 +12,7 @@ from app.administration.findings import Finding, fail, ok, warn
 from app.administration.migrations import revisions
 from app.core import redis as redis_client
 from app.core.database.revisions import TablesOutdated
-from app.core.database.sqlite_errors import kind_of
+from app.core.database.sqlite import kind_of
 from app.core.runtime import Runtime
 
 OLDEST_REDIS = (6, 2)
@@ -57,7 +57,8 @@ def database(rt: Runtime) -> Finding:
     """Check that the database responds, accepts writes and is set up as this service needs it."""
     if rt.database.is_sqlite:
         return _sqlite(rt)
-    with rt.reading() as connection:
+    with rt.reading() as session:
+        connection = session.connection()
         version = connection.exec_driver_sql("SHOW server_version").scalar()
         is_read_only = connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
         is_standby = connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar()
@@ -71,8 +72,8 @@ def database(rt: Runtime) -> Finding:
 
 
 def _sqlite(rt: Runtime) -> Finding:
-    with rt.reading() as connection:
-        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+    with rt.reading() as session:
+        mode = session.connection().exec_driver_sql("PRAGMA journal_mode").scalar()
     if mode != "wal":
         return fail(f"SQLite's journal is {mode}, not WAL. Use a local disk.")
     try:
@@ -126,9 +127,9 @@ def _offsets(rt: Runtime) -> dict[str, float]:
     """Return by how many seconds each server's clock is ahead; SQLite has no clock of its own."""
     offsets = {}
     if not rt.database.is_sqlite:
-        with rt.reading() as connection:
+        with rt.reading() as session:
             asked = rt.clock.now()
-            theirs: Any = connection.exec_driver_sql("SELECT clock_timestamp()").scalar()
+            theirs: Any = session.connection().exec_driver_sql("SELECT clock_timestamp()").scalar()
             offsets["PostgreSQL"] = _ahead(rt, asked, theirs)
     try:
         asked = rt.clock.now()

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from app.core.database.prepared import chosen, per_database
@@ -67,7 +67,7 @@ def set_source(session: Session, user_id: int, source: AvatarSource, now: dateti
     return session.execute(chosen(session, _SET_SOURCE), values).scalar_one_or_none() is not None
 
 
-def list_keys(reader: Connection, user_ids: list[int]) -> dict[int, str]:
+def list_keys(reader: Session, user_ids: list[int]) -> dict[int, str]:
     """Return the avatar keys by account id, for those of these accounts that have one."""
     statement = select(UserProfile.user_id, UserProfile.avatar_key).where(
         UserProfile.user_id.in_(user_ids), UserProfile.avatar_key.is_not(None)

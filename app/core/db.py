@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import BigInteger, DateTime, Integer, MetaData
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
@@ -25,6 +26,9 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
 
 
 class UTCDateTime(TypeDecorator[datetime]):

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from redis import Redis
-from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core.attempt_limits import AttemptLimits
@@ -78,18 +77,13 @@ class Runtime:
         self.settings.renew()
         return self.database.transaction()
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Open a connection for statements that only read."""
+    def reading(self) -> AbstractContextManager[Session]:
+        """Open a session for statements that only read."""
         return self.database.reading()
-
-    def reading_session(self) -> AbstractContextManager[Session]:
-        """Open a session for statements that only read, where their rows are objects."""
-        return self.database.reading_session()
 
     def start_background(self) -> None:
         """Start the background work of a serving process; called once, after the fork."""
         self.database.forget_inherited_connections()
-        self._closers.append(self.database.start_checkpoints(self.disk))
         self.settings.forget()
         self._closers.extend(start() for start in self.on_start)
 

@@ -118,7 +118,7 @@ def tail(count: int | None) -> Iterator[Output]:
 
 
 def _audience(rt: Runtime, user: str | None, team: str | None) -> Audience:
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         if user is not None:
             return Audience(user_id=users.named(session, user).id)
         if team is not None:

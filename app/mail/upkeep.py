@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
+from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
@@ -29,7 +29,7 @@ class Outbox:
     oldest_seconds: float
 
 
-def outbox(rt: Runtime, connection: Connection) -> Outbox:
+def outbox(rt: Runtime, connection: Reader) -> Outbox:
     """Return the fill level of the outbox: mails yet to be sent, and mails given up."""
     found = {MailStatus(row.status): row for row in queries.list_unsent(connection)}
     counts = {

@@ -85,7 +85,7 @@ def export(rt: Runtime) -> dict[str, Wire]:
 
 def problems(rt: Runtime) -> list[Problem]:
     """Check every stored value by itself and all of them together."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         texts = queries.list_texts(session)
         return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
 

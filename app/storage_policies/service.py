@@ -129,13 +129,13 @@ def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
 
 def list_policies(rt: Runtime) -> list[StoragePolicy]:
     """Return all policies."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return list(queries.list_policies(session))
 
 
 def list_groups(rt: Runtime) -> list[GroupWithItems]:
     """Return all groups with their policies."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         groups = queries.list_groups(session)
         items = queries.list_items(session, [group.id for group in groups])
     return [

@@ -3,7 +3,7 @@
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from app.core.database.sqlite_file import FileGone
+from app.core.database.sqlite import FileGone
 from app.core.environment import ConfigError
 from app.core.error_codes import ErrorCode
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable

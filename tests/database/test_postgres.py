@@ -1,10 +1,14 @@
 """How PostgreSQL is connected to."""
 
+import socket
 from contextlib import closing
+from unittest.mock import Mock
 
+import psycopg2
 import pytest
 import sqlalchemy as sa
 
+from app.core.database import postgres
 from app.factory import create_app
 from tests.support import servers
 
@@ -35,3 +39,34 @@ def test_the_url_has_the_last_word(database_url, redis_url, tmp_path):
         asked = parameters(rt)
     assert (asked["keepalives_idle"], asked["application_name"]) == ("77", "other")
     assert asked["connect_timeout"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("db.example", {"host": "db.example,db.example", "hostaddr": "192.0.2.1,192.0.2.2"}),
+        ("/run/postgresql", {"host": "/run/postgresql"}),
+        ("a.example,b.example", {"host": "a.example,b.example"}),
+    ],
+)
+def test_the_host_is_found_before_libpq_would_wait_for_the_dns(monkeypatch, host, expected):
+    """A certificate is still verified against the name."""
+    found = [(2, 1, 6, "", (address, 5432)) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    connected = Mock(side_effect=psycopg2.OperationalError("refused"))
+    engine = sa.create_engine(f"postgresql+psycopg2://u@/files?host={host}")
+    monkeypatch.setattr(engine.dialect, "connect", connected)
+    postgres.install(engine)
+    with pytest.raises(sa.exc.OperationalError, match="refused"):
+        engine.connect()
+    asked = connected.call_args.kwargs
+    assert {name: asked[name] for name in ("host", "hostaddr") if name in asked} == expected
+
+
+def test_a_host_that_is_not_found_is_a_database_that_does_not_answer(monkeypatch):
+    away = socket.gaierror(socket.EAI_AGAIN, "the DNS is away")
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=away))
+    engine = sa.create_engine("postgresql+psycopg2://u@db.example/files")
+    postgres.install(engine)
+    with pytest.raises(sa.exc.OperationalError, match=r"db\.example was not found"):
+        engine.connect()

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import engines, failures
+from app.core.database import failures
 from app.core.errors import DatabaseUnavailable
 from app.login import challenge
 from app.sessions import service as sessions
@@ -162,8 +162,7 @@ def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
 
 @pytest.fixture
 def short_timeout_app(make_app, monkeypatch):
-    """An application with one connection of each kind, for which nobody waits for long."""
-    monkeypatch.setattr(engines, "POOL_TIMEOUT_SECONDS", 0.1)
+    """An application with one connection, for which nobody waits for long."""
     monkeypatch.setattr(failures, "POOL_TIMEOUT_SECONDS", 0.1)
     return make_app(database_pool=1)
 
@@ -174,9 +173,7 @@ def test_the_log_tells_that_no_connection_was_free(short_timeout_app, caplog):
     rt = short_timeout_app.extensions["gatehouse"]
     with rt.database.engine.connect():
         api.sign_up_admin().fails(503, "database.error")
-    taken = rt.database._drivers.take()
-    api.post("/auth/check").fails(503, "database.error")
-    rt.database._drivers.put(taken)
+        api.post("/auth/check").fails(503, "database.error")
     told = [record.getMessage() for record in caplog.records]
     assert told == ["the database failed: NoConnectionFree: no connection was free for 0.1 s"] * 2
 
@@ -317,13 +314,10 @@ def no_room(rt):
         def limit(connection, *_):
             connection.execute("PRAGMA max_page_count=1")  # SQLite takes the present size
 
-        engines = (rt.database.engine, rt.database._direct)
-        for engine in engines:
-            sa.event.listen(engine, "connect", limit)
+        sa.event.listen(rt.database.engine, "connect", limit)
         rt.database.close()
         yield
-        for engine in engines:
-            sa.event.remove(engine, "connect", limit)
+        sa.event.remove(rt.database.engine, "connect", limit)
         rt.database.close()
         return
     with rt.transaction() as session:

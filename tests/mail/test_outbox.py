@@ -10,10 +10,10 @@ from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
+from app.core.database.runner import Compiled
 from prometheus_client import REGISTRY
 
 from app.core.database.database import DATABASE_ERRORS
-from app.core.database.runner import Compiled
 from app.core.smtp.mailer import Mailer, Timeouts
 from app.mail import dispatcher, queries, service, upkeep
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured

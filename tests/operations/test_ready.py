@@ -26,9 +26,9 @@ def statements_of(rt, ask):
     def note(_connection, _cursor, statement, *_):
         asked.append(statement)
 
-    sa.event.listen(rt.database.reader, "before_cursor_execute", note)
+    sa.event.listen(rt.database.engine, "before_cursor_execute", note)
     ask()
-    sa.event.remove(rt.database.reader, "before_cursor_execute", note)
+    sa.event.remove(rt.database.engine, "before_cursor_execute", note)
     return asked
 
 
@@ -151,8 +151,7 @@ def test_a_start_waits_once_for_a_database_that_does_not_answer_and_says_one_thi
         raise sqlite3.OperationalError("unable to open database file")
 
     rt.database.close()
-    for engine in (rt.database.engine, rt.database.reader, rt.database._outside_pool):
-        monkeypatch.setattr(engine.dialect, "connect", refuse)
+    monkeypatch.setattr(rt.database.engine.dialect, "connect", refuse)
     service.record_start(rt)
     [line] = caplog.messages
     assert line.startswith("not ready, and the start is not recorded: OperationalError: unable to")

@@ -19,7 +19,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 from werkzeug.routing import Map, Rule, RuleFactory
 
-from app.core.database.driver_pool import is_closed_by_server
+from app.core.readable import is_readable
 from app.factory import SyncFlask
 
 # More than the service has statements, so that none is compiled twice.
@@ -72,7 +72,7 @@ class KeptConnections:
             alike = [c for c in self._idle if self._made_with[c] == options]
             for connection in alike:
                 self._idle.remove(connection)
-                if not is_closed_by_server(connection):
+                if not connection.closed and not is_readable(connection.fileno()):
                     return connection
         connection = psycopg2.connect(**options)
         if options.get("dbname") == self._database:

@@ -2,9 +2,13 @@
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.core.database.driver_pool import NoConnectionFree
-from app.core.database.engines import POOL_TIMEOUT_SECONDS
 from app.core.errors import AppError
+
+POOL_TIMEOUT_SECONDS = 5
+
+
+class NoConnectionFree(Exception):
+    """Every connection was in use for as long as a caller waits for one."""
 
 
 def reason_of(error: BaseException) -> str:
@@ -13,7 +17,7 @@ def reason_of(error: BaseException) -> str:
         error = cause
     if isinstance(error, PoolTimeout):
         # SQLAlchemy's text speaks of its pool's options, which nobody here has set.
-        error = NoConnectionFree(POOL_TIMEOUT_SECONDS)
+        error = NoConnectionFree(f"no connection was free for {POOL_TIMEOUT_SECONDS:g} s")
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
     what = f"{type(error).__name__} {code}" if code else type(error).__name__
     line = str(error).strip().partition("\n")[0]

@@ -1,16 +1,12 @@
-"""Statements that run on nearly every request, without SQLAlchemy's overhead per execution.
+"""Statements with named parameters, run as the steps of one transaction."""
 
-They are still written with SQLAlchemy's expressions. Each is compiled once per database and run on
-the driver's cursor (`runner.py`); PostgreSQL also parses and plans it once per connection
-(PREPARE), since that costs more than running it.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Dialect,
     Insert,
     Integer,
@@ -67,13 +63,21 @@ def constant(value: str | int) -> ColumnElement[Any]:
 
 def run_within(session: Session, *steps: Step) -> int:
     """Run statements within a larger transaction; return how many rows the last one changed."""
-    connection, count = session.connection(), 0
+    return run_on(session.connection(), steps)[0]
+
+
+def run_on(connection: Connection, steps: Sequence[Step]) -> tuple[int, list[Row]]:
+    """Run statements; return how many rows the last one changed, and those that it returned."""
+    count, rows = 0, list[Row]()
     for prepared, values in steps:
         named = dict(zip(prepared.parameters, values, strict=True))
         result = connection.execute(prepared.on(connection.dialect), named)
-        count = result.rowcount
+        count, rows = result.rowcount, []
+        if result.returns_rows:
+            rows = [tuple(row) for row in result]
+            count = max(count, len(rows))
         result.close()
-    return count
+    return count, rows
 
 
 def per_database(build: Callable[[Any], T]) -> dict[str, T]:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.database.database import Database, Reader
-from app.core.database.sqlite_file import FileGone, SqliteFile
+from app.core.database.sqlite import FileGone, SqliteFile
 from app.core.errors import DatabaseUnavailable
 
 

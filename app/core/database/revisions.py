@@ -5,7 +5,7 @@ from functools import cache
 
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy.orm import Session
 
 from app.core.config import MIGRATIONS
 from app.core.errors import DatabaseUnavailable
@@ -51,23 +51,23 @@ class SchemaCheck:
     def __init__(self) -> None:
         self._were_found = False
 
-    def require_current(self, connection: Connection) -> None:
+    def require_current(self, session: Session) -> None:
         """Make sure that the database is at the revision this version needs, or further.
 
         Raises: TablesOutdated.
         """
         if self._were_found:
             return
-        found = revisions(connection)
+        found = revisions(session)
         if found.is_older:
             raise TablesOutdated(found)
         self._were_found = True
 
 
-def revisions(connection: Connection) -> Revisions:
+def revisions(session: Session) -> Revisions:
     """Return the revisions of the database and of this version."""
     known = _known()
-    current = frozenset(MigrationContext.configure(connection).get_current_heads())
+    current = frozenset(MigrationContext.configure(session.connection()).get_current_heads())
     return Revisions(current, known.newest, is_newer=not current <= known.all)
 
 

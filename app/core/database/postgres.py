@@ -1,0 +1,104 @@
+"""PostgreSQL: how it is found, connected to, and waited for on gevent's loop."""
+
+import socket
+from typing import Any
+
+import gevent
+import psycopg2
+from gevent.socket import wait_read, wait_write
+from psycopg2 import extensions
+from sqlalchemy import Engine, event, make_url
+
+# libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
+# is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
+DEFAULTS = {
+    "connect_timeout": 5,
+    "application_name": "gatehouse",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,  # ms
+}
+# A hanging server costs a request at most the sum of these: a check of the connection, the question
+# whether the server is there at all, and a try to connect anew.
+SILENCE_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
+CONNECT_SECONDS = 4.0
+# The execution option of connections that only read: each statement sees the newest state.
+READING = {"isolation_level": "AUTOCOMMIT"}
+
+
+class NoAnswer(psycopg2.OperationalError):
+    """The server, or the DNS, gave no answer in time."""
+
+
+def connect_args(url: str) -> dict[str, Any]:
+    """Return the driver's connection parameters besides those of the URL."""
+    named = make_url(url).query
+    return {name: value for name, value in DEFAULTS.items() if name not in named}
+
+
+def install(engine: Engine) -> None:
+    """Resolve the server's name ourselves: libpq would wait for the DNS in C."""
+
+    @event.listens_for(engine, "do_connect")
+    def find(_dialect: object, _record: object, _args: object, parameters: dict[str, Any]) -> None:
+        host = str(parameters.get("host") or "")
+        if host and host[0] not in "/@" and "," not in host and not parameters.get("hostaddr"):
+            addresses = _addresses(host, parameters.get("port"))
+            parameters["hostaddr"] = ",".join(addresses)
+            # Certificates are verified against the name. libpq wants lists of equal length.
+            parameters["host"] = ",".join([host] * len(addresses))
+
+
+def _addresses(host: str, port: Any) -> list[str]:
+    try:
+        with gevent.Timeout(CONNECT_SECONDS, NoAnswer(f"the DNS did not answer for {host}")):
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise psycopg2.OperationalError(f"{host} was not found: {error}") from error
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+
+
+def wait_cooperatively() -> None:
+    """Make psycopg2 wait on gevent's loop, which serves other greenlets meanwhile."""
+    extensions.set_wait_callback(_wait)
+
+
+def _wait(connection: Any) -> None:
+    """Return once a connection has got what it waits for.
+
+    A statement may be slow, but libpq would wait for a frozen server for good. So every few seconds
+    the server is asked whether it is there. Raises: NoAnswer.
+    """
+    if connection.status == extensions.STATUS_SETUP:
+        with gevent.Timeout(CONNECT_SECONDS, NoAnswer("PostgreSQL did not answer in time")):
+            return _poll(connection)
+    while True:
+        try:
+            with gevent.Timeout(SILENCE_SECONDS, NoAnswer("PostgreSQL hangs")):
+                return _poll(connection)
+        except NoAnswer:
+            if not _answers(connection):
+                raise
+
+
+def _poll(connection: Any) -> None:
+    while (state := connection.poll()) != extensions.POLL_OK:
+        if state == extensions.POLL_READ:
+            wait_read(connection.fileno())
+        else:
+            wait_write(connection.fileno())
+
+
+def _answers(connection: Any) -> bool:
+    """Return whether the server of a connection takes another one; a refusal is an answer."""
+    info = connection.info
+    try:
+        with gevent.Timeout(ANSWER_SECONDS, NoAnswer()):
+            psycopg2.connect(**info.dsn_parameters, password=info.password).close()
+    except NoAnswer:
+        return False
+    except psycopg2.Error:
+        return True
+    return True
