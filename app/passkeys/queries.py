@@ -53,14 +53,14 @@ _COUNT = bindparam("sign_count", type_=BigInteger)
 _IS_PASSKEY = (
     Passkey.id == bindparam("passkey_id"),
     # The id alone is not enough: SQLite may reuse the ids of deleted rows.
-    Passkey.credential_id == bindparam("credential_id"),
+    Passkey.credential_id == bindparam("credential"),
 )
 _OPEN = opening.if_unchanged(
     Passkey.user_id == User.id,
     *_IS_PASSKEY,
     # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
     or_(Passkey.sign_count < _COUNT, (Passkey.sign_count + _COUNT) == literal_column("0")),
-    parameters=("passkey_id", "credential_id", "sign_count"),
+    parameters=("passkey_id", "credential", "sign_count"),
     locked=(Passkey,),
 )
 _USE = Prepared(
@@ -72,7 +72,7 @@ _USE = Prepared(
         last_used_at=bindparam("now", type_=UTCDateTime),
         updated_at=bindparam("now", type_=UTCDateTime),
     ),
-    ("passkey_id", "credential_id", "new_count", "new_backed_up", "now", "session_id"),
+    ("passkey_id", "credential", "new_count", "new_backed_up", "now", "session_id"),
 )
 _ADD = per_database(
     lambda insert_into: (
@@ -142,7 +142,7 @@ def one_time_use(
 
     Of concurrent logins with the same non-zero signature counter, exactly one opens a session.
     """
-    which = {"passkey_id": passkey_id, "credential_id": credential_id}
+    which = {"passkey_id": passkey_id, "credential": credential_id}
     noted = {"new_count": count, "new_backed_up": backed_up, "now": now}
     return OneTimeUse(_OPEN, {**which, "sign_count": count}, [(_USE, {**which, **noted})])
 
