@@ -27,7 +27,7 @@ def list_links(rt: Runtime, user_id: int) -> list[Identity]:
     def used_last(link: Identity) -> tuple[datetime, datetime, int]:
         return link.last_login_at or link.created_at, link.created_at, link.id
 
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return sorted(queries.list_links(session, user_id), key=used_last, reverse=True)
 
 

@@ -42,13 +42,13 @@ _STORED = {field.name for field in fields(ProviderConfig)} - {"client_secret"}
 
 def list_enabled(rt: Runtime) -> list[Provider]:
     """Return the enabled providers by display name."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return queries.list_providers(session, Provider.enabled.is_(True))
 
 
 def list_all(rt: Runtime) -> list[Provider]:
     """Return every provider by display name."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return queries.list_providers(session)
 
 
@@ -124,7 +124,7 @@ def test(rt: Runtime, name: str) -> TestResult:
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
     ProviderMisconfigured.
     """
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         provider = _named(session, name)
     try:
         result = driver_of(rt, provider).test()

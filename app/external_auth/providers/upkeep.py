@@ -109,5 +109,5 @@ def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
 
 
 def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return queries.count_links(session, provider.id)

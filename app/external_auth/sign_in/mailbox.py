@@ -46,12 +46,12 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
     """
     token, address = pending.flow_token(flow_token), identifiers.email(email)
     settings = RegistrationSettings.of(rt)
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         waiting = _get_unmailed(rt, session, token)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.limit_requested_mail(rt, "external-mails", digest(identity))
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         provider = pending.provider_of(session, waiting)
         _require_signing_in(session, provider, address, settings)
     # Per address as well, since one person may have many identities. Only if a mail would be sent:
@@ -131,7 +131,7 @@ def _redeem(
     rt: Runtime, token: str, settings: RegistrationSettings, now: datetime, client: Client
 ) -> tuple[ResolvedSignIn, PendingIdentity]:
     """Consume a mailed link; return who signs in, and the identity that was pending."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         _get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
     with rt.transaction() as session:
         waiting = _get_mailed(session, token, now)

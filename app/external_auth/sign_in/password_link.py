@@ -42,7 +42,7 @@ def link_by_password(
 
 def _get_pending(rt: Runtime, token: str) -> PendingIdentity:
     """Return the pending identity, if its provider is enabled."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         waiting = pending.get_open(rt, session, token)
         pending.provider_of(session, waiting)
     return waiting

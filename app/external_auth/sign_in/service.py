@@ -84,7 +84,7 @@ def start(
     ProviderMisconfigured.
     """
     provider_kind, key = rules.named_kind(kind), rules.provider_key(provider)
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         found = queries.find_provider_by_key(session, provider_kind, key)
     if found is None:
         raise ProviderNotFound
@@ -194,7 +194,7 @@ def _consume_sign_in(rt: Runtime, request: CallbackRequest) -> SignIn:
 
 
 def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         provider = queries.find_provider(session, sign_in.provider_id)
     if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
         raise SignInFailed
