@@ -7,20 +7,23 @@ each batch of events anew.
 
 import logging
 import math
+import socket
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TypeVar
 
 from prometheus_client import Counter
 
 from app.core.database.database import DATABASE_ERRORS
+from app.core.database.failures import reason_of
+from app.core.errors import DatabaseUnavailable
 from app.core.ids import parsed_id
+from app.core.outages import Outage
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
-from app.events.database_breaker import DatabaseBreaker
 from app.events.messages import (
     EVERYBODY,
     MAX_MESSAGE_LENGTH,
@@ -29,22 +32,21 @@ from app.events.messages import (
     parse,
     sync_required,
 )
-from app.events.open_streams import OpenStreams
-from app.events.streams import Stream
+from app.events.streams import HEARTBEAT_SECONDS, OpenStreams, Stream
 from app.sessions import service as sessions
 from app.teams import queries as teams_queries
-from app.web.client_connection import ClientConnection
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
-RENEW_SECONDS = 15.0
 # Streams whose sessions are checked by one query.
-CHECK_BATCH_SIZE = 100
+CHECK_BATCH_SIZE = 500
 # Streams sent to between two yields to waiting requests: half a millisecond's worth.
 SEND_BATCH_SIZE = 20
+# Interval between attempts while the database does not answer.
+RETRY_SECONDS = 1.0
 STOP_SECONDS = 2.0
 
 MESSAGES = Counter("storage_events_total", "Storage events received.", ["outcome"])
@@ -66,8 +68,13 @@ class Hub:
         self._ending: list[Stream] = []
         self._overdue: list[Stream] = []
         self._is_resync_due = False
-        self._renew_at = -math.inf
-        self._breaker = DatabaseBreaker(rt.clock)
+        self._checks = 0
+        self._ask_at = -math.inf
+        self._outage = Outage(
+            log,
+            "events wait, and streams go on: the database does not answer",
+            "events go on: the database answers again",
+        )
         self._stopped = threading.Event()
 
     # --- life ----------------------------------------------------------------------------------
@@ -83,28 +90,32 @@ class Hub:
                 Channel(SESSIONS_CHANNEL, self._sessions_ended, on_gap=lambda: None),
             ],
         )
-        ticker = threading.Thread(target=self._run, name="event streams", daemon=True)
         self.streams.open_up()
         listener.start()
-        ticker.start()
+        # Heartbeats go on while the database, which only the other one asks, hangs.
+        tickers = [
+            threading.Thread(target=self._every_second, args=[work], daemon=True)
+            for work in (self.beat, self.check)
+        ]
+        for ticker in tickers:
+            ticker.start()
 
         def stop() -> None:
             self.begin_shutdown()
             self._stopped.set()
             listener.close()
-            ticker.join(timeout=STOP_SECONDS)
-            self.streams.limiter.leave()
+            for ticker in tickers:
+                ticker.join(timeout=STOP_SECONDS)
 
         return stop
 
     def begin_shutdown(self) -> None:
         """End every stream and accept no more."""
         self.streams.close()
-        for stream in self.streams.everybody():
-            self._end(stream)
+        self._end(self.streams.all())
 
     def open(
-        self, user_id: int, session_id: str, connection: ClientConnection | None
+        self, user_id: int, session_id: str, connection: socket.socket | None
     ) -> Stream | None:
         """Return a new stream for a session that was just authenticated; None if none are accepted.
 
@@ -115,14 +126,12 @@ class Hub:
             return None
         stream = self.streams.add(user_id, session_id, connection)
         if not self.streams.is_open():
-            self._end(stream)
-        if connection is not None:
-            connection.watch(stream.client_left)
+            self._end([stream])
         return stream
 
-    def _end(self, stream: Stream) -> None:
-        stream.end()
-        self._ending.append(stream)
+    def _end(self, streams: Collection[Stream]) -> None:
+        if streams:
+            self._ending.extend(self.streams.end(streams))
 
     # --- events --------------------------------------------------------------------------------
 
@@ -159,13 +168,14 @@ class Hub:
         """
         for_all = tuple(n for n, message in enumerate(messages) if message.audience == EVERYBODY)
         for_some = self._recipients(messages)
+        encoded = [message.event.frame() for message in messages]
         frames: dict[tuple[int, ...], bytes] = {}
         for user in self.streams.users() if for_all else for_some:
             wanted = for_all
             if user in for_some:
                 wanted = tuple(sorted({*for_all, *for_some[user]}))
             if wanted not in frames:
-                frames[wanted] = b"".join(messages[n].event.frame() for n in wanted)
+                frames[wanted] = b"".join(encoded[n] for n in wanted)
             for stream in self.streams.of_user(user):
                 yield stream, frames[wanted]
 
@@ -188,24 +198,22 @@ class Hub:
         if not team_ids or not here:
             return []
         database = self._rt.database
-        return self._breaker.ask(lambda: teams_queries.list_members_among(database, team_ids, here))
+        return self._ask(lambda: teams_queries.list_members_among(database, team_ids, here))
 
     def _send(self, deliveries: Sequence[Delivery]) -> None:
         """Send to the streams whose session is live, and end the others."""
-        open_ids = self._still_open([stream for stream, _ in deliveries])
+        self._end_unless_open([stream for stream, _ in deliveries])
         instead = self._sync_frame()
         for few in _parts(deliveries, SEND_BATCH_SIZE):
             for stream, frames in few:
-                if stream.session_id not in open_ids:
-                    self._end(stream)
-                elif not stream.push(frames, instead):
+                if not stream.has_ended and not stream.push(frames, instead):
                     SYNCS.labels("slow_reader").inc()
             self._rt.clock.sleep(0)
 
     def _sync_everybody(self, reason: str) -> None:
         self._is_resync_due = False
         frame = self._sync_frame()
-        plan = [(stream, frame) for stream in self.streams.everybody()]
+        plan = [(stream, frame) for stream in self.streams.all()]
         with self._resync_on_failure():
             for part in _parts(plan, CHECK_BATCH_SIZE):
                 self._send(part)
@@ -239,54 +247,70 @@ class Hub:
         """End the streams whose session is no longer live; while the database is down, none."""
         try:
             for part in _parts(streams, CHECK_BATCH_SIZE):
-                open_ids = self._still_open(part)
-                for stream in part:
-                    if stream.session_id not in open_ids:
-                        self._end(stream)
+                self._end_unless_open(part)
                 self._rt.clock.sleep(0)
         except DATABASE_ERRORS:
             return  # checked again at the next heartbeat
 
-    def _still_open(self, streams: Collection[Stream]) -> set[str]:
+    def _end_unless_open(self, streams: Collection[Stream]) -> None:
         ids = {stream.session_id for stream in streams}
-        return self._breaker.ask(lambda: sessions.filter_open(self._rt, ids))
+        open_ids = self._ask(lambda: sessions.filter_open(self._rt, ids)) if ids else set()
+        self._end([stream for stream in streams if stream.session_id not in open_ids])
+
+    def _ask(self, query: Callable[[], T]) -> T:
+        """Return the result of a query; fail at once if one failed less than a second ago."""
+        if self._rt.clock.monotonic() < self._ask_at:
+            raise DatabaseUnavailable
+        try:
+            found = query()
+        except DATABASE_ERRORS as error:
+            self._ask_at = self._rt.clock.monotonic() + RETRY_SECONDS
+            self._outage.record_failure(reason_of(error))
+            raise
+        self._outage.record_success()
+        return found
 
     # --- time ----------------------------------------------------------------------------------
 
-    def tick(self) -> None:
-        """Do the work of one tick, due every second."""
-        self._disconnect_stuck_clients()
-        fresh, due = self.streams.advance()
-        # Heartbeats reveal nothing, so they need not wait for the database.
+    def beat(self) -> None:
+        """Send the heartbeats of one tick, due every second; this needs no database."""
+        # Clients whose stream has ended but who do not read what is being sent.
+        overdue, self._overdue, self._ending = self._overdue, self._ending, []
+        for stream in overdue:
+            if stream.connection is not None and not stream.is_closed:
+                with suppress(OSError):
+                    stream.connection.shutdown(socket.SHUT_RDWR)
+        self._end(self.streams.left())
+        self.streams.ticks += 1
+        due = self._due(self.streams.ticks)
         for few in _parts(due, SEND_BATCH_SIZE):
             for stream in few:
                 stream.beat()
             self._rt.clock.sleep(0)
+        self.streams.permits.renew(due)
+
+    def check(self) -> None:
+        """Check the sessions of new streams, and of a part of the others; due every second."""
         if self._is_resync_due:
             self._sync_everybody("database")
-        self._check([*fresh, *due])
-        if self._rt.clock.monotonic() >= self._renew_at:
-            self._renew_at = self._rt.clock.monotonic() + RENEW_SECONDS
-            self.streams.limiter.renew()
+        self._checks += 1
+        self._check([*self.streams.take_fresh(), *self._due(self._checks)])
 
-    def _run(self) -> None:
+    def _due(self, tick: int) -> list[Stream]:
+        slot = tick % HEARTBEAT_SECONDS
+        return [stream for stream in self.streams.all() if stream.slot == slot]
+
+    def _every_second(self, work: Callable[[], None]) -> None:
         now = self._rt.clock.monotonic
         due_at = now() + TICK_SECONDS
         while not self._stopped.wait(due_at - now()):
             try:
-                self.tick()
+                work()
             except Exception:
                 # Nothing restarts this thread, so no error may end it.
                 log.exception("event streams were not looked after")
             # A tick's duration does not delay the next one; missed ticks are not made up for.
             due_at = max(due_at + TICK_SECONDS, now())
-
-    def _disconnect_stuck_clients(self) -> None:
-        """Disconnect clients whose stream has ended but who do not read what is being sent."""
-        overdue, self._overdue, self._ending = self._overdue, self._ending, []
-        for stream in overdue:
-            if stream.connection is not None and self.streams.holds(stream):
-                stream.connection.disconnect()
 
 
 def _parts(things: Iterable[T], size: int) -> Iterator[list[T]]:

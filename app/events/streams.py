@@ -1,34 +1,46 @@
-"""One open stream: a bounded queue that the hub fills and the request drains."""
+"""The open streams of one process: what each has still to send, and who may open one."""
 
+import select
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from queue import SimpleQueue
 
+from gevent.monkey import get_original
+from prometheus_client import Counter, Gauge
+
+from app.core.runtime import Runtime
+from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import KEEP_ALIVE
-from app.web.client_connection import ClientConnection
+from app.events.permits import Permits
 
 # About a thousand events. The bytes of a frame are shared by all streams that queue it.
 MAX_QUEUED_BYTES = 256 * 1024
+# Also a number of ticks, of which the hub makes one per second.
+HEARTBEAT_SECONDS = 15
+# When a refused client may retry (Retry-After); browsers also reconnect by themselves.
+RETRY_SECONDS = 15
+
+STREAMS = Gauge("storage_event_streams", "Open event streams.", multiprocess_mode="livesum")
+REFUSED = Counter("storage_event_streams_refused_total", "Streams refused.", ["reason"])
 
 
 class Stream:
-    """The body of one response, as a WSGI iterable.
+    """One open stream: a bounded queue that the hub fills and the request drains, as its body.
 
     Some ten thousand may be open at a time, so each holds as little as possible: no database
-    connection, request or application context. While the request sleeps and the client keeps up,
-    the hub writes to the socket itself, since waking a request costs more than all other work for
-    an event. `lock` is shared with the registry of streams; nothing blocks while it is held.
+    connection, request or application context.
     """
 
     __slots__ = (
-        "_ended",
-        "_is_waiting",
-        "_leave",
-        "_lock",
+        "_end",
         "_queue",
         "_queued_bytes",
-        "_rest",
-        "_wake",
         "connection",
+        "descriptor",
+        "has_ended",
+        "is_closed",
+        "permit",
         "session_id",
         "slot",
         "user_id",
@@ -38,108 +50,164 @@ class Stream:
         self,
         user_id: int,
         session_id: str,
-        *,
-        connection: ClientConnection | None,
-        lock: threading.Lock,
-        leave: Callable[["Stream"], None],
+        permit: str,
+        connection: socket.socket | None,
+        end: "Callable[[Collection[Stream]], object]",
     ) -> None:
         self.user_id = user_id
         self.session_id = session_id
+        self.permit = permit
         self.connection = connection
+        self.descriptor = connection.fileno() if connection is not None else None
         self.slot = 0
-        self._lock = lock
-        self._leave = leave
-        self._queue = [KEEP_ALIVE]
-        self._queued_bytes = len(KEEP_ALIVE)
-        self._rest = b""
-        self._is_waiting = False
-        self._ended = False
-        self._wake = threading.Lock()
-        self._wake.acquire()
-
-    # --- the hub's side ------------------------------------------------------------------------
+        self.has_ended = self.is_closed = False
+        self._end = end
+        self._queue: SimpleQueue[bytes] = SimpleQueue()
+        self._queued_bytes = 0
+        self._put(KEEP_ALIVE)
 
     def push(self, frames: bytes, instead: bytes) -> bool:
-        """Send frames at once or queue them.
-
-        If they do not fit, drop them and the whole queue, queue `instead` and return False.
-        """
-        with self._lock:
-            if self._ended or self._try_send(frames):
-                return True
-            fits = self._queued_bytes + len(frames) <= MAX_QUEUED_BYTES
-            if not fits:
-                self._queue = []
-                self._queued_bytes = 0
-                frames = instead
-            self._queue.append(frames)
-            self._queued_bytes += len(frames)
-            self._wake_up()
-            return fits
+        """Queue frames; if they do not fit, drop all, queue `instead` and return False."""
+        fits = self._queued_bytes + len(frames) <= MAX_QUEUED_BYTES
+        if not fits:
+            self._clear()
+        self._put(frames if fits else instead)
+        return fits
 
     def beat(self) -> None:
-        """Send a heartbeat, unless something else is about to be sent."""
-        with self._lock:
-            if not self._queue and not self._ended and not self._try_send(KEEP_ALIVE):
-                self._queue.append(KEEP_ALIVE)
-                self._queued_bytes += len(KEEP_ALIVE)
-                self._wake_up()
+        """Queue a heartbeat, unless something else is about to be sent."""
+        if self._queue.empty():
+            self._put(KEEP_ALIVE)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Send nothing more; the response ends once what is being sent is out."""
-        with self._lock:
-            self._ended = True
-            self._queue = []
-            self._wake_up()
-
-    def client_left(self) -> None:
-        """End the stream and abort what is being sent: the client has disconnected."""
-        self.end()
-        if self.connection is not None:
-            self.connection.disconnect()
-
-    def _try_send(self, frames: bytes) -> bool:
-        """Send frames right away if the request sleeps, so that it is not sending itself.
-
-        Return whether they were sent, or are left to the request in part.
-        """
-        if not self._is_waiting or self.connection is None:
-            return False
-        rest = self.connection.send_now(frames)
-        if rest:
-            self._rest = rest
-            self._wake_up()
-        return rest is not None
-
-    def _wake_up(self) -> None:
-        if self._is_waiting:
-            self._is_waiting = False
-            self._wake.release()
-
-    # --- the request's side --------------------------------------------------------------------
+        self.has_ended = True
+        self._clear()
+        self._put(b"")  # wakes the request
 
     def __iter__(self) -> "Stream":
         return self
 
     def __next__(self) -> bytes:
-        """Return everything that is queued, blocking until there is something."""
-        while True:
-            self._send_rest()
-            with self._lock:
-                if self._ended:
-                    raise StopIteration
-                if self._queue:
-                    frames, self._queue, self._queued_bytes = self._queue, [], 0
-                    return frames[0] if len(frames) == 1 else b"".join(frames)
-                self._is_waiting = True
-            self._wake.acquire()
-
-    def _send_rest(self) -> None:
-        if self._rest and self.connection is not None:
-            rest, self._rest = self._rest, b""
-            self.connection.send_rest(rest)
+        """Return the next frames, blocking until there are some."""
+        frames = b"" if self.has_ended else self._queue.get()
+        if self.has_ended:
+            raise StopIteration
+        self._queued_bytes -= len(frames)
+        return frames
 
     def close(self) -> None:
-        """Leave the registry; the WSGI server calls this however the response ended (PEP 3333)."""
-        self.end()
-        self._leave(self)
+        """Leave; the WSGI server calls this however the response ended (PEP 3333)."""
+        self.is_closed = True
+        self._end([self])
+
+    def _put(self, frames: bytes) -> None:
+        self._queued_bytes += len(frames)
+        self._queue.put(frames)
+
+    def _clear(self) -> None:
+        while not self._queue.empty():
+            self._queued_bytes -= len(self._queue.get())
+
+
+class OpenStreams:
+    """Adds streams, finds them, and removes them when they end."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self.permits = Permits(rt)
+        self.ticks = 0
+        self._config = rt.config
+        self._lock = threading.Lock()
+        self._is_open = False
+        self._by_user: dict[int, list[Stream]] = {}
+        self._count = 0
+        # Streams whose session has not been checked since they were added.
+        self._fresh: list[Stream] = []
+        # gevent's own would start a watcher for each connection at every look.
+        self._poll = get_original("select", "poll")()
+        self._by_descriptor: dict[int, Stream] = {}
+
+    def open_up(self) -> None:
+        """Accept streams from now on; must be called after the fork."""
+        self.permits.join()
+        self._is_open = True
+
+    def close(self) -> None:
+        """Accept no more; `is_open` is False from now on, also for a stream being added."""
+        self._is_open = False
+
+    def is_open(self) -> bool:
+        """Return whether streams are accepted."""
+        return self._is_open
+
+    def add(self, user_id: int, session_id: str, connection: socket.socket | None) -> Stream:
+        """Return a new stream, which removes itself when it ends.
+
+        Raises: WorkerFull, TooManyStreams.
+        """
+        with self._lock:
+            if self._count >= self._config.sse_per_worker:
+                REFUSED.labels("worker").inc()
+                raise WorkerFull(retry_after=RETRY_SECONDS)
+            self._count += 1
+        has_room = len(self.of_user(user_id)) < self._config.sse_per_user
+        permit = self.permits.acquire(user_id) if has_room else None
+        if permit is None:
+            self._count -= 1
+            REFUSED.labels("user").inc()
+            raise TooManyStreams(retry_after=RETRY_SECONDS)
+        stream = Stream(user_id, session_id, permit, connection, self.end)
+        # The last slot, whose next turn is a whole round away.
+        stream.slot = self.ticks % HEARTBEAT_SECONDS
+        with self._lock:
+            self._by_user.setdefault(user_id, []).append(stream)
+            self._fresh.append(stream)
+            if stream.descriptor is not None:
+                self._by_descriptor[stream.descriptor] = stream
+                self._poll.register(stream.descriptor, select.POLLRDHUP)
+        STREAMS.inc()
+        return stream
+
+    def end(self, streams: Collection[Stream]) -> list[Stream]:
+        """End these streams and remove them; return those that had not ended before."""
+        ended = []
+        with self._lock:
+            for stream in streams:
+                if not stream.has_ended:
+                    stream.finish()
+                    self._remove(stream)
+                    ended.append(stream)
+        STREAMS.dec(len(ended))
+        self.permits.release(ended)
+        return ended
+
+    def users(self) -> list[int]:
+        """Return the ids of the users who have streams here."""
+        return list(self._by_user)
+
+    def of_user(self, user_id: int) -> list[Stream]:
+        """Return the streams of a user, oldest first."""
+        return list(self._by_user.get(user_id, ()))
+
+    def all(self) -> list[Stream]:
+        """Return all streams."""
+        return [stream for user in self.users() for stream in self.of_user(user)]
+
+    def take_fresh(self) -> list[Stream]:
+        """Return the streams that were added since the last call."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def left(self) -> list[Stream]:
+        """Return the streams whose client has disconnected."""
+        return [self._by_descriptor[descriptor] for descriptor, _ in self._poll.poll(0)]
+
+    def _remove(self, stream: Stream) -> None:
+        others = self._by_user[stream.user_id]
+        others.remove(stream)
+        if not others:
+            del self._by_user[stream.user_id]
+        self._count -= 1
+        if stream.descriptor is not None:
+            del self._by_descriptor[stream.descriptor]
+            self._poll.unregister(stream.descriptor)

@@ -19,7 +19,7 @@ bp = Blueprint("events", __name__, url_prefix=PREFIX)
 
 HUB = "gatehouse_event_hub"
 MEDIA_TYPE = "text/event-stream"
-# Spec 04 §4. X-Accel-Buffering: else nginx would hold frames back until a buffer is full.
+# X-Accel-Buffering: else nginx would hold frames back until a buffer is full.
 HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Encoding": "identity",
@@ -51,7 +51,9 @@ def storage(principal: Principal) -> ResponseReturnValue:
     if request.method == "HEAD":
         return Response(headers=HEADERS, content_type=MEDIA_TYPE)
     hub: Hub = current_app.extensions[HUB]
-    stream = hub.open(principal.user_id, principal.session_id, None)
+    # gunicorn's; other servers do not give it.
+    connection = request.environ.get("gunicorn.socket")
+    stream = hub.open(principal.user_id, principal.session_id, connection)
     if stream is None:
         return Response(status=204, headers={"Cache-Control": "no-cache"})
     # Passed through unwrapped: a wrapper would keep request and response alive with the stream.

@@ -5,20 +5,20 @@ Its time passes by `tick`; its events are handed to it as Redis would.
 
 import json
 import logging
+import socket
 import threading
 from contextlib import closing, suppress
 from itertools import pairwise
 
 import pytest
 from prometheus_client import REGISTRY
-from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app.administration import accounts, teams
 from app.core import redis as redis_client
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.events import database_breaker, stream_limiter, streams
+from app.events import streams
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import (
     EVERYBODY,
@@ -29,7 +29,7 @@ from app.events.messages import (
     Message,
     StorageEvent,
 )
-from app.events.open_streams import HEARTBEAT_SECONDS
+from app.events.streams import HEARTBEAT_SECONDS
 from app.events.views import HUB
 from app.sessions import service as sessions
 from app.teams.models import TeamRole
@@ -39,34 +39,9 @@ from tests.support.factories import bearer_of, change_user, configure, make_user
 PATH = "/auth/events/storage"
 
 
-class FakeConnection:
-    """A client's connection; only `watch` of the real one needs gevent."""
-
-    def __init__(self, room=0):
-        self.left = None
-        self.is_cut = self.is_watched = False
-        self.room = room
-        self.sent = b""
-
-    def watch(self, left):
-        self.left, self.is_watched = left, True
-
-    def unwatch(self):
-        self.is_watched = False
-
-    def disconnect(self):
-        self.is_cut = True
-
-    def send_now(self, data):
-        if not self.room:
-            return None
-        now, rest = data[: self.room], data[self.room :]
-        self.sent += now
-        self.room -= len(now)
-        return rest
-
-    def send_rest(self, rest):
-        self.sent += rest
+def tick(hub):
+    hub.beat()
+    hub.check()
 
 
 @pytest.fixture
@@ -107,15 +82,14 @@ def about(number, audience, rt, kind=Kind.FILE_CREATED):
 
 def queued(stream):
     """Return the file ids of what the stream would send now; "sync" for sync.required."""
-    if not stream._queue:
-        return []
-    frames = [f for f in next(stream).split(b"\n\n") if f.startswith(b"data: ")]
+    texts = b"".join(next(stream) for _ in range(stream._queue.qsize()))
+    frames = [f for f in texts.split(b"\n\n") if f.startswith(b"data: ")]
     events = [json.loads(frame.removeprefix(b"data: ")) for frame in frames]
     return ["sync" if e["kind"] == "sync.required" else e["file_ids"][0] for e in events]
 
 
 def has_ended(stream):
-    if stream._queue or not stream._ended:
+    if not stream.has_ended:
         return False
     with pytest.raises(StopIteration):
         next(stream)
@@ -255,10 +229,10 @@ def test_a_stream_that_may_not_go_on_ends_before_the_next_event(rt, hub, watch, 
 @pytest.mark.parametrize("end", [disable, force_change, delete, revoke, expire])
 def test_and_at_the_latest_with_the_next_sign_of_life(rt, hub, watch, user, end):
     mine = watch(user)
-    hub.tick()
+    tick(hub)
     end(rt, user)
     for _ in range(HEARTBEAT_SECONDS):
-        hub.tick()
+        tick(hub)
     assert has_ended(mine)
 
 
@@ -304,7 +278,7 @@ def test_a_session_that_ended_while_its_stream_was_opened_is_noticed_within_a_ti
     hub._sessions_ended([str(user.id)])
     with closing(hub.open(user.id, principal.session_id, None)) as stream:
         next(stream)
-        hub.tick()
+        tick(hub)
         assert has_ended(stream)
 
 
@@ -338,18 +312,18 @@ def test_sessions_that_end_are_announced_after_the_commit(rt, api, user, wait_fo
 def test_every_stream_gets_one_sign_of_life_a_round(rt, hub, watch, user):
     early = watch(user)
     for _ in range(5):
-        hub.tick()
+        tick(hub)
     late = watch(user)
     beats = {early: [], late: []}
-    for tick in range(3 * HEARTBEAT_SECONDS):
-        hub.tick()
+    for number in range(3 * HEARTBEAT_SECONDS):
+        tick(hub)
         for stream, ticks in beats.items():
-            if stream._queue:
+            if stream._queue.qsize():
                 assert next(stream) == KEEP_ALIVE
-                ticks.append(tick)
+                ticks.append(number)
     for ticks in beats.values():
         assert len(ticks) == 3
-        assert {later - tick for tick, later in pairwise(ticks)} == {15}
+        assert {later - earlier for earlier, later in pairwise(ticks)} == {15}
     assert beats[early][0] == 9
     assert beats[late][0] == 14
 
@@ -359,15 +333,15 @@ def test_a_sign_of_life_waits_for_no_database(rt, hub, watch, user, monkeypatch)
     rows = rt.database.rows
 
     def looked_up(*arguments):
-        before.append(list(stream._queue))
+        before.append(stream._queue.qsize())
         return rows(*arguments)
 
     monkeypatch.setattr(rt.database, "rows", looked_up)
-    hub.tick()  # what is fresh is looked at
+    tick(hub)  # what is fresh is looked at
     before.clear()
     for _ in range(HEARTBEAT_SECONDS):
-        hub.tick()
-    assert before == [[KEEP_ALIVE]]
+        tick(hub)
+    assert before == [1]
 
 
 def test_what_a_tick_takes_delays_no_other(hub, clock, monkeypatch):
@@ -382,8 +356,7 @@ def test_what_a_tick_takes_delays_no_other(hub, clock, monkeypatch):
             return not takes
 
     monkeypatch.setattr(hub, "_stopped", Stopped())
-    monkeypatch.setattr(hub, "tick", lambda: clock.advance(seconds=takes.pop(0)))
-    hub._run()
+    hub._every_second(lambda: clock.advance(seconds=takes.pop(0)))
     assert waits == [1, 0.75, 0.5, 0, 0.75, 1]
 
 
@@ -391,7 +364,7 @@ def test_a_sign_of_life_is_left_out_where_something_waits(rt, hub, watch, user):
     stream = watch(user)
     hub.deliver([about(1, to(user), rt)])
     for _ in range(3 * HEARTBEAT_SECONDS):
-        hub.tick()
+        tick(hub)
     assert KEEP_ALIVE not in next(stream)
 
 
@@ -421,10 +394,8 @@ def test_a_reader_that_waits_is_woken(rt, hub, watch, user, wait_for):
     got = []
     reader = threading.Thread(target=lambda: got.extend(stream), daemon=True)
     reader.start()
-    wait_for(lambda: stream._is_waiting)
     hub.deliver([about(1, to(user), rt)])
     wait_for(lambda: got)
-    wait_for(lambda: stream._is_waiting)
     revoke(rt, user)
     hub._sessions_ended([str(user.id)])
     reader.join(10)
@@ -432,72 +403,44 @@ def test_a_reader_that_waits_is_woken(rt, hub, watch, user, wait_for):
     assert len(got) == 1
 
 
-@pytest.mark.parametrize("room", [0, 1, 100, 10**6])
-def test_nothing_is_lost_or_sent_twice_however_much_the_client_takes(
-    rt, hub, watch, user, wait_for, room
-):
-    """The hub sends what fits while the request sleeps, and wakes it for the rest."""
-    connection = FakeConnection(room)
-    stream = watch(user, connection=connection)
-
-    def serve():
-        for data in stream:
-            connection.sent += data
-
-    request = threading.Thread(target=serve, daemon=True)
-    request.start()
-    for number in range(20):
-        wait_for(lambda: stream._is_waiting)
-        hub.deliver([about(number, to(user), rt)])
-    wait_for(lambda: stream._is_waiting)
-    for _ in range(HEARTBEAT_SECONDS):
-        hub.tick()
-    wait_for(lambda: stream._is_waiting)
-    stream.end()
-    request.join(10)
-    *frames, end = connection.sent.split(b"\n\n")
-    assert [json.loads(f.removeprefix(b"data: "))["file_ids"] for f in frames[:-1]] == [
-        [number] for number in range(20)
-    ]
-    assert (frames[-1] + b"\n\n", end) == (KEEP_ALIVE, b"")
+@pytest.fixture
+def line():
+    """A connection: the service's end, and the client's."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
 
 
-def test_what_comes_while_the_request_sends_waits_its_turn(rt, hub, watch, user):
-    connection = FakeConnection(room=10**6)
-    stream = watch(user, connection=connection)
-    hub.deliver([about(1, to(user), rt), about(2, to(user), rt)])
-    assert connection.sent == b""
-    assert queued(stream) == [1, 2]
-
-
-def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user):
-    stuck, prompt = FakeConnection(), FakeConnection()
-    watch(user, connection=stuck)
-    other = watch(user, connection=prompt)
+def test_who_is_stuck_when_its_stream_ends_is_hung_up_on(rt, hub, watch, user, line):
+    ours, theirs = line
+    theirs.setblocking(False)
+    watch(user, connection=ours)
+    prompt = watch(user)
     revoke(rt, user)
     hub._sessions_ended([str(user.id)])
-    other.close()
-    hub.tick()
-    assert not stuck.is_cut
-    hub.tick()
-    assert stuck.is_cut
-    assert not prompt.is_cut
-    assert not prompt.is_watched
+    prompt.close()
+    hub.beat()
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
+    hub.beat()
+    assert theirs.recv(1) == b""
 
 
-def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user):
-    connection = FakeConnection()
-    stream = watch(user, connection=connection)
+def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user, line):
+    ours, theirs = line
+    stream = watch(user, connection=ours)
+    hub.beat()
     assert hub.streams._count == 1
-    connection.left()
+    theirs.close()
+    hub.beat()
     assert has_ended(stream)
-    assert connection.is_cut
+    assert hub.streams._count == 0
     stream.close()
     stream.close()
     assert hub.streams._count == 0
-    assert hub.streams._by_user == {}
-    assert not any(hub.streams._wheel)
-    assert not connection.is_watched
+    assert hub.streams.all() == []
+    assert rt.redis.keys("gatehouse:user_streams:*") == []
+    hub.beat()
 
 
 # --- the database is away ------------------------------------------------------------------------
@@ -526,17 +469,17 @@ def test_events_are_withheld_and_sync_required_follows(
     stream = watch(user)
     database_away(error)
     hub.deliver([about(1, to(user), rt)])
-    hub.tick()
+    tick(hub)
     assert queued(stream) == []
     for _ in range(HEARTBEAT_SECONDS):
-        hub.tick()
+        tick(hub)
     assert next(stream) == KEEP_ALIVE
     monkeypatch.undo()
     # Soon: streams shall not be the last to recover.
     clock.advance(seconds=1)
-    hub.tick()
+    tick(hub)
     assert queued(stream) == ["sync"]
-    hub.tick()
+    tick(hub)
     assert queued(stream) == []
 
 
@@ -554,7 +497,7 @@ def test_a_database_that_does_not_answer_is_asked_now_and_then(
     monkeypatch.setattr(rt.database, "rows", rows)
     for _ in range(20):
         hub.deliver([about(1, to(user), rt)])
-        hub.tick()
+        tick(hub)
         clock.advance(seconds=0.25)
     assert len(asked) == 5
 
@@ -570,47 +513,27 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
         hub.deliver([about(1, to(user), rt)])
         for _ in range(5):
             clock.advance(seconds=1)
-            hub.tick()
+            tick(hub)
         told = [record.getMessage() for record in caplog.records]
         assert [line.partition(":")[0] for line in told] == ["events wait, and streams go on"]
         assert ": the database does not answer: DatabaseUnavailable: " in told[0]
         monkeypatch.undo()
         for _ in range(5):
             clock.advance(seconds=1)
-            hub.tick()
+            tick(hub)
         assert [record.getMessage() for record in caplog.records] == [
             *told,
             "events go on: the database answers again",
         ]
 
 
-def test_a_database_that_hangs_stops_no_sign_of_life(
-    rt, hub, watch, user, clock, wait_for, monkeypatch
-):
-    monkeypatch.setattr(database_breaker, "QUERY_TIMEOUT_SECONDS", 0.05)
+def test_a_sign_of_life_asks_no_database(rt, hub, watch, user, database_away):
+    """Which may hang for minutes."""
     stream = watch(user)
-    hung, answers = [], threading.Event()
-    real = rt.database.rows
-
-    def rows(*arguments):
-        hung.append(arguments)
-        answers.wait(10)
-        return real(*arguments)
-
-    monkeypatch.setattr(rt.database, "rows", rows)
-    hub.deliver([about(1, to(user), rt)])
-    for _ in range(4):
-        clock.advance(seconds=5)
-        for _ in range(HEARTBEAT_SECONDS):
-            hub.tick()
-        assert next(stream) == KEEP_ALIVE
-    # Each question that hangs keeps a connection.
-    assert len(hung) == database_breaker.MAX_HANGING
-    answers.set()
-    wait_for(lambda: all(question.done() for question in hub._breaker._late))
-    clock.advance(seconds=5)
-    hub.tick()
-    assert queued(stream) == ["sync"]
+    database_away(AssertionError())
+    for _ in range(HEARTBEAT_SECONDS):
+        hub.beat()
+    assert next(stream) == KEEP_ALIVE
 
 
 def test_even_an_unexpected_failure_loses_nothing_silently(
@@ -621,7 +544,7 @@ def test_even_an_unexpected_failure_loses_nothing_silently(
     with suppress(ZeroDivisionError):
         hub.deliver([about(1, to(user), rt)])
     monkeypatch.undo()
-    hub.tick()
+    tick(hub)
     assert queued(stream) == ["sync"]
 
 
@@ -633,7 +556,7 @@ def test_nor_does_one_while_everybody_is_told_of_a_gap(
     with suppress(ZeroDivisionError):
         hub.sync_after_gap()
     monkeypatch.undo()
-    hub.tick()
+    tick(hub)
     assert queued(stream) == ["sync"]
 
 
@@ -670,14 +593,17 @@ def test_an_account_has_so_many_streams_over_all_workers(rt, small, watch, user)
     assert (one.streams._count, two.streams._count) == (4, 0)
 
 
+def a_round(hub):
+    for _ in range(HEARTBEAT_SECONDS):
+        hub.beat()
+
+
 def test_streams_of_a_worker_that_died_count_no_more(rt, small, watch, user, clock):
     dead, alive = small(sse_per_user=2)
     watch(user, on=dead)
     watch(user, on=dead)
-    with pytest.raises(TooManyStreams):
-        watch(user, on=alive)
     clock.advance(seconds=44)
-    alive.streams.limiter.renew()
+    a_round(alive)
     with pytest.raises(TooManyStreams):
         watch(user, on=alive)
     clock.advance(seconds=1)
@@ -689,7 +615,7 @@ def test_a_worker_that_lives_keeps_its_permits(rt, small, watch, user, clock):
     watch(user, on=one)
     for _ in range(5):
         clock.advance(seconds=30)
-        one.streams.limiter.renew()
+        a_round(one)
         with pytest.raises(TooManyStreams):
             watch(user, on=two)
 
@@ -701,19 +627,18 @@ def test_a_redis_that_was_emptied_is_told_again(rt, small, watch, user):
     rt.redis.flushdb()
     with pytest.raises(TooManyStreams):
         watch(user, on=one)
-    one.streams.limiter.renew()
+    a_round(one)
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
-def test_a_worker_that_ends_releases_its_permits(rt, small, watch, user):
+def test_a_worker_that_stops_releases_its_permits(rt, small, watch, user):
     one, two = small(sse_per_user=1)
     watch(user, on=one)
-    one.streams.limiter.leave()
+    one.begin_shutdown()
     watch(user, on=two)
-    assert rt.redis.keys("gatehouse:streams:*") != []
-    two.streams.limiter.leave()
-    assert rt.redis.keys("gatehouse:stream*") == []
+    two.begin_shutdown()
+    assert rt.redis.keys("gatehouse:user_streams:*") == []
 
 
 def test_without_redis_each_worker_counts_alone(rt, make_app, watch, user, tmp_path):
@@ -726,8 +651,7 @@ def test_without_redis_each_worker_counts_alone(rt, make_app, watch, user, tmp_p
         watch(user, on=hub)
     first.close()
     watch(user, on=hub)
-    hub.streams.limiter.renew()
-    hub.streams.limiter.leave()
+    a_round(hub)
 
 
 def test_permits_acquired_while_redis_was_away_are_told_when_it_is_back(
@@ -742,104 +666,27 @@ def test_permits_acquired_while_redis_was_away_are_told_when_it_is_back(
     finally:
         rt.redis.config_set("maxmemory", "0")
     clock.advance(seconds=2)
-    one.streams.limiter.renew()
+    a_round(one)
     with pytest.raises(TooManyStreams):
         watch(user, on=two)
 
 
-def test_counts_that_could_not_be_told_are_told_the_next_time(rt, small, watch, user, monkeypatch):
-    one, two = small(sse_per_user=1)
-    watch(user, on=one)
-    rt.redis.flushdb()
-
-    def fail():
-        rt.redis.hset(one.streams.limiter._key, "0", 1)  # so that the key is there the next time
-        rt.redis.expire(one.streams.limiter._key, 45)
-        raise RedisError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(one.streams.limiter, "_rewrite_counts", fail)
-        one.streams.limiter.renew()
-    one.streams.limiter.renew()
-    with pytest.raises(TooManyStreams):
-        watch(user, on=two)
-
-
-def test_a_redis_that_was_emptied_is_told_of_all_though_one_came_since(rt, small, watch, user):
-    one, two = small(sse_per_user=1)
-    one.streams.limiter.renew()
-    watch(user, on=one)
-    rt.redis.flushdb()
-    watch(make_user(rt), on=one)
-    one.streams.limiter.renew()
-    with pytest.raises(TooManyStreams):
-        watch(user, on=two)
-
-
-def counted(rt, hub):
-    """Return what Redis knows of a worker's permits, and what the worker knows itself."""
-    told = rt.redis.hgetall(hub.streams.limiter._key)
-    del told[stream_limiter.COMPLETE_FIELD]
-    return {int(user): int(count) for user, count in told.items()}, dict(hub.streams.limiter._own)
-
-
-@pytest.mark.parametrize("step", ["_acquire", "_release"])
-def test_a_permit_that_changes_while_all_are_rewritten_is_counted_once(
-    rt, small, watch, user, monkeypatch, step
-):
-    """It is in the counts already, and on its way to Redis as well."""
-    hub, _ = small(sse_per_user=5)
-    first, _ = watch(user, on=hub), watch(user, on=hub)
-    real = getattr(hub.streams.limiter, step)
-
-    def crossing(*arguments):
-        hub.streams.limiter._rewrite_counts()
-        return real(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(hub.streams.limiter, step, crossing)
-        watch(user, on=hub)
-        first.close()
-    hub.streams.limiter.renew()
-    assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
-
-
-def test_a_permit_that_is_acquired_while_all_are_rewritten_is_not_lost(
+def test_a_permit_that_is_released_while_it_is_renewed_stays_released(
     rt, small, watch, user, monkeypatch
 ):
-    hub, _ = small(sse_per_user=5)
-    watch(user, on=hub)
-    redis = hub._rt.fail_fast_redis
+    hub, _ = small(sse_per_user=1)
+    stream, redis = watch(user, on=hub), hub._rt.fail_fast_redis
     pipeline = redis.pipeline
 
-    def late():
+    def crossing(**options):
         patch.undo()
-        watch(user, on=hub)
-        return pipeline()
+        stream.close()
+        return pipeline(**options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(redis, "pipeline", late)
-        hub.streams.limiter._rewrite_counts()
-    assert counted(rt, hub)[0] == {user.id: 1}
-    hub.streams.limiter.renew()
-    assert counted(rt, hub) == ({user.id: 2}, {user.id: 2})
-
-
-def test_a_refused_permit_that_crosses_is_not_counted(rt, small, watch, user, monkeypatch):
-    one, two = small(sse_per_user=1)
-    watch(user, on=two)
-    real = one.streams.limiter._forget
-
-    def crossing(user_id):
-        one.streams.limiter._rewrite_counts()
-        real(user_id)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(one.streams.limiter, "_forget", crossing)
-        with pytest.raises(TooManyStreams):
-            watch(user, on=one)
-    one.streams.limiter.renew()
-    assert counted(rt, one) == ({}, {})
+        patch.setattr(redis, "pipeline", crossing)
+        hub.streams.permits.renew([stream])
+    assert rt.redis.keys("gatehouse:user_streams:*") == []
 
 
 def test_a_worker_has_so_many_streams(rt, small, watch):
