@@ -17,8 +17,8 @@ from app.core.runtime import Runtime
 log = logging.getLogger(__name__)
 
 BATCH_USERS = 500
-# Longer than any upload takes, however slow the line.
-ABANDONED_AFTER = timedelta(hours=3)
+# Longer than any upload takes: of 33 MiB, 128 KiB may take two minutes.
+ABANDONED_AFTER = timedelta(hours=12)
 # After any of these, the next cleanup makes files and rows consistent; nothing is lost till then.
 FAILURES = (StorageFailed, *DATABASE_ERRORS, Overloaded)
 

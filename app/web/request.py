@@ -72,8 +72,8 @@ def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
 def file_body(view: View) -> View:
     """Pass the multipart body to the view as `upload`, unread; it may arrive slowly.
 
-    What the view leaves unread is drained before the response: closing a connection with data in
-    flight resets it, and the client might never see the response.
+    What the view leaves unread is drained before the response, for a while: closing a connection
+    with data in flight resets it, and the client might never see the response.
     """
 
     @wraps(view)
@@ -82,7 +82,7 @@ def file_body(view: View) -> View:
         try:
             return view(upload=body, **arguments)
         finally:
-            with suppress(BodyUnreadable):
+            with suppress(BodyUnreadable), gevent.Timeout(BODY_SECONDS, BodyUnreadable):
                 while body.read():
                     pass
 

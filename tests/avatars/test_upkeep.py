@@ -15,7 +15,7 @@ from tests.support.factories import count, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 
 
-def killed_upload(rt, user_id, *, hours=4):
+def killed_upload(rt, user_id, *, hours=13):
     """Leave what a process leaves that was killed in the middle of an upload, hours ago."""
     staged_upload = files.stage(rt.config.avatar_dir, user_id)
     staged_upload.source.write_bytes(b"half a file")
@@ -36,7 +36,7 @@ def orphan(root, user_id, name=None):
 def test_what_a_killed_process_left_goes_and_what_a_live_one_uses_stays(rt, folder, staged, user):
     killed_upload(rt, user.id)
     killed_upload(rt, user.id)
-    alive = killed_upload(rt, user.id, hours=2)
+    alive = killed_upload(rt, user.id, hours=11)
     assert upkeep.sweep(rt) == 2
     assert staged() == sorted([alive.folder.name, "source", "rendered", "1024.webp"])
     alive.clear()

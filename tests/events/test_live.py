@@ -171,6 +171,21 @@ def read_until_frame(connection, end):
 
 
 @pytest.mark.postgres
+def test_who_leaves_in_the_middle_of_a_frame_gives_the_seat_back(live, user, sign_in):
+    client = sign_in(user)
+    with OpenStream(client, buffer=4096) as stuck:
+        stuck.opened()
+        for number in range(1500):
+            event = StorageEvent(
+                Kind.FILE_UPDATED, {"kind": "personal"}, live.rt.clock.now(), **pad(number)
+            )
+            service.publish(live.rt, EVERYBODY, event)
+        assert open_streams(client) == 1
+        stuck.shut_down()
+        eventually(lambda: open_streams(client) == 0, "its end")
+
+
+@pytest.mark.postgres
 def test_a_sign_of_life_comes_every_fifteen_seconds(live, user, sign_in, watch):
     client = sign_in(user)
     began = time.monotonic()
@@ -220,6 +235,18 @@ def metric(client, name):
     text = client.get("/health/metrics").text
     lines = [line for line in text.splitlines() if line.startswith(f"{name} ")]
     return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
+
+def test_whoever_hangs_up_is_noticed_at_once(live, user, sign_in, watch):
+    client = sign_in(user)
+    opened = [watch(client) for _ in range(5)]
+    eventually(lambda: open_streams(client) == 5, "five streams")
+    began = time.monotonic()
+    for stream in opened:
+        stream.close()
+    eventually(lambda: open_streams(client) == 0, "no stream", 10)
+    # Left alone, the kernel would tell only after the second sign of life.
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.postgres
