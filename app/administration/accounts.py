@@ -1,9 +1,11 @@
-"""Account administration for operators (spec 01 §8, 04 §5.6; decision E15).
+"""Account administration for operators.
 
 Invariant: there is always an administrator who can sign in. Any operation that may remove one, or
 creates the first, holds the SETUP lock from its check to its commit.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -116,8 +118,7 @@ def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
         named = users.named(connection, who)
     chosen, generated = _given_or_generated(rt, password, named.username, named.email)
     password_hash = rt.passwords.hash(chosen)
-    with rt.transaction() as session:
-        account = users.lock_named(session, who)
+    with _account(rt, who) as (session, account):
         is_forced = generated is not None
         users_queries.set_columns(
             session,
@@ -138,9 +139,7 @@ def set_role(rt: Runtime, who: str, role: Role) -> Account:
 
     Raises: UserNotFound, LastAdministrator.
     """
-    with rt.transaction() as session:
-        locks.hold(session, locks.SETUP)
-        account = users.lock_named(session, who)
+    with _account(rt, who, locks.SETUP) as (session, account):
         if role is not Role.ADMIN:
             _require_other_admin(session, account)
         return _change(rt, session, account, ends_sessions=False, role=role)
@@ -151,9 +150,7 @@ def set_status(rt: Runtime, who: str, status: Status) -> Account:
 
     Raises: UserNotFound, LastAdministrator.
     """
-    with rt.transaction() as session:
-        locks.hold(session, locks.SETUP)
-        account = users.lock_named(session, who)
+    with _account(rt, who, locks.SETUP) as (session, account):
         if status is Status.DISABLED:
             _require_other_admin(session, account)
         return _change(rt, session, account, status=status)
@@ -164,8 +161,7 @@ def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account
 
     Raises: UserNotFound, PasswordAbsent.
     """
-    with rt.transaction() as session:
-        account = users.lock_named(session, who)
+    with _account(rt, who) as (session, account):
         if required and not users_queries.has_password(session, account.id):
             raise PasswordAbsent
         return _change(rt, session, account, must_change_password=required)
@@ -176,8 +172,8 @@ def verify_email(rt: Runtime, who: str) -> Account:
 
     Raises: UserNotFound.
     """
-    with rt.transaction() as session:
-        account, now = users.lock_named(session, who), rt.clock.now()
+    with _account(rt, who) as (session, account):
+        now = rt.clock.now()
         if account.activated_at is None:
             tokens.void(session, account.id)  # the mailed activation link has become pointless
         return _change(
@@ -194,8 +190,7 @@ def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
 
     Raises: UserNotFound.
     """
-    with rt.transaction() as session:
-        account = users.lock_named(session, who)
+    with _account(rt, who) as (session, account):
         return _change(rt, session, account, ends_sessions=False, storage_quota=quota_bytes)
 
 
@@ -204,9 +199,7 @@ def assign_group(rt: Runtime, who: str, group: str) -> Account:
 
     Raises: UserNotFound, GroupNotFound, GroupAmbiguous, GroupUnusable.
     """
-    with rt.transaction() as session:
-        locks.hold(session, locks.STORAGE_TOPOLOGY)
-        account = users.lock_named(session, who)
+    with _account(rt, who, locks.STORAGE_TOPOLOGY) as (session, account):
         target = storage.named_group(session, group)
         storage.require_assignable(session, target)
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
@@ -217,8 +210,7 @@ def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
 
     Return the account and how many factors it had. Raises: UserNotFound.
     """
-    with rt.transaction() as session:
-        locked = users.lock_named(session, who)
+    with _account(rt, who) as (session, locked):
         removed = mfa.remove(rt, session, locked)
         sessions.revoke_all(rt, session, locked.id)
         users.record(
@@ -234,8 +226,7 @@ def revoke_sessions(rt: Runtime, who: str) -> int:
 
     Raises: UserNotFound.
     """
-    with rt.transaction() as session:
-        account = users.lock_named(session, who)
+    with _account(rt, who) as (session, account):
         removed = sessions.revoke_all(rt, session, account.id)
         details = {"removed": removed}
         users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=details)
@@ -247,9 +238,7 @@ def delete(rt: Runtime, who: str) -> Account:
 
     Raises: UserNotFound, AdministratorUndeletable, TeamCreatorUndeletable, TeamOwnerUndeletable.
     """
-    with rt.transaction() as session:
-        locks.hold(session, locks.SETUP)
-        account = users.lock_named(session, who)
+    with _account(rt, who, locks.SETUP) as (session, account):
         if account.role == Role.ADMIN:
             raise AdministratorUndeletable
         teams.require_deletable(session, account.id)
@@ -260,6 +249,15 @@ def delete(rt: Runtime, who: str) -> Account:
         )
     avatars.forget(rt, account.id)
     return account
+
+
+@contextmanager
+def _account(rt: Runtime, who: str, *before: str) -> Iterator[tuple[Session, Account]]:
+    """Open a transaction that holds the locks `before` and the named account, in this order."""
+    with rt.transaction() as session:
+        for lock in before:
+            locks.hold(session, lock)
+        yield session, users.lock_named(session, who)
 
 
 def _given_or_generated(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:

@@ -1,19 +1,21 @@
-"""Registers every command with the `flask` CLI."""
+"""All commands of the `flask` CLI: those about the installation are here."""
 
 import logging
+from dataclasses import asdict
+from typing import Any
 
 import click
 from flask import Flask
 from flask.cli import ScriptInfo, with_appcontext
 
-from app.administration import instance, migrations
+from app.administration import instance, service
 from app.administration.audit_cli import group as audit
-from app.administration.cleanup_cli import cleanup
-from app.administration.doctor_cli import doctor
-from app.administration.keys_cli import group as keys
-from app.administration.storage_cli import group as storage_group
+from app.administration.doctor import examine
+from app.administration.findings import Level
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
+from app.core.keyring import SecretKey
+from app.core.texts import pluralized
 from app.events.cli import group as events
 from app.external_auth.providers.cli import group as external_auth
 from app.invitations.cli import group as invitations
@@ -21,8 +23,10 @@ from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
-from app.web.cli import Command, Output, TopCommands
+from app.storage_policies.cli import group as storage_group
+from app.web.cli import Command, Commands, Output, TopCommands, printable, table
 from app.web.runtime import runtime
+from app.web.schema import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +45,94 @@ def prepare(new_keys: bool) -> Output:
     """
     rt = runtime()
     instance.create_if_missing(rt, new_keys=new_keys)
-    is_ours = migrations.upgrade(rt)
+    is_ours = instance.migrate(rt)
     if not is_ours:
         log.warning("the database was migrated by a newer version and is left as it is")
     elif rt.config.storage_bootstrap == "local":
         storage.bootstrap(rt)
     return Output({"prepared": is_ours})
+
+
+@click.command("doctor", cls=Command, allows_missing_keys=True)
+@click.option("--strict", is_flag=True, help="Exit 1 on a warning, too.")
+@with_appcontext
+def doctor(strict: bool) -> Output:
+    """Check everything the service depends on; exit 1 if something fails."""
+    findings = examine(runtime())
+    bad = {Level.FAIL, Level.WARN} if strict else {Level.FAIL}
+    is_well = not any(finding.level in bad for finding in findings.values())
+    checks = [
+        {"check": name, "level": finding.level.value, "message": finding.message}
+        for name, finding in findings.items()
+    ]
+    lines = [f"{c['level']:<4}  {c['check']}: {printable(c['message'])}" for c in checks]
+    return Output(
+        {"ok": is_well, "checks": checks}, "\n".join(lines), exit_code=0 if is_well else 1
+    )
+
+
+@click.command("cleanup", cls=Command)
+@with_appcontext
+def cleanup() -> Output:
+    """Delete what has expired: sessions, links, old mails, archived teams and audit entries.
+
+    Files left behind by avatar uploads that were killed are deleted, too.
+    """
+    cleaned = service.cleanup(runtime())
+    return Output(asdict(cleaned), f"deleted {cleaned}")
+
+
+keys = Commands("keys", help="The secret keys that sign and encrypt.")
+
+
+@keys.command("list")
+def list_keys() -> Output:
+    """List the keys, the one that signs first."""
+    keyring = runtime().keyring
+    signing = keyring.current()
+    data = [_key(key, signing) for key in keyring.keys]
+    titles = ["ID", "CREATED", "RETIRED", "SIGNS"]
+    return Output(data, table(titles, [list(entry.values()) for entry in data]))
+
+
+@keys.command("rotate")
+def rotate() -> Output:
+    """Sign and encrypt with a new key; what older keys made remains valid.
+
+    Exit 1 when a stored secret cannot be read with any key.
+    """
+    rotation = service.rotate_keys(runtime())
+    data = {
+        "key": _key(rotation.key, rotation.key),
+        "resealed": rotation.resealed,
+        "unreadable": rotation.unreadable,
+    }
+    resealed = pluralized(rotation.resealed, "secret was", "secrets were")
+    text = f"key {rotation.key.key_id} signs now; {resealed} encrypted anew"
+    if not rotation.unreadable:
+        return Output(data, text)
+    text += f", {rotation.unreadable} cannot be read with any key: see `flask doctor`"
+    return Output(data, text, exit_code=1)
+
+
+def _key(key: SecretKey, signing: SecretKey) -> dict[str, Any]:
+    return {
+        "id": key.key_id,
+        "created_at": timestamp(key.created_at),
+        "retired_at": timestamp(key.retired_at),
+        "is_signing": key.key_id == signing.key_id,
+    }
+
+
+@storage_group.command("bootstrap")
+def bootstrap() -> Output:
+    """Complete the default storage route and assign everybody without a group; may be run again."""
+    rt = runtime()
+    route = storage.bootstrap(rt, is_audited=True)
+    state = service.setup_state(rt)
+    data = {"policy_id": route.policy_id, "group_id": route.group_id, "setup_state": state.value}
+    text = f"policy {route.policy_id}, group {route.group_id}; the installation is {state.value}"
+    return Output(data, text)
 
 
 COMMANDS = (

@@ -2,14 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.administration import machine_checks as machine
 from app.administration import settings_checks as settings
-from app.administration import store_checks as store
+from app.administration import system_checks as system
 from app.administration.findings import Finding, Level, fail
 from app.core.database.sqlite import FileGone, kind_of
 from app.core.environment import ConfigError
@@ -22,18 +20,18 @@ Check = Callable[[Runtime], Finding]
 UNUSABLE_FILE_ERRORS = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MACHINE: dict[str, Check] = {
-    "configuration": machine.configuration,
-    "instance folder": machine.instance_folder,
-    "keys": machine.keys,
-    "avatars": machine.avatars,
-    "password hash": machine.password_hash,
-    "redis": store.redis,
-    "database": store.database,
+    "configuration": system.configuration,
+    "instance folder": system.instance_folder,
+    "keys": system.keys,
+    "avatars": system.avatars,
+    "password hash": system.password_hash,
+    "redis": system.redis,
+    "database": system.database,
 }
 # Run in stages: one finding about an unreachable or an empty database is enough.
 DATABASE: dict[str, Check] = {
-    "clock": store.clock,
-    "migrations": store.migrations,
+    "clock": system.clock,
+    "migrations": system.migrations,
 }
 ROWS: dict[str, Check] = {
     "stored secrets": settings.stored_secrets,
@@ -46,25 +44,14 @@ ROWS: dict[str, Check] = {
 }
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """The findings, keyed by check name."""
-
-    findings: dict[str, Finding]
-
-    def has(self, level: Level) -> bool:
-        """Return whether any finding has this level."""
-        return any(finding.level is level for finding in self.findings.values())
-
-
-def examine(rt: Runtime) -> Diagnosis:
+def examine(rt: Runtime) -> dict[str, Finding]:
     """Run every check whose prerequisites hold; a check that cannot run counts as failed."""
     findings = _run(rt, MACHINE)
     if findings["database"].level is not Level.FAIL:
         findings |= _run(rt, DATABASE)
         if findings["migrations"].level is not Level.FAIL:
             findings |= _run(rt, ROWS)
-    return Diagnosis(findings)
+    return findings
 
 
 def _run(rt: Runtime, checks: dict[str, Check]) -> dict[str, Finding]:

@@ -1,11 +1,16 @@
-"""Creates what an instance has besides its database: its folder and its key file."""
+"""Prepares an instance: its folder, its key file and the tables of its database."""
 
 import logging
 
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.util import CommandError
 
 from app.administration.errors import KeysMissing
 from app.core import folders
+from app.core.config import MIGRATIONS
+from app.core.database.revisions import revisions
 from app.core.db import Base
 from app.core.runtime import Runtime
 from app.external_auth.models import Provider
@@ -46,6 +51,24 @@ def create_if_missing(rt: Runtime, *, new_keys: bool = False) -> None:
             "making a new database, %s, for keys that are not new: was one lost?", file.path
         )
     rt.keyring.require()
+
+
+def migrate(rt: Runtime) -> bool:
+    """Migrate to this version; False, with nothing changed, if the database is newer than that.
+
+    That is no error: the old version must start beside the new one, and again for a rollback.
+    """
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    try:
+        command.upgrade(config, "head")
+    except CommandError:
+        # Checked only now: another process may have migrated while this one waited for the lock.
+        with rt.reading() as reader:
+            if not revisions(reader).is_newer:
+                raise
+        return False
+    return True
 
 
 def _is_used(rt: Runtime) -> bool:

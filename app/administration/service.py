@@ -61,18 +61,19 @@ class Cleaned:
 
     def __str__(self) -> str:
         """Return the counts in words, for the log and the terminal."""
-        told = (
-            pluralized(self.sessions, "expired session", "expired sessions"),
-            pluralized(self.mail_tokens, "expired mail link", "expired mail links"),
-            pluralized(
-                self.pending_identities, "expired external identity", "expired external identities"
-            ),
-            pluralized(self.mails, "finished mail", "finished mails"),
-            pluralized(self.avatar_leftovers, "leftover of avatars", "leftovers of avatars"),
-            pluralized(self.teams, "archived team", "archived teams"),
-            pluralized(self.audit_entries, "outdated audit entry", "outdated audit entries"),
-        )
+        told = (pluralized(getattr(self, name), *words) for name, words in CLEANED_WORDS.items())
         return ", ".join(told)
+
+
+CLEANED_WORDS = {
+    "sessions": ("expired session", "expired sessions"),
+    "mail_tokens": ("expired mail link", "expired mail links"),
+    "pending_identities": ("expired external identity", "expired external identities"),
+    "mails": ("finished mail", "finished mails"),
+    "avatar_leftovers": ("leftover of avatars", "leftovers of avatars"),
+    "teams": ("archived team", "archived teams"),
+    "audit_entries": ("outdated audit entry", "outdated audit entries"),
+}
 
 
 def setup_state(rt: Runtime) -> SetupState:

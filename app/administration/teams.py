@@ -1,4 +1,4 @@
-"""Team administration for operators (spec 04 §5.5; decisions, section C).
+"""Team administration for operators.
 
 Lock order: storage topology, account, team.
 """

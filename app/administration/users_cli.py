@@ -1,5 +1,6 @@
 """`flask users`: accounts. USER is an id, a username or an e-mail address everywhere."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 
 import click
@@ -28,6 +29,11 @@ MAX_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
 role_choice = Word(Role)
+
+
+def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
+    """Make a command about one account."""
+    return lambda function: group.command(name)(click.argument("user")(function))
 
 
 @group.command("list")
@@ -60,8 +66,7 @@ def list_users(
     return Output(ManagedUser(many=True).dump(found), text)
 
 
-@group.command("show")
-@click.argument("user")
+@on_user("show")
 def show(user: str) -> Output:
     """Show one account, and what it has to sign in with."""
     rt = runtime()
@@ -109,16 +114,14 @@ def create(
     return _provisioned(made, "was created")
 
 
-@group.command("set-role")
-@click.argument("user")
+@on_user("set-role")
 @click.argument("role", type=role_choice)
 def set_role(user: str, role: str) -> Output:
     """Make USER an administrator or an ordinary user; its sessions go on."""
     return _account(accounts.set_role(runtime(), user, Role(role)), f"has the role {role}")
 
 
-@group.command("set-password")
-@click.argument("user")
+@on_user("set-password")
 @password_options
 def set_password(user: str, password: str | None, generate: bool) -> Output:
     """Set the password of USER and end all its sessions."""
@@ -126,8 +129,7 @@ def set_password(user: str, password: str | None, generate: bool) -> Output:
     return _provisioned(accounts.set_password(runtime(), user, chosen), "has a new password")
 
 
-@group.command("enable")
-@click.argument("user")
+@on_user("enable")
 def enable(user: str) -> Output:
     """Let USER sign in again."""
     account = accounts.set_status(runtime(), user, Status.ACTIVE)
@@ -135,15 +137,13 @@ def enable(user: str) -> Output:
     return _account(account, "is enabled, and waits for its activation" if waits else "is active")
 
 
-@group.command("disable")
-@click.argument("user")
+@on_user("disable")
 def disable(user: str) -> Output:
     """Keep USER from signing in, and end all its sessions."""
     return _account(accounts.set_status(runtime(), user, Status.DISABLED), "is disabled")
 
 
-@group.command("require-password-change")
-@click.argument("user")
+@on_user("require-password-change")
 @click.option("--off", is_flag=True, help="No longer require it.")
 def require_password_change(user: str, off: bool) -> Output:
     """Require USER to set a new password before anything else."""
@@ -151,15 +151,13 @@ def require_password_change(user: str, off: bool) -> Output:
     return _account(account, "need not change the password" if off else "must change the password")
 
 
-@group.command("verify-email")
-@click.argument("user")
+@on_user("verify-email")
 def verify_email(user: str) -> Output:
     """Mark USER's address as verified; this activates an account that waits for it."""
     return _account(accounts.verify_email(runtime(), user), "has a verified address")
 
 
-@group.command("set-quota")
-@click.argument("user")
+@on_user("set-quota")
 @click.argument("quota", metavar="BYTES", type=Size(0, MAX_BYTES, described_as=MAX_TOLD))
 def set_quota(user: str, quota: int) -> Output:
     """Limit the storage of USER to BYTES; 0 means no limit.
@@ -172,8 +170,7 @@ def set_quota(user: str, quota: int) -> Output:
     )
 
 
-@group.command("assign-group")
-@click.argument("user")
+@on_user("assign-group")
 @click.argument("policy_group", metavar="GROUP")
 def assign_group(user: str, policy_group: str) -> Output:
     """Assign USER to the policy group GROUP, an id or a name."""
@@ -181,8 +178,7 @@ def assign_group(user: str, policy_group: str) -> Output:
     return _account(account, f"is assigned to policy group {account.policy_group_id}")
 
 
-@group.command("reset-mfa")
-@click.argument("user")
+@on_user("reset-mfa")
 def reset_mfa(user: str) -> Output:
     """Remove USER's authenticator app and recovery codes, and end all its sessions."""
     account, removed = accounts.reset_mfa(runtime(), user)
@@ -190,8 +186,7 @@ def reset_mfa(user: str) -> Output:
     return _account(account, "has no second factor any more" if removed else had_none)
 
 
-@group.command("revoke-sessions")
-@click.argument("user")
+@on_user("revoke-sessions")
 def revoke_sessions(user: str) -> Output:
     """Sign USER out everywhere."""
     removed = accounts.revoke_sessions(runtime(), user)
@@ -200,8 +195,7 @@ def revoke_sessions(user: str) -> Output:
     )
 
 
-@group.command("delete")
-@click.argument("user")
+@on_user("delete")
 def delete(user: str) -> Output:
     """Delete USER with everything it owns; administrators are not deleted."""
     return _account(accounts.delete(runtime(), user), "was deleted")

@@ -161,20 +161,18 @@ class TopCommands(Commands):
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Format rows in columns under their titles; "" without rows, so that nothing is printed."""
-    if not rows:
-        return ""
-    cells = [list(titles), *([_cell(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
-    return "\n".join(lines)
+    cells = ([_cell(value) for value in row] for row in rows)
+    return _columns([titles, *cells]) if rows else ""
 
 
 def details(fields: Mapping[str, object]) -> str:
     """Format one object as lines of name and value."""
-    width = max(map(len, fields))
-    return "\n".join(
-        f"{name.ljust(width)}  {_cell(value)}".rstrip() for name, value in fields.items()
-    )
+    return _columns([[name, _cell(value)] for name, value in fields.items()])
+
+
+def _columns(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from redis import Redis
 
-from app.administration import machine_checks
+from app.administration import system_checks
 from app.administration.findings import fail
 from app.avatars import render_process
 from app.core import redis as redis_client
@@ -156,7 +156,7 @@ def test_folder_without_room_is_a_failure(make_app, stopwatch, small_disk):
     assert told.endswith("(No space left on device). Make room there.")
     rt = app.extensions["gatehouse"]
     there = replace(rt, config=replace(rt.config, instance=small_disk))
-    finding = machine_checks.instance_folder(there)
+    finding = system_checks.instance_folder(there)
     told = f"{small_disk} cannot be written (No space left on device). Make room there."
     assert finding == fail(told)
     assert [file.name for file in small_disk.iterdir() if file.is_file()] == ["filler"]
@@ -318,7 +318,7 @@ def test_clocks_that_disagree_are_a_failure(make_app):
 def test_cheap_or_slow_hashes_are_a_warning(make_app, monkeypatch):
     line = CommandLine(make_app(clock=SystemClock(), secret_keys=()))
     assert "GATEHOUSE_ARGON2" in finds(line, "password hash", "warn")
-    monkeypatch.setattr(machine_checks, "MAX_HASH_SECONDS", 0.0)
+    monkeypatch.setattr(system_checks, "MAX_HASH_SECONDS", 0.0)
     assert "CPU" in finds(line, "password hash", "warn")
 
 

@@ -163,7 +163,7 @@ def test_an_upload_whose_files_cannot_be_removed_stays_published(rt, signed_in, 
 
 
 def test_doctor_looks_at_the_folder(rt, folder, staged):
-    finding = examine(rt).findings["avatars"]
+    finding = examine(rt)["avatars"]
     assert (finding.level, finding.message) == (
         Level.OK,
         f"In {folder}; pictures can be drawn.",
@@ -171,7 +171,7 @@ def test_doctor_looks_at_the_folder(rt, folder, staged):
     assert staged() == []
     shutil.rmtree(folder)
     folder.write_text("no folder")
-    finding = examine(rt).findings["avatars"]
+    finding = examine(rt)["avatars"]
     assert finding.level is Level.FAIL
     assert str(folder) in finding.message
 
