@@ -25,7 +25,6 @@ from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
-from app.core.native_pool import NativePool
 from app.core.outages import Outage
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
@@ -34,6 +33,7 @@ from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.core.smtp.mailer import Mailer
+from app.core.thread_pool import ThreadPool
 from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
@@ -171,7 +171,7 @@ def _runtime(
     fail_fast_breaker = Breaker(fail_fast_redis, clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
-    disk = NativePool(DISK_THREADS, max_queued=MAX_QUEUED, niceness=0)
+    disk = ThreadPool(DISK_THREADS, max_queued=MAX_QUEUED)
 
     def load_settings() -> Mapping[str, str]:
         with database.reading() as session:

@@ -11,8 +11,8 @@ from app.avatars.errors import StorageFailed
 from app.avatars.files import Staged, on_disk
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
-from app.core.native_pool import Overloaded
 from app.core.runtime import Runtime
+from app.core.thread_pool import Overloaded
 
 log = logging.getLogger(__name__)
 

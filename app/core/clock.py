@@ -4,10 +4,6 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-import gevent.monkey
-
-from app.core.event_loop import yield_to_event_loop
-
 
 class Clock(Protocol):
     """The clock injected into code that depends on time."""
@@ -35,6 +31,4 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         """Sleep; under a gevent worker `time.sleep` is gevent's own."""
-        if seconds == 0 and gevent.monkey.is_module_patched("time"):
-            yield_to_event_loop()  # greenlets found to have input run before the next line returns
         time.sleep(seconds)

@@ -17,7 +17,6 @@ from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
-from app.core.native_pool import NativePool
 from app.core.outages import Outage
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
@@ -25,6 +24,7 @@ from app.core.redis import Breaker
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
 from app.core.smtp.mailer import Mailer
+from app.core.thread_pool import ThreadPool
 
 # Called with the runtime, before a transaction; returns the check to run inside it: whether an
 # account can sign in by this method as things stand then.
@@ -61,7 +61,7 @@ class Runtime:
     attempt_limits: AttemptLimits
     mailer: Mailer
     unready: Outage
-    disk: NativePool
+    disk: ThreadPool
     http_client: HttpClient
     fetch_cache: FetchCache
     mail_due: threading.Event = field(default_factory=threading.Event)

@@ -8,12 +8,12 @@ import io
 
 import segno
 
-from app.core.native_pool import NativePool
+from app.core.thread_pool import ThreadPool
 
 # A code takes 10 ms, one of the longest links 40 ms: too long for the event loop. Niceness 0,
 # because Python code holds the GIL: at a lower priority the thread would be preempted while holding
 # it, and the event loop would have to wait (priority inversion).
-_drawing = NativePool(1, max_queued=16, niceness=0)
+_drawing = ThreadPool(1, max_queued=16)
 
 
 def draw(otpauth_uri: str) -> bytes:

@@ -13,7 +13,7 @@ from flask import (
 )
 from flask.typing import ResponseReturnValue
 
-from app.core.native_pool import Overloaded
+from app.core.thread_pool import Overloaded
 from app.operations import qr_code, reference, service
 from app.operations.dependencies import Dependencies
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing

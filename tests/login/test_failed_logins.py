@@ -8,7 +8,7 @@ import pytest
 
 from app.core.config import FailureLimit
 from app.core.errors import DatabaseUnavailable
-from app.core.native_pool import Overloaded
+from app.core.thread_pool import Overloaded
 from app.mfa import queries as mfa_queries
 from app.mfa import service as mfa
 from app.sessions import service as sessions
