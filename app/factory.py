@@ -1,13 +1,11 @@
 """Application factory: the only module that knows every area."""
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from flask import Flask, Request
+from flask import Flask
 from flask_migrate import Migrate
 from redis import Redis
-from werkzeug.routing import MapAdapter
 
 from app.administration import cli as administration
 from app.administration import housekeeping
@@ -84,25 +82,6 @@ DISK_THREADS = 4
 MAX_QUEUED = 100_000
 
 
-class SyncFlask(Flask):
-    """Flask without its per-call check for coroutine functions, of which there are none.
-
-    It does not validate the Host header either: no route depends on it, and `web.origin` rejects
-    an invalid one itself (spec 02 §4.2).
-    """
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `func` unchanged."""
-        return func
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return an adapter that matches a request by method and path alone."""
-        if request is None:
-            return super().create_url_adapter(None)
-        # Only Werkzeug's automatic redirects would need the real host, and no rule has one.
-        return self.url_map.bind("localhost", default_method=request.method, path_info=request.path)
-
-
 def create_app(
     config: Config,
     *,
@@ -116,8 +95,10 @@ def create_app(
     Reads nothing but the key file and writes nothing: `flask prepare` creates an instance.
     """
     logs.configure(config.log_format, config.log_level)
-    app = SyncFlask(__name__, static_folder=None)
-    # Redirecting to the normalised path would name the adapter's placeholder host.
+    app = Flask(__name__, static_folder=None)
+    # Routing must not fail at a strange Host header: `web.origin` judges it where it matters.
+    app.config["SERVER_NAME"] = "localhost"
+    # A redirect to the normalised path would name that host.
     app.url_map.merge_slashes = False
     http_client = http_client or HttpClient(
         allow_loopback=config.allow_loopback_http, internal=config.provider_networks

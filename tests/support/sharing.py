@@ -4,6 +4,7 @@ Every test has an application of its own, with the same routes and statements as
 equally fresh database. Building these again and again took a third of the suite's time.
 """
 
+import select
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -19,9 +20,6 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 from werkzeug.routing import Map, Rule, RuleFactory
 
-from app.core.readable import is_readable
-from app.factory import SyncFlask
-
 # More than the service has statements, so that none is compiled twice.
 STATEMENTS = 5000
 # More than an ordinary test has open at once.
@@ -32,7 +30,7 @@ _statements: LRUCache[Any, Any] = LRUCache(STATEMENTS)
 
 def install() -> None:
     """Make every application created from now on reuse what earlier ones have left."""
-    SyncFlask.url_map_class = _SharedMap
+    Flask.url_map_class = _SharedMap
     # Statements are cached by dialect, and each engine has its own: those of a kind must be equal.
     DefaultDialect.__eq__ = _is_alike  # type: ignore[assignment, method-assign]
     DefaultDialect.__hash__ = _hash_of_kind  # type: ignore[method-assign]
@@ -72,7 +70,7 @@ class KeptConnections:
             alike = [c for c in self._idle if self._made_with[c] == options]
             for connection in alike:
                 self._idle.remove(connection)
-                if not connection.closed and not is_readable(connection.fileno()):
+                if not connection.closed and not _is_readable(connection):
                     return connection
         connection = psycopg2.connect(**options)
         if options.get("dbname") == self._database:
@@ -132,6 +130,11 @@ class _SharedMap(Map):
         known = self._rules_by_endpoint.get(rulefactory.endpoint, ())
         alike = [(rule.rule, rule.methods) for rule in known]
         assert (rulefactory.rule, rulefactory.methods) in alike, f"{rulefactory} is of one app only"
+
+
+def _is_readable(connection: Any) -> bool:
+    """Return whether the server has sent something unasked, or closed the connection."""
+    return bool(select.select([connection.fileno()], [], [], 0)[0])
 
 
 def _learning_once(initialize: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
