@@ -8,16 +8,14 @@ from app.contact_verification.service import Outcome
 from app.core.access import Principal
 from app.users.models import Account
 from app.users.schemas import UserInfo
-from app.web.anonymous import anonymous_route
 from app.web.errors import note_failure
-from app.web.guards import is_signed_in, login_required
+from app.web.guards import anonymous_route, is_signed_in, login_required, minimum_duration
 from app.web.operation import answers, redirects
-from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.redirects import LOGIN_PAGE, to_page
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData
+from app.web.site import LOGIN_PAGE, to_page
 
 SECURITY_PAGE = "/settings/security"
 RESENT = "If the last mail is not too fresh, a new one is on its way to the new address."

@@ -41,16 +41,14 @@ from app.login import sign_in_methods
 from app.login.schemas import LOGIN_STEP
 from app.login.service import LoginOutcome, MfaRequired
 from app.web import cookies, origin
-from app.web.anonymous import anonymous_route
 from app.web.errors import as_refusal, note_failure, status_of
-from app.web.guards import login_required
+from app.web.guards import anonymous_route, login_required, minimum_duration
 from app.web.operation import View, answers, operation_of, redirects
-from app.web.padding import minimum_duration
 from app.web.peer import client
-from app.web.redirects import LOGIN_PAGE, to_page
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 from app.web.schema import MessageData
+from app.web.site import LOGIN_PAGE, to_page
 
 # A page of the frontend.
 PASSWORD_CHANGE_PAGE = "/force-password-change"
@@ -249,7 +247,7 @@ def _finish_callback(
         _set_binding(state, "", 0)
     callback_request = CallbackRequest(
         state=state,
-        binding=cookies.presented(_cookie_name(state)) if state else None,
+        binding=request.cookies.get(_cookie_name(state)) if state else None,
         code=returned["code"],
         error=returned["error"],
         issuer=returned["iss"],

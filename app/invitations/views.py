@@ -7,7 +7,7 @@ from app.invitations.queries import StoredInvitation
 from app.invitations.schemas import AcceptInvitationSchema, InvitationData
 from app.users.models import Account
 from app.users.schemas import UserInfo
-from app.web.anonymous import anonymous_route
+from app.web.guards import anonymous_route
 from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import json_body

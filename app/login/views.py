@@ -15,9 +15,8 @@ from app.login.schemas import (
 from app.login.service import LoginOutcome, MfaRequired
 from app.mfa.models import MfaMethod
 from app.web import cookies
-from app.web.anonymous import anonymous_route
+from app.web.guards import anonymous_route, minimum_duration
 from app.web.operation import answers
-from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime

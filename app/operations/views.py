@@ -25,8 +25,8 @@ from app.operations.schemas import (
     ReadyData,
 )
 from app.web import metrics
-from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
+from app.web.guards import anonymous_route
 from app.web.openapi.document import document
 from app.web.operation import answers
 from app.web.request import json_body

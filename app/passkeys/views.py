@@ -37,9 +37,8 @@ from app.passkeys.schemas import (
 )
 from app.users.errors import PendingActivation
 from app.web import cookies
-from app.web.anonymous import anonymous_route
 from app.web.envelope import ok
-from app.web.guards import login_required
+from app.web.guards import anonymous_route, login_required
 from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import json_body

@@ -11,10 +11,8 @@ from app.passwords.schemas import (
 )
 from app.sessions.schemas import RefreshedData
 from app.web import cookies
-from app.web.anonymous import anonymous_route
-from app.web.guards import login_required
+from app.web.guards import anonymous_route, login_required, minimum_duration
 from app.web.operation import answers
-from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime

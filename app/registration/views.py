@@ -6,9 +6,8 @@ from app.registration import errors, service
 from app.registration.schemas import ResendActivationSchema
 from app.users.models import Account
 from app.users.schemas import NewAccountSchema, UserInfo
-from app.web.anonymous import anonymous_route
+from app.web.guards import anonymous_route, minimum_duration
 from app.web.operation import answers
-from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime

@@ -8,8 +8,7 @@ from app.core.access import Principal, TokenMissing, TokenPair
 from app.sessions import errors, revocation, service
 from app.sessions.schemas import RefreshedData, RevokedSessionsData, SessionItem
 from app.web import cookies, origin
-from app.web.anonymous import anonymous_route
-from app.web.guards import login_required, presented_token
+from app.web.guards import anonymous_route, login_required, presented_token
 from app.web.operation import answers, reads_refresh_cookie
 from app.web.peer import arrived_at, client
 from app.web.runtime import runtime

@@ -11,9 +11,8 @@ from app.setup.service import PublicState
 from app.users.models import Account
 from app.users.schemas import NewAccountSchema, UserInfo
 from app.web import origin, site
-from app.web.anonymous import anonymous_route
+from app.web.guards import anonymous_route, minimum_duration
 from app.web.operation import answers
-from app.web.padding import minimum_duration
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime

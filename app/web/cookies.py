@@ -15,17 +15,17 @@ REFRESH_PATH = "/api/v1/auth"
 
 def access_cookie() -> str | None:
     """Return the presented access token; "" for an empty cookie, None without one."""
-    return presented(ACCESS_COOKIE)
+    return request.cookies.get(ACCESS_COOKIE)
 
 
 def refresh_cookie() -> str | None:
     """Return the presented refresh token; None if there is none or it is empty."""
-    return presented(REFRESH_COOKIE) or None
+    return request.cookies.get(REFRESH_COOKIE) or None
 
 
 def csrf_cookie() -> str | None:
     """Return the presented CSRF token; None if there is none or it is empty."""
-    return presented(CSRF_COOKIE) or None
+    return request.cookies.get(CSRF_COOKIE) or None
 
 
 def sign_in(pair: TokenPair | None) -> None:
@@ -55,26 +55,16 @@ def clear(response: Response) -> Response:
     return response
 
 
-def presented(wanted: str) -> str | None:
-    """Return a cookie's value; None if it was not sent.
-
-    Nearly every request calls this, and `request.cookies` would decode all cookies of the site.
-    """
-    for cookie in request.environ.get("HTTP_COOKIE", "").split(";"):
-        name, separator, value = cookie.partition("=")
-        if name.strip() == wanted and separator:
-            text: str = value.strip()
-            return text
-    return None
-
-
 def put(
     response: Response, name: str, value: str, seconds: int, path: str, *, is_readable: bool = False
 ) -> None:
-    """Add one Set-Cookie header; every value is URL-safe, so nothing needs quoting."""
-    http_only = "" if is_readable else "; HttpOnly"
-    secure = "; Secure" if runtime().settings.get(site.COOKIE_SECURE) else ""
-    response.headers.add(
-        "Set-Cookie",
-        f"{name}={value}; Path={path}; Max-Age={seconds}{http_only}{secure}; SameSite=Lax",
+    """Set a cookie for so many seconds; 0 removes it."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path=path,
+        secure=runtime().settings.get(site.COOKIE_SECURE),
+        httponly=not is_readable,
+        samesite="Lax",
     )

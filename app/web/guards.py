@@ -1,11 +1,11 @@
-"""The guards of routes that require a signed-in caller.
+"""What a route asks of its caller before anything else: a rate limit, a source, a session, time.
 
-The check itself belongs to the sessions area and is injected by the factory.
+The check of a session itself belongs to the sessions area and is injected by the factory.
 """
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from flask import Flask, current_app, request
 
@@ -18,15 +18,18 @@ from app.core.access import (
     TokenInvalid,
     TokenMissing,
 )
+from app.core.client import Client
 from app.core.errors import Forbidden, RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
-from app.web import cookies, origin, rate_limit
+from app.core.tokens import random_fraction
+from app.web import cookies, origin, peer
 from app.web.operation import Access, View, operation_of
 from app.web.runtime import runtime
 
 BEARER = "Bearer "
 ADMIN = "admin"
+JITTER_SECONDS = 0.125
 AUTHENTICATOR = "gatehouse_authenticate"
 
 
@@ -74,6 +77,25 @@ def is_signed_in() -> bool:
     return True
 
 
+def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
+    """Rate-limit the caller and, with `source_check`, refuse cross-site requests."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guard_and_call(**arguments: Any) -> Any:
+            _take_token("anonymous")
+            if source_check:
+                origin.check_source()
+            return view(**arguments)
+
+        operation = operation_of(guard_and_call)
+        operation.access = "anonymous"
+        operation.may_fail_with(RateLimited, *(origin.SOURCE_ERRORS if source_check else ()))
+        return guard_and_call
+
+    return decorate
+
+
 def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
     """Require a signed-in caller, who is passed to the view as `principal`."""
 
@@ -103,7 +125,7 @@ def _guard(
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
-            rate_limit.take_token("session")
+            _take_token("session")
             if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
                 origin.check_source_and_token()
             principal = authenticated()
@@ -118,3 +140,36 @@ def _guard(
         return guard_and_call
 
     return decorate
+
+
+def minimum_duration(view: View) -> View:
+    """Respond no sooner than the configured floor plus jitter, on success and failure alike.
+
+    The work is done within that time, so its duration does not reveal whether an account exists.
+    """
+
+    @wraps(view)
+    def pad_and_call(**arguments: Any) -> Any:
+        rt = runtime()
+        floor = rt.config.response_floor_ms / 1000
+        jitter = JITTER_SECONDS * random_fraction() if floor else 0
+        ends_at = rt.clock.monotonic() + floor + jitter
+        try:
+            return view(**arguments)
+        finally:
+            if (left := ends_at - rt.clock.monotonic()) > 0:
+                rt.clock.sleep(left)
+
+    return pad_and_call
+
+
+def _take_token(tier: Literal["anonymous", "session"]) -> None:
+    """Take a token for this request from the bucket of the caller's network.
+
+    Raises: RateLimited.
+    """
+    rt = runtime()
+    if rt.config.rate_limits:
+        config = rt.config
+        bucket = config.anonymous_bucket if tier == "anonymous" else config.session_bucket
+        rt.rate_limits.take_for_network(tier, bucket, Client(peer.client_address()).network)

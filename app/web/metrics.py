@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from functools import cache
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -14,13 +14,12 @@ from prometheus_client import (
     Counter,
     Histogram,
     Metric,
+    ProcessCollector,
     generate_latest,
     multiprocess,
 )
 from prometheus_client.registry import Collector
 from werkzeug.routing import Rule
-
-from app.web.process_metrics import WorkerProcesses
 
 REQUESTS = Counter("http_requests_total", "Requests answered.", ["method", "route", "status"])
 DURATIONS = Histogram(
@@ -61,6 +60,36 @@ def _is_written(file: Path) -> bool:
         return False
 
 
+class WorkerProcesses(Collector):
+    """CPU time, memory and open files of all workers of this worker's master.
+
+    prometheus_client omits these in multiprocess mode. They have their usual names, with a label
+    `pid`: a sum of CPU seconds would fall whenever a worker is replaced, and so be no counter.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        """Return one family per metric, with a sample per worker."""
+        families: dict[str, Metric] = {}
+        for pid in _workers():
+            # Values that cannot be read are omitted: the worker may just have exited.
+            for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+                family = Metric(metric.name, metric.documentation, metric.type)
+                family = families.setdefault(metric.name, family)
+                for sample in metric.samples:
+                    family.add_sample(sample.name, {"pid": str(pid)}, sample.value)
+        return families.values()
+
+
+def _workers() -> list[int]:
+    """Return the ids of the master's child processes, including this one."""
+    master = os.getppid()
+    try:
+        children = Path(f"/proc/{master}/task/{master}/children").read_text()
+    except OSError:
+        return [os.getpid()]  # not every kernel has this list
+    return [int(pid) for pid in children.split()]
+
+
 def count_request(
     method: str, rule: Rule | None, status: int, seconds: float, failure_code: str
 ) -> None:
@@ -68,24 +97,12 @@ def count_request(
     # A GET that redirects is a provider's callback, or a link from a mail.
     is_event = method in COUNTED_METHODS or (status == HTTPStatus.FOUND and method == "GET")
     if is_event and rule is not None and rule.rule.startswith(AUTH_PREFIX):
-        _auth_events(rule.endpoint, failure_code).inc()
+        outcome = "failure" if failure_code else "success"
+        AUTH_EVENTS.labels(rule.endpoint, outcome, failure_code).inc()
     known = method if method in KNOWN_METHODS else "other"
     route = rule.rule if rule else "unmatched"
-    requests, durations = _of_route(known, route, status)
-    requests.inc()
-    durations.observe(seconds)
-
-
-@cache
-def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Return the metrics of every request; one cache hit is cheaper than looking up labels."""
-    return REQUESTS.labels(method, route, str(status)), DURATIONS.labels(method, route)
-
-
-@cache
-def _auth_events(endpoint: str, failure_code: str) -> Counter:
-    outcome = "failure" if failure_code else "success"
-    return AUTH_EVENTS.labels(endpoint, outcome, failure_code)
+    REQUESTS.labels(known, route, str(status)).inc()
+    DURATIONS.labels(known, route).observe(seconds)
 
 
 def exposition(*others: Collector) -> Response:

@@ -2,12 +2,16 @@
 
 import ipaddress
 import re
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode, urlsplit
+
+from flask import Response
 
 from app.core import setting_kinds
 from app.core.runtime import Runtime
 
 MAX_SITE_ORIGIN_LENGTH = 512
+LOGIN_PAGE = "/login"
 
 _HOST = re.compile(r"[a-z0-9._-]+")
 
@@ -93,3 +97,13 @@ def link(rt: Runtime, path: str) -> str:
     """Return the URL of a path of the site; only the path while the site's own is unknown."""
     origins = rt.settings.get(PUBLIC_SITE_URL)
     return f"{origins[0]}{path}" if origins else path
+
+
+def to_page(rt: Runtime, path: str, query: Mapping[str, str]) -> Response:
+    """Redirect a browser to a page of the frontend, with a query."""
+    if query:
+        path = f"{path}?{urlencode(query, quote_via=quote, safe='')}"
+    response = Response(status=302, headers={"Location": link(rt, path)})
+    # The page must not learn the token in this request's URL from the Referer.
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from app.factory import create_app
 from app.operations.dependencies import Dependencies
 from app.web import runtime as web_runtime
-from app.web.process_metrics import WorkerProcesses
+from app.web.metrics import WorkerProcesses
 from tests.support import servers
 from tests.support.browser import Complaints, launched, reference_page
 from tests.support.initial_state import InitialState
