@@ -27,8 +27,8 @@ from app.external_auth.schemas import (
     StartedExternalLoginData,
     StartExternalLoginSchema,
 )
-from app.external_auth.sign_in import mailbox, password_link, service
-from app.external_auth.sign_in.mailbox import MailLinkFailure
+from app.external_auth.sign_in import pending, service
+from app.external_auth.sign_in.pending import MailLinkFailure
 from app.external_auth.sign_in.service import (
     PREFIX,
     UNIFIED_CALLBACK,
@@ -160,7 +160,7 @@ def legacy_callback(kind: str, provider: str, **returned: str | None) -> Respons
 def request_mail(flow_token: str, email: str) -> dict[str, str]:
     """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
-    mailbox.request_verification_mail(runtime(), flow_token=flow_token, email=email)
+    pending.request_verification_mail(runtime(), flow_token=flow_token, email=email)
     return {"message": MAIL_SENT}
 
 
@@ -175,7 +175,7 @@ def confirm_mailbox(token: str) -> Response:
     `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
     """
     rt = runtime()
-    return _redirect_to_outcome(lambda: mailbox.confirm(rt, token, client()))
+    return _redirect_to_outcome(lambda: pending.confirm_mailbox(rt, token, client()))
 
 
 @bp.post("/password-link")
@@ -190,7 +190,7 @@ def confirm_mailbox(token: str) -> Response:
 )
 def link_by_password(flow_token: str, identifier: str, password: str) -> LoginOutcome | MfaRequired:
     """Link the identity that waits under `flow_token` to an account by its password and sign in."""
-    outcome = password_link.link_by_password(
+    outcome = pending.link_by_password(
         runtime(),
         flow_token=flow_token,
         identifier=identifier,
@@ -274,7 +274,7 @@ def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Respons
     if isinstance(result, MailLinkFailure):
         note_failure(result.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})
-    outcome, path = result.outcome, result.return_path
+    outcome, path = result
     if isinstance(outcome, EmailRequired):
         told = {"external_auth": "email_required", "flow": outcome.flow_token}
         return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})

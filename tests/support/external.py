@@ -7,12 +7,14 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import sqlalchemy as sa
 
+from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.models import Identity, Provider
 from app.external_auth.providers import service as providers
 from app.external_auth.sign_in import pending
+from app.external_auth.sign_in.linking import Arrival
 from tests.support.api import BASE, ORIGIN, Answer
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
@@ -116,7 +118,8 @@ def wait_for_account(
     """Store an identity that is pending an account; return its flow token."""
     with rt.transaction() as session:
         who = ExternalProfile(provider.issuer_url or NAMESPACE, subject, **profile)
-        return pending.open_pending(rt, session, provider, who, path)
+        browser = Client("203.0.113.7", "test")
+        return pending.open_pending(session, Arrival(provider, who, browser), path, rt.clock.now())
 
 
 def start(client: Any, kind: str = "oidc", key: str = "corp", **body: Any) -> Started:

@@ -1,15 +1,31 @@
-"""What all drivers have in common; they report why a sign-in failed, which no browser is told."""
+"""The base of all drivers: an OAuth 2 client that sends PKCE (RFC 6749, 7636).
 
+requests-oauthlib builds and sends the requests, through the guarded transport. Its own parsing of
+responses is not strict enough (it accepts form encoding for JSON) and trips over scopes spelled
+differently, so a response is validated first and only what is needed is passed on.
+"""
+
+import io
+import json
 import logging
+import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote_plus
 
 import requests
+from oauthlib.oauth2 import WebApplicationClient
 from prometheus_client import Counter
+from requests.auth import HTTPBasicAuth
+from requests_oauthlib import OAuth2Session
 
+from app.core import tokens
 from app.core.http_client import HttpClient
+from app.core.texts import one_line
+from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.interface import (
     Authorization,
     Callback,
@@ -17,13 +33,16 @@ from app.external_auth.drivers.interface import (
     ProviderConfig,
     TestResult,
 )
-from app.external_auth.drivers.json_responses import transport_reason
 from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
 from app.external_auth.kinds import ProviderKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D", bound="Driver")
+
+# RFC 6749, appendix A.12; anything else could not be sent in a header.
+_ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
+MAX_REASON_LENGTH = 100
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +54,7 @@ FAILURES = Counter(
 
 
 def report(key: str, kind: ProviderKind, reason: str) -> None:
-    """Log why a provider cannot be used, and count it."""
+    """Log why a provider cannot be used, and count it: no browser is told."""
     FAILURES.labels(str(kind), key).inc()
     log.warning("external provider %s (%s): %s", key, kind, reason)
 
@@ -49,7 +68,7 @@ def reported(method: Callable[Concatenate[D, P], T]) -> Callable[Concatenate[D, 
         try:
             return method(driver, *arguments, **keywords)
         except requests.RequestException as error:
-            rejected = ProviderRejected(transport_reason(error))
+            rejected = ProviderRejected(json_responses.transport_reason(error))
             report(provider.key, provider.provider_kind, rejected.reason)
             raise rejected from None
         except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
@@ -65,6 +84,10 @@ class Driver(ABC):
     def __init__(self, provider: ProviderConfig, http_client: HttpClient) -> None:
         self.provider = provider
         self.http_client = http_client
+        if http_client.allow_loopback:
+            # Under the development switch leave it to the guard to restrict plain HTTP to loopback:
+            # oauthlib would refuse it altogether, and has only a process-wide switch for that.
+            os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
     @abstractmethod
     def authorize(self, redirect_uri: str) -> Authorization:
@@ -100,3 +123,73 @@ class Driver(ABC):
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """
+
+    def _authorization(
+        self, url: str, redirect_uri: str, *, scope: str, state: str, nonce: str | None = None
+    ) -> Authorization:
+        """Return an authorization request; a blank `scope` is left out, the URL's query is kept."""
+        client, verifier = WebApplicationClient(self.provider.client_id), tokens.random_token()
+        # Take only what oauthlib adds: it re-encodes a query, and servers differ in parsing.
+        endpoint, _, query = url.partition("?")
+        _, _, added = client.prepare_request_uri(
+            endpoint,
+            redirect_uri=redirect_uri,
+            scope=scope,
+            state=state,
+            nonce=nonce,
+            code_challenge=client.create_code_challenge(verifier, "S256"),
+            code_challenge_method="S256",
+        ).partition("?")
+        address = f"{endpoint}?{query}&{added}" if query else f"{endpoint}?{added}"
+        return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
+
+    def _exchange(
+        self, callback: Callback, url: str, *, basic_auth: bool = False, **options: str
+    ) -> Mapping[str, str]:
+        """Exchange the code; return `access_token` and, if there was one, `id_token`.
+
+        `basic_auth` sends id and secret as HTTP Basic (client_secret_basic) instead of in the form;
+        `options` are `fetch_token`'s, or further parameters.
+        Raises: ProviderRejected, requests.RequestException.
+        """
+        client_id, secret = self.provider.client_id, self.provider.client_secret or None
+        authentication = None
+        if basic_auth and secret:
+            # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.
+            authentication = HTTPBasicAuth(quote_plus(client_id), quote_plus(secret))
+        with OAuth2Session(client_id, redirect_uri=callback.redirect_uri) as session:
+            self.http_client.guard(session)
+            session.register_compliance_hook("access_token_response", _checked)
+            found: Mapping[str, str] = session.fetch_token(
+                url,
+                code=callback.code,
+                code_verifier=callback.pkce_verifier,
+                auth=authentication,
+                include_client_id=authentication is None,
+                client_secret=secret,
+                **options,
+            )
+        return found
+
+
+def _checked(response: requests.Response) -> requests.Response:
+    """Return a response reduced to the validated members that are needed.
+
+    Raises: ProviderRejected.
+    """
+    answer = json_responses.parse_object(response)
+    token, kind, id_token = (
+        answer.get(name) for name in ("access_token", "token_type", "id_token")
+    )
+    if not isinstance(token, str) or not _ACCESS_TOKEN.fullmatch(token):
+        refusal = one_line(str(answer.get("error") or ""))[:MAX_REASON_LENGTH]
+        raise ProviderRejected(refusal or "there is no access token")
+    if kind is not None and (not isinstance(kind, str) or kind.lower() != "bearer"):
+        raise ProviderRejected("the token type is not bearer")
+    kept = {"access_token": token, "token_type": "Bearer"}
+    if isinstance(id_token, str):
+        kept["id_token"] = id_token
+    checked = requests.Response()
+    checked.encoding = "utf-8"
+    checked.raw = io.BytesIO(json.dumps(kept).encode())
+    return checked

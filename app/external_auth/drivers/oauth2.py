@@ -10,7 +10,7 @@ import requests
 
 from app.core import tokens
 from app.core.origins import origin_of
-from app.external_auth.drivers import claims, json_responses, oauth
+from app.external_auth.drivers import claims, json_responses
 from app.external_auth.drivers.driver import Driver, reported
 from app.external_auth.drivers.interface import (
     Authorization,
@@ -40,6 +40,8 @@ class OAuth2Driver(Driver):
 
     # Used unless the stored provider has its own.
     fixed_endpoints: ClassVar[Endpoints | None] = None
+    # What is special about the token request.
+    token_options: ClassVar[Mapping[str, str]] = {}
     # The results of a test, which are constant: no endpoint can be tested without a user.
     checks: ClassVar[tuple[Check, ...]]
 
@@ -84,29 +86,18 @@ class OAuth2Driver(Driver):
             raise ProviderMisconfigured("an endpoint is missing")
         return Endpoints(*present)
 
-    def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
-        """Return how to request the token."""
-        return oauth.TokenRequest(endpoints.token)
-
     @reported
     def authorize(self, redirect_uri: str) -> Authorization:
         """Prepare a sign-in."""
-        return oauth.authorization(
-            self.http_client,
-            self.provider,
-            url=self._usable_endpoints().authorization,
-            redirect_uri=redirect_uri,
-            scope=self.scope,
-            state=f"oauth2_{tokens.random_hex()}",
-        )
+        url, state = self._usable_endpoints().authorization, f"oauth2_{tokens.random_hex()}"
+        return self._authorization(url, redirect_uri, scope=self.scope, state=state)
 
     @reported
     def identify(self, callback: Callback) -> ExternalProfile:
         """Exchange the code, once, and request the user info."""
         endpoints = self._usable_endpoints()
         self._check_callback(callback, endpoints)
-        request = self.token_request(endpoints)
-        token = oauth.exchange(self.http_client, self.provider, callback, request)
+        token = self._exchange(callback, endpoints.token, **self.token_options)
         return self.profile(endpoints, token["access_token"])
 
     @reported
@@ -177,7 +168,7 @@ class GenericOAuth2Driver(OAuth2Driver):
 
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Read the claims by their configured names."""
-        shown = oauth.bearer(access_token)
+        shown = _bearer(access_token)
         answer = json_responses.parse_object(
             self.http_client.get(endpoints.userinfo, headers=shown)
         )
@@ -220,7 +211,7 @@ class GithubDriver(OAuth2Driver):
 
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Return the user, with the email address that is both primary and verified, if any."""
-        shown = oauth.bearer(access_token)
+        shown = _bearer(access_token)
         user = json_responses.parse_object(self.http_client.get(endpoints.userinfo, headers=shown))
         parts = urlsplit(endpoints.userinfo)
         emails_url = parts._replace(path=f"{parts.path}/emails").geturl()
@@ -252,15 +243,12 @@ class QQDriver(OAuth2Driver):
         Check("qq_endpoints", True, "QQ's endpoints are fixed."),
         Check("qq_openid", True, "The openid identifies the user."),
     )
+    token_options: ClassVar = {"method": "GET", **_AS_JSON}
 
     @property
     def issuer(self) -> str | None:
         """The namespace."""
         return self.namespace()
-
-    def token_request(self, endpoints: Endpoints) -> oauth.TokenRequest:
-        """Return QQ's form of the token request."""
-        return oauth.TokenRequest(endpoints.token, by_get=True, extra=_AS_JSON)
 
     def namespace(self) -> str:
         """Return a namespace for this client alone, since an openid is valid for one client."""
@@ -282,6 +270,11 @@ class QQDriver(OAuth2Driver):
             subject=openid,
             display_name=claims.name(info.get("nickname")),
         )
+
+
+def _bearer(access_token: str) -> dict[str, str]:
+    """Return the header that carries an access token (RFC 6750 §2.1)."""
+    return {"Authorization": f"Bearer {access_token}"}
 
 
 def _primary(entries: Any) -> str | None:

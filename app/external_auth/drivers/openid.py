@@ -8,7 +8,7 @@ from app.core import tokens
 from app.core.clock import Clock
 from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
-from app.external_auth.drivers import claims, id_token, oauth
+from app.external_auth.drivers import claims, id_token
 from app.external_auth.drivers.discovery import Discovery, Metadata
 from app.external_auth.drivers.driver import Driver, reported
 from app.external_auth.drivers.interface import (
@@ -48,11 +48,9 @@ class OpenIdDriver(Driver):
         """Prepare a sign-in; fail already here if the provider's keys cannot be fetched."""
         metadata = self._discovery.metadata(self.issuer)
         self._discovery.keys(metadata)
-        return oauth.authorization(
-            self.http_client,
-            self.provider,
-            url=metadata.authorization_endpoint,
-            redirect_uri=redirect_uri,
+        return self._authorization(
+            metadata.authorization_endpoint,
+            redirect_uri,
             scope=self._scope(),
             state=tokens.random_nonce(),
             nonce=tokens.random_nonce(),
@@ -64,8 +62,8 @@ class OpenIdDriver(Driver):
         issuer = self.issuer
         metadata = self._discovery.metadata(issuer)
         _check_callback(callback, metadata, issuer)
-        request = oauth.TokenRequest(_token_endpoint(metadata), basic_auth=True)
-        token = oauth.exchange(self.http_client, self.provider, callback, request).get("id_token")
+        endpoint = _token_endpoint(metadata)
+        token = self._exchange(callback, endpoint, basic_auth=True).get("id_token")
         if token is None:
             raise ProviderRejected("there is no ID token")
         said = self._claims(metadata, token, callback.nonce)

@@ -32,18 +32,35 @@ from app.users.errors import PendingActivation
 from app.users.identifiers import Identifier
 from app.users.models import Account, Status
 
-USE_OF_LINKS = "It can be used to sign in without a password."
+
+@dataclass(frozen=True)
+class Arrival:
+    """A verified identity, the provider that asserts it, and the browser that came with it."""
+
+    provider: Provider
+    profile: ExternalProfile
+    client: Client
 
 
 @dataclass(frozen=True)
 class ResolvedSignIn:
-    """A verified identity, the account it signs in to, and which of account and link are new."""
+    """An identity, the account it signs in to, and which of account and link are new."""
 
     account: Account
-    provider: Provider
-    profile: ExternalProfile
+    arrival: Arrival
     is_new_link: bool = False
     is_new_account: bool = False
+
+    @property
+    def details(self) -> dict[str, object]:
+        """What the audit log records about it."""
+        return {
+            "provider_key": self.arrival.provider.key,
+            "issuer": self.arrival.profile.namespace,
+            "subject": self.arrival.profile.subject,
+            "linked": self.is_new_link,
+            "auto_provisioned": self.is_new_account,
+        }
 
 
 def lock_identity(
@@ -116,19 +133,19 @@ def require_verified_email(account: Account) -> None:
 def link(
     rt: Runtime,
     session: Session,
-    resolved: ResolvedSignIn,
-    client: Client,
+    account: Account,
+    arrival: Arrival,
     *,
     email_snapshot: str | None,
-) -> None:
+    is_new_account: bool = False,
+) -> ResolvedSignIn:
     """Link an unlinked identity to a locked account; notify the owner unless the account is new.
 
     Raises: LinkConflict if the account, or the subject, already has a link at this provider.
     """
-    account, provider, profile = resolved.account, resolved.provider, resolved.profile
+    provider, profile, now = arrival.provider, arrival.profile, rt.clock.now()
     if not queries.is_linkable(session, account.id, provider.id, profile.subject):
         raise LinkConflict
-    now = rt.clock.now()
     session.add(
         Identity(
             user_id=account.id,
@@ -147,27 +164,29 @@ def link(
     except IntegrityError:
         # The same subject of this provider was linked concurrently, in another namespace.
         raise LinkConflict from None
+    resolved = ResolvedSignIn(account, arrival, is_new_link=True, is_new_account=is_new_account)
     event = Event(
         Action.USER_EXTERNAL_AUTH_LINK,
         EntityType.EXTERNAL_AUTH_IDENTITY,
-        client=client,
+        client=arrival.client,
         user_id=account.id,
         entity_name=provider.key,
-        details=_details(resolved),
+        details=resolved.details,
     )
     audit.record(rt, session, event)
-    if not resolved.is_new_account:
+    if not is_new_account:
         # The mail names the provider but nothing of the identity: whoever took over a session must
         # not be able to choose words that appear in a mail from this service.
-        told = f"A sign-in with {provider.display_name} was added. {USE_OF_LINKS}"
+        told = (
+            f"A sign-in with {provider.display_name} was added. "
+            "It can be used to sign in without a password."
+        )
         notices.notify_owner(rt, session, account, told)
+    return resolved
 
 
 def complete(
-    rt: Runtime,
-    resolved: ResolvedSignIn,
-    client: Client,
-    password: VerifiedPassword | None = None,
+    rt: Runtime, resolved: ResolvedSignIn, password: VerifiedPassword | None = None
 ) -> LoginOutcome | MfaRequired:
     """Turn a verified identity into a session, or into a login that awaits a second factor.
 
@@ -179,19 +198,8 @@ def complete(
         kind=FirstFactorKind.PASSWORD if password else FirstFactorKind.EXTERNAL_AUTH,
         action=Action.USER_EXTERNAL_AUTH_LOGIN,
         entity_type=EntityType.EXTERNAL_AUTH_IDENTITY,
-        entity_name=resolved.provider.key,
-        details=_details(resolved),
+        entity_name=resolved.arrival.provider.key,
+        details=resolved.details,
         password=password,
     )
-    return login.complete_login(rt, resolved.account, factor, client)
-
-
-def _details(resolved: ResolvedSignIn) -> dict[str, object]:
-    """Return what the audit log records about an identity."""
-    return {
-        "provider_key": resolved.provider.key,
-        "issuer": resolved.profile.namespace,
-        "subject": resolved.profile.subject,
-        "linked": resolved.is_new_link,
-        "auto_provisioned": resolved.is_new_account,
-    }
+    return login.complete_login(rt, resolved.account, factor, resolved.arrival.client)

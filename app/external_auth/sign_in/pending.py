@@ -1,33 +1,65 @@
-"""Steps on pending identities: verified, but without an account."""
+"""Identities that are verified but have no account: a mailbox or a password shows whose they are.
+
+The mailed link works in any browser: whoever reads the mailbox signs in.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from app.contact_verification.errors import ContactVerificationInvalid
+from app.contact_verification import tokens
+from app.contact_verification.errors import (
+    ContactVerificationExpired,
+    ContactVerificationInvalid,
+)
+from app.core.client import Client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_hex
+from app.core.tokens import digest, random_hex, random_token
 from app.external_auth import queries
 from app.external_auth.drivers.interface import ExternalProfile
-from app.external_auth.errors import FlowTokenInvalid, ProviderDisabled
+from app.external_auth.errors import (
+    FlowTokenInvalid,
+    PasswordMissing,
+    PolicyDenied,
+    ProviderDisabled,
+)
 from app.external_auth.models import PendingIdentity, Provider
+from app.external_auth.sign_in import linking
+from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
+from app.external_auth.sign_in.provisioning import RegistrationSettings, create_account
+from app.login import sign_in_methods
+from app.login.errors import CredentialsFailed
+from app.login.service import LoginOutcome, MfaRequired, check_password, refund_on_failure
+from app.mail import service as mail
+from app.mail.templates import Template
+from app.registration.errors import RegistrationDisabled
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users.models import FIRST_SESSION_VERSION, Account
 
 PREFIX = "oev_"
 LIFE = timedelta(seconds=1800)
 MAX_TOKEN_BYTES = 128
 
 
-def open_pending(
-    rt: Runtime, session: Session, provider: Provider, profile: ExternalProfile, return_path: str
-) -> str:
+class MailLinkFailure(StrEnum):
+    """Why a mailed link signs nobody in, in the codes that the frontend's page knows."""
+
+    MISSING = "email_verification_missing"
+    INVALID = "email_verification_invalid"
+    EXPIRED = "email_verification_expired"
+
+
+def open_pending(session: Session, arrival: Arrival, return_path: str, now: datetime) -> str:
     """Store a pending identity; return its flow token."""
-    token, now = PREFIX + random_hex(), rt.clock.now()
+    token, profile = PREFIX + random_hex(), arrival.profile
     session.add(
         PendingIdentity(
-            provider_id=provider.id,
+            provider_id=arrival.provider.id,
             identity_namespace=profile.namespace,
             subject=profile.subject,
             display_name_snapshot=profile.display_name,
@@ -41,31 +73,104 @@ def open_pending(
     return token
 
 
-def get_open(rt: Runtime, session: Session, token: str) -> PendingIdentity:
-    """Return the pending identity with a well-formed flow token.
+def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
+    """Mail a sign-in link to an address, once for each pending identity.
 
-    Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
+    Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
+    PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
     """
-    pending = queries.find_pending(session, digest(token))
-    if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
-        raise ContactVerificationInvalid
-    return pending
+    token, address = _checked_token(flow_token), identifiers.email(email)
+    settings = RegistrationSettings.of(rt)
+    with rt.reading() as session:
+        waiting = _get_unmailed(rt, session, token)
+    # Counted whatever the outcome, since a refusal reveals whether an address has an account.
+    identity = f"{waiting.identity_namespace}\0{waiting.subject}"
+    mail.limit_requested_mail(rt, "external-mails", digest(identity))
+    with rt.reading() as session:
+        provider = provider_of(session, waiting)
+        _require_signing_in(session, provider, address, settings)
+    # Per address as well, since one person may have many identities. Only if a mail would be sent:
+    # otherwise refused requests could exhaust the address's quota.
+    mail.limit_requested_mail(rt, "external-mails-to", digest(address))
+    mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
+    with rt.transaction() as session:
+        # Check everything again in the transaction: it may have changed meanwhile.
+        waiting = _get_unmailed(rt, session, token)
+        provider = _lock_identity(session, waiting)
+        owner = _require_signing_in(session, provider, address, settings)
+        version = owner.session_version if owner else FIRST_SESSION_VERSION
+        if not queries.record_mail_request(
+            session, waiting, digest(mail_token), address, now, owner_session_version=version
+        ):
+            raise ContactVerificationInvalid
+        seconds = max(1, int((waiting.expires_at - now).total_seconds()))
+        mail.queue(
+            rt,
+            session,
+            Template.EXTERNAL_AUTH_EMAIL_VERIFICATION,
+            address,
+            expires_at=waiting.expires_at,
+            email=address,
+            provider_name=provider.display_name,
+            expires_in=mail.duration_in_words(seconds),
+            token=mail_token,
+        )
 
 
-@contextmanager
-def reopened_on_failure(
-    rt: Runtime, pending: PendingIdentity, consumed_at: datetime
-) -> Iterator[None]:
-    """Undo the consumption of a pending identity if the block fails.
+def confirm_mailbox(
+    rt: Runtime, token: str, client: Client
+) -> tuple[LoginOutcome | MfaRequired, str] | MailLinkFailure:
+    """Sign in whoever follows a mailed link; create the account if there is none.
 
-    Best effort: while the database is unavailable the identity stays consumed.
+    Returns the outcome, and the path that was requested at the start of the sign-in.
+    Raises, without consuming the link: ProviderDisabled, PolicyDenied, AccountDisabled,
+    PendingActivation, RegistrationDisabled, SystemNotInitialized, EmailExists, UsernamesTaken,
+    IdentifierExists, LinkConflict, CredentialsFailed.
     """
+    token = token.strip()
+    if not token:
+        return MailLinkFailure.MISSING
+    settings, now = RegistrationSettings.of(rt), rt.clock.now()
     try:
-        yield
-    except BaseException:
-        with suppress(*DATABASE_ERRORS), rt.transaction() as session:
-            queries.reopen(session, pending, consumed_at)
-        raise
+        with rt.reading() as session:
+            _get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
+        with rt.transaction() as session:
+            waiting = _get_mailed(session, token, now)
+            arrival = Arrival(_lock_identity(session, waiting), _profile(waiting), client)
+            if not queries.consume(session, waiting, now):
+                return MailLinkFailure.INVALID
+            resolved = _resolve(rt, session, arrival, waiting, settings)
+    except ContactVerificationInvalid:
+        return MailLinkFailure.INVALID
+    except ContactVerificationExpired:
+        return MailLinkFailure.EXPIRED
+    with _reopened_on_failure(rt, waiting, now):
+        return linking.complete(rt, resolved), waiting.return_path
+
+
+def link_by_password(
+    rt: Runtime, *, flow_token: str, identifier: str, password: str, client: Client
+) -> LoginOutcome | MfaRequired:
+    """Link a pending identity to the account whose password was given, and sign in.
+
+    The link is created before a second factor is asked for. Guesses count like failed logins.
+    Raises: PasswordLoginDisabled, FlowTokenInvalid, PasswordMissing, ContactVerificationInvalid,
+    ProviderDisabled, RateLimited, CredentialsFailed, AccountDisabled, PendingActivation,
+    PolicyDenied for an identity linked to another account, LinkConflict.
+    """
+    sign_in_methods.require_password_login(rt)
+    token = _checked_token(flow_token)
+    if not identifier.strip() or not password:
+        raise PasswordMissing
+    with rt.reading() as session:
+        waiting = _get_open(rt, session, token)
+        provider_of(session, waiting)
+    account, verified = check_password(rt, identifier, password, client)
+    now = rt.clock.now()
+    with refund_on_failure(rt, verified, client):
+        resolved = _link(rt, waiting, account, now, client)
+    with _reopened_on_failure(rt, waiting, now):
+        return linking.complete(rt, resolved, verified)
 
 
 def provider_of(session: Session, pending: PendingIdentity) -> Provider:
@@ -81,7 +186,7 @@ def provider_of(session: Session, pending: PendingIdentity) -> Provider:
     return provider
 
 
-def flow_token(typed: str) -> str:
+def _checked_token(typed: str) -> str:
     """Return a flow token without surrounding whitespace.
 
     Raises: FlowTokenInvalid if the text cannot be one.
@@ -92,7 +197,34 @@ def flow_token(typed: str) -> str:
     return token
 
 
-def profile_of(pending: PendingIdentity) -> ExternalProfile:
+def _get_open(rt: Runtime, session: Session, token: str) -> PendingIdentity:
+    """Return the pending identity with a well-formed flow token.
+
+    Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
+    """
+    pending = queries.find_pending(session, digest(token))
+    if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
+        raise ContactVerificationInvalid
+    return pending
+
+
+def _get_unmailed(rt: Runtime, session: Session, token: str) -> PendingIdentity:
+    waiting = _get_open(rt, session, token)
+    if waiting.email_requested_at is not None:
+        raise ContactVerificationInvalid
+    return waiting
+
+
+def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
+    waiting = queries.find_by_mail_token(session, digest(token))
+    if waiting is None or waiting.consumed_at is not None:
+        raise ContactVerificationInvalid
+    if waiting.expires_at <= now:
+        raise ContactVerificationExpired
+    return waiting
+
+
+def _profile(pending: PendingIdentity) -> ExternalProfile:
     """Return the stored part of the identity's profile, which excludes its email address."""
     return ExternalProfile(
         namespace=pending.identity_namespace,
@@ -100,3 +232,96 @@ def profile_of(pending: PendingIdentity) -> ExternalProfile:
         display_name=pending.display_name_snapshot,
         preferred_username=pending.preferred_username_snapshot,
     )
+
+
+def _lock_identity(session: Session, waiting: PendingIdentity) -> Provider:
+    gone = ContactVerificationInvalid
+    return linking.lock_identity(session, waiting.provider_id, _profile(waiting), gone=gone)
+
+
+def _require_signing_in(
+    session: Session, provider: Provider, address: str, settings: RegistrationSettings
+) -> Account | None:
+    """Refuse an address whose mail could sign nobody in; return its account, or None.
+
+    Raises: PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled.
+    """
+    if not provider.allows(address):
+        raise PolicyDenied
+    owner = linking.find_account_by_email(session, address)
+    if owner is not None:
+        linking.require_verified_email(owner)
+    elif not settings.may_register:
+        raise RegistrationDisabled
+    return owner
+
+
+def _resolve(
+    rt: Runtime,
+    session: Session,
+    arrival: Arrival,
+    waiting: PendingIdentity,
+    settings: RegistrationSettings,
+) -> ResolvedSignIn:
+    """Return who signs in: the identity's account, else the mailbox's, else a new one."""
+    address, profile = waiting.target_email or "", arrival.profile
+    if not arrival.provider.allows(address):
+        raise PolicyDenied
+    if account := linking.sign_in_linked(rt, session, profile):
+        return ResolvedSignIn(account, arrival)
+    owner = linking.lock_account_by_email(session, address)
+    if owner is not None:
+        linking.require_verified_email(owner)
+        # Whatever ends all sessions, such as a new password, also invalidates mailed links. The
+        # version is None for a mail from an older release, sent at most half an hour ago.
+        if waiting.owner_session_version not in (None, owner.session_version):
+            raise ContactVerificationInvalid
+        return linking.link(rt, session, owner, arrival, email_snapshot=address)
+    if not settings.may_register:
+        raise RegistrationDisabled
+    made = create_account(rt, session, profile, address, settings, is_verified=True)
+    return linking.link(rt, session, made, arrival, email_snapshot=address, is_new_account=True)
+
+
+def _link(
+    rt: Runtime, waiting: PendingIdentity, seen: Account, now: datetime, client: Client
+) -> ResolvedSignIn:
+    """Consume the pending identity for an account unchanged since its password was checked.
+
+    If the identity is already linked to this account, only the sign-in is recorded.
+    Raises: CredentialsFailed if the account has changed, AccountDisabled, PendingActivation,
+    ContactVerificationInvalid if no longer pending, ProviderDisabled, PolicyDenied, LinkConflict.
+    """
+    profile = _profile(waiting)
+    with rt.transaction() as session:
+        arrival = Arrival(_lock_identity(session, waiting), profile, client)
+        account = users_queries.lock_and_find(session, seen.id)
+        if account is None or account.session_version != seen.session_version:
+            raise CredentialsFailed
+        if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts
+            raise CredentialsFailed
+        linking.require_verified_email(account)
+        if not queries.consume(session, waiting, now):
+            raise ContactVerificationInvalid
+        identity = queries.find_identity(session, profile.namespace, profile.subject)
+        if identity is not None and identity.user_id != account.id:
+            raise PolicyDenied
+        if identity is not None and queries.touch_identity(session, identity, now):
+            return ResolvedSignIn(account, arrival)
+        return linking.link(rt, session, account, arrival, email_snapshot=None)
+
+
+@contextmanager
+def _reopened_on_failure(
+    rt: Runtime, pending: PendingIdentity, consumed_at: datetime
+) -> Iterator[None]:
+    """Undo the consumption of a pending identity if the block fails.
+
+    Best effort: while the database is unavailable the identity stays consumed.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(*DATABASE_ERRORS), rt.transaction() as session:
+            queries.reopen(session, pending, consumed_at)
+        raise

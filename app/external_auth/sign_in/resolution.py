@@ -6,35 +6,28 @@ that both the provider and the account itself have verified; nothing less is eno
 
 from sqlalchemy.orm import Session
 
-from app.core.client import Client
 from app.core.runtime import Runtime
-from app.external_auth.drivers.interface import ExternalProfile
 from app.external_auth.errors import PolicyDenied
 from app.external_auth.kinds import ProviderKind
-from app.external_auth.models import Provider
-from app.external_auth.sign_in import linking, provisioning
-from app.external_auth.sign_in.linking import ResolvedSignIn
-from app.external_auth.sign_in.provisioning import RegistrationSettings
+from app.external_auth.sign_in import linking
+from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
+from app.external_auth.sign_in.provisioning import RegistrationSettings, create_account
 from app.users import identifiers
 from app.users import service as users
 from app.users.errors import EmailInvalid, PendingActivation
 
 
 def resolve(
-    rt: Runtime,
-    session: Session,
-    provider: Provider,
-    profile: ExternalProfile,
-    settings: RegistrationSettings,
-    client: Client,
+    rt: Runtime, session: Session, arrival: Arrival, settings: RegistrationSettings
 ) -> ResolvedSignIn | None:
     """Return who signs in; None if a mailbox or a password has to show whose identity it is.
 
     The caller holds the identity's lock. Raises: AccountDisabled, PolicyDenied, LinkConflict,
     SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
+    provider, profile = arrival.provider, arrival.profile
     if account := linking.sign_in_linked(rt, session, profile):
-        return ResolvedSignIn(account, provider, profile)
+        return ResolvedSignIn(account, arrival)
     if profile.email is None:
         # GitHub reports only addresses that it has verified: none is as good as an unverified one.
         if provider.provider_kind is ProviderKind.GITHUB and provider.require_email_verified:
@@ -47,9 +40,9 @@ def resolve(
         raise PolicyDenied
     if address is None:
         return None
-    if resolved := _link_by_address(rt, session, provider, profile, address, client):
+    if resolved := _link_by_address(rt, session, arrival, address):
         return resolved
-    return _provision(rt, session, provider, profile, address, settings, client)
+    return _provision(rt, session, arrival, address, settings)
 
 
 def _account_address(email: str) -> str | None:
@@ -61,15 +54,11 @@ def _account_address(email: str) -> str | None:
 
 
 def _link_by_address(
-    rt: Runtime,
-    session: Session,
-    provider: Provider,
-    profile: ExternalProfile,
-    address: str,
-    client: Client,
+    rt: Runtime, session: Session, arrival: Arrival, address: str
 ) -> ResolvedSignIn | None:
     """Link the account that has this verified address if auto-linking applies, else None."""
-    if not provider.auto_link_verified_email_enabled or not profile.email_verified:
+    profile = arrival.profile
+    if not arrival.provider.auto_link_verified_email_enabled or not profile.email_verified:
         return None
     account = linking.lock_account_by_email(session, address)
     if account is None:
@@ -78,21 +67,14 @@ def _link_by_address(
         linking.require_verified_email(account)
     except PendingActivation:
         return None
-    resolved = ResolvedSignIn(account, provider, profile, is_new_link=True)
-    linking.link(rt, session, resolved, client, email_snapshot=profile.email)
-    return resolved
+    return linking.link(rt, session, account, arrival, email_snapshot=profile.email)
 
 
 def _provision(
-    rt: Runtime,
-    session: Session,
-    provider: Provider,
-    profile: ExternalProfile,
-    address: str,
-    settings: RegistrationSettings,
-    client: Client,
+    rt: Runtime, session: Session, arrival: Arrival, address: str, settings: RegistrationSettings
 ) -> ResolvedSignIn | None:
     """Create and link an account if that is enabled and permitted, else return None."""
+    provider, profile = arrival.provider, arrival.profile
     must_be_verified = provider.require_email_verified or provider.auto_link_verified_email_enabled
     if not provider.auto_provision_enabled or not settings.may_register:
         return None
@@ -102,9 +84,9 @@ def _provision(
     users.lock_address(session, address)
     if linking.find_account_by_email(session, address):
         return None
-    account = provisioning.create_account(
+    account = create_account(
         rt, session, profile, address, settings, is_verified=profile.email_verified
     )
-    resolved = ResolvedSignIn(account, provider, profile, is_new_link=True, is_new_account=True)
-    linking.link(rt, session, resolved, client, email_snapshot=profile.email)
-    return resolved
+    return linking.link(
+        rt, session, account, arrival, email_snapshot=profile.email, is_new_account=True
+    )

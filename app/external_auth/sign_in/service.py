@@ -10,7 +10,7 @@ from datetime import timedelta
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.external_auth import queries
-from app.external_auth.drivers.interface import Callback, ExternalProfile
+from app.external_auth.drivers.interface import Callback
 from app.external_auth.errors import (
     CallbackAddressMissing,
     ProviderDisabled,
@@ -23,7 +23,7 @@ from app.external_auth.providers import rules
 from app.external_auth.providers.service import driver_of
 from app.external_auth.sign_in import flows, linking, pending, resolution
 from app.external_auth.sign_in.flows import SignIn
-from app.external_auth.sign_in.linking import ResolvedSignIn
+from app.external_auth.sign_in.linking import Arrival
 from app.external_auth.sign_in.provisioning import RegistrationSettings
 from app.login.service import LoginOutcome, MfaRequired
 from app.settings import keys
@@ -65,12 +65,8 @@ class EmailRequired:
     flow_token: str = field(repr=False)
 
 
-@dataclass(frozen=True)
-class SignInResult:
-    """The outcome of a sign-in, and the path that was requested at its start."""
-
-    outcome: LoginOutcome | MfaRequired | EmailRequired
-    return_path: str
+# The outcome of a sign-in, and the path that was requested at its start.
+SignInResult = tuple[LoginOutcome | MfaRequired | EmailRequired, str]
 
 
 def start(
@@ -139,10 +135,15 @@ def finish(
         issuer=request.issuer,
     )
     profile = driver_of(rt, provider).identify(callback)
-    resolved = _resolve_or_open_pending(rt, provider, profile, sign_in.return_path, client)
-    if isinstance(resolved, EmailRequired):
-        return SignInResult(resolved, sign_in.return_path)
-    return SignInResult(linking.complete(rt, resolved, client), sign_in.return_path)
+    settings, path = RegistrationSettings.of(rt), sign_in.return_path
+    with rt.transaction() as session:
+        provider = linking.lock_identity(session, provider.id, profile)
+        arrival = Arrival(provider, profile, client)
+        resolved = resolution.resolve(rt, session, arrival, settings)
+        if resolved is None:
+            token = pending.open_pending(session, arrival, path, rt.clock.now())
+            return EmailRequired(token), path
+    return linking.complete(rt, resolved), path
 
 
 def checked_path(typed: str | None) -> str:
@@ -199,15 +200,3 @@ def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
     if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
         raise SignInFailed
     return provider
-
-
-def _resolve_or_open_pending(
-    rt: Runtime, provider: Provider, profile: ExternalProfile, path: str, client: Client
-) -> ResolvedSignIn | EmailRequired:
-    settings = RegistrationSettings.of(rt)
-    with rt.transaction() as session:
-        provider = linking.lock_identity(session, provider.id, profile)
-        resolved = resolution.resolve(rt, session, provider, profile, settings, client)
-        if resolved is not None:
-            return resolved
-        return EmailRequired(pending.open_pending(rt, session, provider, profile, path))
