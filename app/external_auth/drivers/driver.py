@@ -144,7 +144,7 @@ class Driver(ABC):
         return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
 
     def _exchange(
-        self, callback: Callback, url: str, *, basic_auth: bool = False, **options: str
+        self, callback: Callback, url: str, *, basic_auth: bool = False, **options: Any
     ) -> Mapping[str, str]:
         """Exchange the code; return `access_token` and, if there was one, `id_token`.
 

@@ -41,7 +41,7 @@ class OAuth2Driver(Driver):
     # Used unless the stored provider has its own.
     fixed_endpoints: ClassVar[Endpoints | None] = None
     # What is special about the token request.
-    token_options: ClassVar[Mapping[str, str]] = {}
+    token_options: ClassVar[Mapping[str, Any]] = {}
     # The results of a test, which are constant: no endpoint can be tested without a user.
     checks: ClassVar[tuple[Check, ...]]
 
