@@ -450,7 +450,7 @@ def test_a_look_at_the_link_uses_nothing_up(api, token):
 def test_nothing_at_rest_opens_anything(rt, flow, token):
     with rt.reading() as connection:
         rows = str(connection.execute(sa.select(PendingIdentity.__table__.columns)).all())
-        outbox = str(connection.exec_driver_sql("SELECT * FROM mail_outbox").all())
+        outbox = str(connection.execute(sa.text("SELECT * FROM mail_outbox")).all())
     for secret in (flow, token, flow[4:], token[3:]):
         assert secret not in rows
         assert secret not in outbox
