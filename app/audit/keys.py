@@ -8,7 +8,7 @@ _ACTIONS = tuple(action.value for action in Action)
 
 def _known_action(text: str) -> str:
     if text not in _ACTIONS:
-        raise ValueError(f"{text!r} is no audited action")
+        raise ValueError(f"{text!r} is not an audited action")
     return text
 
 

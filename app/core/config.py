@@ -38,7 +38,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Argon2Cost:
-    """Argon2id parameters (decision A14)."""
+    """Argon2id parameters."""
 
     memory_kib: int = 19456
     passes: int = 2
@@ -47,7 +47,7 @@ class Argon2Cost:
 
 @dataclass(frozen=True)
 class FailureLimit:
-    """How many failed attempts an account allows one client network per window (decision A11)."""
+    """How many failed attempts an account allows one client network per window."""
 
     attempts: int = 10
     window_seconds: int = 300

@@ -60,7 +60,7 @@ class EnvironmentReader:
     def _complaint(self, name: str) -> str:
         near = difflib.get_close_matches(name.upper(), sorted(self._known), 1)
         hint = f"; is it to be {PREFIX}{near[0]}?" if near else ""
-        return one_line(f"{PREFIX}{name} is no variable of this version and is ignored{hint}")
+        return one_line(f"{PREFIX}{name} is not a variable of this version and is ignored{hint}")
 
     def refuse_if_bad(self) -> None:
         """Raise ConfigError if any variable read so far is bad."""
@@ -88,7 +88,7 @@ class EnvironmentReader:
             folder = Path(raw).absolute()
             for path in (folder, *folder.parents):
                 if _is_in_the_way(path):
-                    raise ValueError(f"{path} is no folder")
+                    raise ValueError(f"{path} is not a folder")
             return folder
 
         return self.read(name, default, parse)

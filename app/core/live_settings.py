@@ -25,20 +25,13 @@ log = logging.getLogger(__name__)
 MAX_AGE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class _Change:
-    """A change that was announced, or may have been; compared by identity."""
-
-    heard_at: float
-
-
 @dataclass(frozen=True)
 class _Snapshot:
-    """The stored texts, read after `change` was heard of; `loaded_at` is monotonic."""
+    """The stored texts, read after the change with this number was heard of."""
 
     texts: Mapping[str, str] = field(repr=False)
     loaded_at: float
-    change: _Change
+    change: int
     parsed: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -52,7 +45,7 @@ class LiveSettings:
         self._load = load
         self._clock = clock
         self._snapshot: _Snapshot | None = None
-        self._last_change = _Change(clock.monotonic())
+        self._change, self._changed_at = 0, clock.monotonic()
         self._reloading = threading.Lock()
         self._outage = Outage(
             log,
@@ -76,7 +69,8 @@ class LiveSettings:
 
     def expire(self) -> None:
         """Make the next `get` reload; the known values stay as a fallback for an outage."""
-        self._last_change = _Change(self._clock.monotonic())
+        self._changed_at = self._clock.monotonic()
+        self._change += 1
 
     def forget(self) -> None:
         """Drop everything, as after a fork: the parent may have read the database long ago."""
@@ -84,38 +78,34 @@ class LiveSettings:
 
     def _current(self) -> _Snapshot:
         snapshot = self._snapshot
-        if snapshot is not None and self._is_fresh(snapshot):
+        if snapshot is None:
+            with self._reloading:
+                return self._reload()
+        if self._is_fresh(snapshot) or not self._reloading.acquire(timeout=self._patience()):
             return snapshot
-        # One caller reloads; the others do not wait long for it.
-        if not self._reloading.acquire(timeout=self._patience(snapshot)):
-            return cast("_Snapshot", snapshot)
         try:
-            snapshot = self._snapshot
-            if snapshot is None or not self._is_fresh(snapshot):
-                snapshot = self._snapshot = self._reloaded(snapshot)
+            return self._reload()
         finally:
             self._reloading.release()
-        return snapshot
 
     def _is_fresh(self, snapshot: _Snapshot) -> bool:
         age = self._clock.monotonic() - snapshot.loaded_at
-        return snapshot.change is self._last_change and age < MAX_AGE_SECONDS
+        return snapshot.change == self._change and age < MAX_AGE_SECONDS
 
-    def _patience(self, snapshot: _Snapshot | None) -> float:
-        """Return how many seconds to wait for the caller that reloads; -1 for as long as it takes.
+    def _patience(self) -> float:
+        """Return for how many seconds to wait for the caller that reloads.
 
-        A snapshot that is merely old was in force a moment ago, and will do. After a change the old
-        values may not be used, unless a second has passed without an answer from the database.
+        After a change the old values may not be used, unless a second has passed without an answer
+        from the database. Values that are merely old were in force a moment ago, and will do.
         """
-        if snapshot is None:
-            return -1
-        if snapshot.change is (change := self._last_change):
-            return 0
-        return max(0.0, change.heard_at + MAX_AGE_SECONDS - self._clock.monotonic())
+        return max(0.0, self._changed_at + MAX_AGE_SECONDS - self._clock.monotonic())
 
-    def _reloaded(self, last: _Snapshot | None) -> _Snapshot:
+    def _reload(self) -> _Snapshot:
+        last = self._snapshot
+        if last is not None and self._is_fresh(last):
+            return last  # another caller was faster
         # Taken before the rows are read, so that a change meanwhile causes another reload.
-        loaded_at, change = self._clock.monotonic(), self._last_change
+        loaded_at, change = self._clock.monotonic(), self._change
         try:
             texts = self._load()
         except SQLAlchemyError as error:
@@ -123,8 +113,9 @@ class LiveSettings:
                 raise
             self._outage.record_failure(reason_of(error))
             # Aged from now: the attempt itself may have taken longer than the age limit.
-            return _Snapshot(last.texts, self._clock.monotonic(), change, last.parsed)
-        self._outage.record_success()
-        if last is not None and texts == last.texts:
-            return _Snapshot(texts, loaded_at, change, last.parsed)
-        return _Snapshot(texts, loaded_at, change)
+            texts, loaded_at = last.texts, self._clock.monotonic()
+        else:
+            self._outage.record_success()
+        parsed = last.parsed if last is not None and last.texts == texts else {}
+        self._snapshot = _Snapshot(texts, loaded_at, change, parsed)
+        return self._snapshot

@@ -29,7 +29,7 @@ ValueType = Literal[
 class Key(Generic[T]):
     """One setting. `parse` reads stored text, `render` validates a new value and returns its text.
 
-    Both raise ValueError; stored text that does not parse counts as not set (spec 01 §10).
+    Both raise ValueError; stored text that does not parse counts as not set.
     `meaning` says what it decides, `takes` which values it accepts, both without a full stop.
     """
 
@@ -45,7 +45,7 @@ class Key(Generic[T]):
 
     @property
     def is_list(self) -> bool:
-        """Return whether a value is a list of texts."""
+        """Return whether a value is a list of strings."""
         return self.value_type in {"string_array", "string_enum_set"}
 
     @property
@@ -64,7 +64,7 @@ class Key(Generic[T]):
 
 
 def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
-    """Return a switch; only `auth_` keys accept words other than true and false (spec 04 §6.2)."""
+    """Return a switch; only `auth_` keys accept words other than true and false."""
     takes_words = name.startswith("auth_")
 
     def parse(text: str) -> bool:
@@ -129,7 +129,7 @@ def text(
 
     def render(value: object) -> str:
         if not isinstance(value, str):
-            raise ValueError("must be a text")  # noqa: TRY004 - a bad value, not a bug
+            raise ValueError("must be a string")  # noqa: TRY004 - a bad value, not a bug
         value = value if multiline or is_sensitive else value.strip()
         if len(value) > max_length:
             raise ValueError(f"must be at most {max_length} characters long")
@@ -186,13 +186,13 @@ def text_list(
     in_order: bool = False,
     refuses_duplicates: bool = False,
 ) -> Key[tuple[str, ...]]:
-    """Return a list of texts without duplicates, sorted unless `in_order`.
+    """Return a list of strings without duplicates, sorted unless `in_order`.
 
     `options` names all entries that `normalize` accepts, if they are known; the list is then a set
     of these. `example` is shown to whoever has to write one. If `normalize` refuses an entry
     (ValueError), a new list is refused as a whole; in a stored list that entry is skipped.
     """
-    takes = f"a JSON list of texts, such as {json.dumps(example)}"
+    takes = f"a JSON list of strings, such as {json.dumps(example)}"
 
     def listed(text: str) -> list[object]:
         entries = _entries(text)

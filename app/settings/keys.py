@@ -1,4 +1,4 @@
-"""The documented runtime settings (spec 01 §10, 02 §0, 04 §6.2), and the registry of all keys."""
+"""The runtime settings, and the registry of all keys, with those of `audit` and `web`."""
 
 from typing import Any
 
@@ -77,10 +77,7 @@ ACCESS_TTL_SECONDS = _seconds(
     "auth_access_token_ttl_secs", "How long an access token is valid before it is refreshed", 900
 )
 REFRESH_TTL_SECONDS = _seconds(
-    "auth_refresh_token_ttl_secs",
-    "How long a session lasts without a refresh",
-    7 * DAY,
-    most=YEAR,
+    "auth_refresh_token_ttl_secs", "How long a session lasts without a refresh", 7 * DAY, most=YEAR
 )
 REUSE_GRACE_SECONDS = _seconds(
     "auth_refresh_reuse_grace_secs",

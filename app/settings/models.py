@@ -1,4 +1,4 @@
-"""The table of runtime settings (spec 04 §6.1)."""
+"""The table of runtime settings."""
 
 from datetime import datetime
 

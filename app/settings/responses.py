@@ -1,4 +1,4 @@
-"""How settings are shown: as JSON, and as the page docs/settings.md (spec 04 §6.1)."""
+"""How settings are shown: as JSON, and as the page docs/settings.md."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def described(key: Key[Any]) -> dict[str, Any]:
     return {
         "key": key.name,
         "description": key.description,
-        "default": Setting(key, None).default,
+        "default": Setting(key).default,
         "value_type": key.value_type,
         "options": list(key.options),
         "is_sensitive": key.is_sensitive,
@@ -54,7 +54,7 @@ def described(key: Key[Any]) -> dict[str, Any]:
 
 def default_of(key: Key[Any]) -> str:
     """Return the default in words."""
-    default = Setting(key, None).default
+    default = Setting(key).default
     if default in ("", []):
         return "empty"
     if default == list(key.options):

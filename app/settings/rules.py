@@ -10,10 +10,7 @@ MAX_DOMAIN_LENGTH = 253
 
 
 def email_policy_entry(entry: str) -> str:
-    """Return an exact address or an ASCII domain, in lower case; `@domain` means `domain`.
-
-    Source: spec 01 §2.1.
-    """
+    """Return an exact address or an ASCII domain, in lower case; `@domain` means `domain`."""
     # The lower case of the Kelvin sign is the letter k, which would hide that it is not ASCII.
     lowered = entry.lower() if entry.isascii() else entry
     domain = lowered.removeprefix("@")

@@ -64,7 +64,7 @@ def find_key(name: str) -> Key[Any]:
 def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
     """Set several settings atomically; return the names of other settings this changed.
 
-    Raises: SettingUnknown, SettingInvalid. Source: spec 04 §6.2, including the cross rules.
+    Raises: SettingUnknown, SettingInvalid.
     """
     texts = {name: _rendered(rt, name, value) for name, value in changes.items()}
     now = rt.clock.now()
@@ -113,7 +113,7 @@ def secret(rt: Runtime, key: Key[str]) -> str:
 
 
 def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
-    """Return whether mail can be sent by SMTP: host and from address are set (decision E18).
+    """Return whether mail can be sent by SMTP: host and from address are set.
 
     `value_of` returns the value of a setting.
     """
@@ -121,19 +121,19 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
 
 
 def lacks_code_delivery(texts: Mapping[str, str]) -> bool:
-    """Return whether e-mail codes are enabled without a way to send them (spec 04 §6.2)."""
+    """Return whether e-mail codes are enabled without a way to send them."""
     is_complete = is_mail_complete(lambda key: _in_force(key, texts))
     return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_complete
 
 
 def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
-    """Return whether `*` is mixed with origins or allowed with credentials (spec 02 §4.6)."""
+    """Return whether `*` is mixed with origins or allowed with credentials."""
     origins = _in_force(cors.ALLOWED_ORIGINS, texts)
     return not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts))
 
 
 def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
-    """Return whether these settings leave no way to sign in (spec 04 §6.2)."""
+    """Return whether these settings leave no way to sign in."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
         return False

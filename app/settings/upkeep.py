@@ -1,7 +1,7 @@
 """Operations on all settings at once: list, validate, export, re-encrypt."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,38 +12,29 @@ from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries, service
-from app.settings.queries import Stored
+from app.settings.models import SystemConfig
 
 Wire = str | list[str]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting and its stored value; None if it is not set."""
+    """One setting; `text` and `updated_at` are as stored, and None if it is not set."""
 
     key: Key[Any]
-    stored: Stored | None
-
-    @property
-    def text(self) -> str | None:
-        """Return the stored text; None if the setting is not set."""
-        return self.stored.text if self.stored else None
-
-    @property
-    def updated_at(self) -> datetime | None:
-        """Return when the stored text was last written; None if the setting is not set."""
-        return self.stored.updated_at if self.stored else None
+    text: str | None = field(default=None, repr=False)
+    updated_at: datetime | None = None
 
     @property
     def value(self) -> Wire:
-        """Return the value in force in wire format (spec 04 §6.1); secrets are redacted."""
+        """Return the value in force as it is shown; secrets are redacted."""
         if self.key.is_sensitive:
             return REDACTED if self.text else ""
         return _wire(self.key, self.key.value_of(self.text))
 
     @property
     def default(self) -> Wire:
-        """Return the default in wire format."""
+        """Return the default as it is shown."""
         return _wire(self.key, self.key.default)
 
 
@@ -61,15 +52,15 @@ def find(rt: Runtime, name: str) -> Setting:
     Raises: SettingUnknown.
     """
     key = service.find_key(name)
-    with rt.reading() as connection:
-        return Setting(key, queries.find(connection, name))
+    with rt.reading_session() as session:
+        return _setting(key, queries.find(session, name))
 
 
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name."""
-    with rt.reading() as connection:
-        stored = queries.list_stored(connection)
-    return [Setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
+    with rt.reading_session() as session:
+        stored = queries.list_stored(session)
+        return [_setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
 
 
 def export(rt: Runtime) -> dict[str, Wire]:
@@ -117,7 +108,7 @@ def _single_problems(rt: Runtime, texts: Mapping[str, str]) -> Iterator[Problem]
         key = keys.ALL.get(name)
         if key is None:
             yield Problem(
-                name, "is no setting of this version; unset it unless another version needs it"
+                name, "is not a setting of this version; unset it unless another version needs it"
             )
         elif complaint := _complaint(rt, key, text):
             yield Problem(name, complaint)
@@ -144,6 +135,10 @@ def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> 
         yield Problem("cors_allowed_origins", service.CORS_CONTRADICTION)
     if service.leaves_no_login_method(rt, session, texts):
         yield Problem(keys.PASSWORD_LOGIN_ENABLED.name, "no way to sign in is left")
+
+
+def _setting(key: Key[Any], row: SystemConfig | None) -> Setting:
+    return Setting(key, row.value, row.updated_at) if row else Setting(key)
 
 
 def _wire(key: Key[Any], value: Any) -> Wire:

@@ -137,7 +137,7 @@ def _learn_address(session: Session, origin: str, now: datetime) -> None:
     """Store what the caller's origin reveals: the site's URL, and that cookies can be Secure."""
     locks.hold(session, locks.SETTINGS)
     stored = settings_queries.find(session, site.PUBLIC_SITE_URL.name)
-    if not site.PUBLIC_SITE_URL.value_of(stored and stored.text):
+    if not site.PUBLIC_SITE_URL.value_of(stored.value if stored else None):
         address = json.dumps([site.storable_origin(origin)])
         settings_queries.store(session, site.PUBLIC_SITE_URL.name, address, now)
     if origin.startswith("https://"):

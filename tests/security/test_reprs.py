@@ -83,7 +83,6 @@ HARMLESS = {
     "RecoveryCode.code_hash",
     "Leased.payload",
     "Sealed.payload",
-    "Stored.text",
     "Provider.client_secret",
 }
 

@@ -195,7 +195,7 @@ def test_help_is_told_before_anything_is_set_up(tmp_path):
 def test_a_variable_nobody_reads_is_told_at_the_start(service):
     assert service.launch(WORKER="secret", BIND="256.0.0.1:1").wait(TIMEOUT_SECONDS) == 1
     told = service.errors.read_text()
-    assert "bin/serve: GATEHOUSE_WORKER is no variable" in told
+    assert "bin/serve: GATEHOUSE_WORKER is not a variable" in told
     assert "GATEHOUSE_WORKERS?" in told
     assert "secret" not in told
 
@@ -248,7 +248,7 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
 def test_an_instance_that_is_no_folder_stops_the_start(service):
     service.instance.touch()
     assert service.launch().wait(TIMEOUT_SECONDS) == 1
-    told = f"bin/serve: GATEHOUSE_INSTANCE: {service.instance} is no folder\n"
+    told = f"bin/serve: GATEHOUSE_INSTANCE: {service.instance} is not a folder\n"
     assert service.errors.read_text() == told
 
 

@@ -192,14 +192,14 @@ def test_networks_of_ones_own_are_where_providers_may_be_asked(tmp_path):
 )
 def test_a_misspelt_variable_is_told_with_the_nearest_one_and_without_its_value(typed, meant):
     [complaint] = config(**{typed: PASSWORD}).unknown_variables
-    assert complaint.startswith(f"GATEHOUSE_{typed} is no variable")
+    assert complaint.startswith(f"GATEHOUSE_{typed} is not a variable")
     assert complaint.endswith(f"; is it to be GATEHOUSE_{meant}?")
     assert PASSWORD not in complaint
 
 
 def test_a_variable_that_is_like_none_is_told_too():
     [complaint] = config(XYZZY="1").unknown_variables
-    assert complaint == "GATEHOUSE_XYZZY is no variable of this version and is ignored"
+    assert complaint == "GATEHOUSE_XYZZY is not a variable of this version and is ignored"
     assert config(PORT="8080").unknown_variables
     assert config(XYZZY=" ").unknown_variables == ()
 
@@ -210,7 +210,7 @@ def test_a_folder_that_a_file_is_in_the_way_of_is_refused(tmp_path, name):
     assert config(**{name: str(file)})  # a missing one is made when it is needed
     file.touch()
     for folder in (file, file / "below"):
-        assert complaint(**{name: str(folder)}) == f"GATEHOUSE_{name}: {file} is no folder"
+        assert complaint(**{name: str(folder)}) == f"GATEHOUSE_{name}: {file} is not a folder"
 
 
 @pytest.mark.parametrize("service", ["", "NGINX_", "VALKEY_0_"])
