@@ -19,14 +19,12 @@ from app.login.mfa_login import (
     MfaLogin,
     get_login,
     give_back,
-    require_unchanged,
     take_attempt,
     unchanged_account,
 )
 from app.login.second_step import SecondStep, record
 from app.login.service import LoginOutcome
 from app.mfa import email_codes, flows, totp
-from app.mfa import queries as mfa_queries
 from app.mfa import service as mfa
 from app.mfa.errors import (
     MfaAttemptsExceeded,
@@ -38,7 +36,6 @@ from app.mfa.errors import (
     MfaRecoveryCodeUsed,
 )
 from app.mfa.models import MfaMethod
-from app.mfa.queries import TotpFactor
 from app.mfa.service import EmailCodeProof, Proof
 
 
@@ -53,8 +50,8 @@ def verify(
     MfaAttemptsExceeded for the fifth wrong code, which ends the login.
     """
     login = get_login(rt, flow_token)
-    step, factor = _second_step(rt, login, method, client)
-    verify_code = _verifier(rt, step, factor, code)
+    step = _second_step(rt, login, method, client)
+    verify_code = _verifier(rt, step, code)
     attempt = take_attempt(rt, login, client)
     try:
         return completion.sign_in(rt, step, verify_code(), attempt)
@@ -66,39 +63,33 @@ def verify(
         raise
 
 
-def _second_step(
-    rt: Runtime, login: MfaLogin, method: MfaMethod, client: Client
-) -> tuple[SecondStep, TotpFactor | None]:
-    """Return the step with the account as it is now; for method TOTP also its factor, if any.
+def _second_step(rt: Runtime, login: MfaLogin, method: MfaMethod, client: Client) -> SecondStep:
+    """Return the step with the account as it is now.
 
     Raises: PasswordLoginDisabled, AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
     if login.first_factor is FirstFactorKind.PASSWORD:
         sign_in_methods.require_password_login(rt)
-    if method is MfaMethod.TOTP:
-        account, factor = mfa_queries.find_account_with_totp(rt.database, login.user_id)
-        return SecondStep(login, require_unchanged(login, account), method, client), factor
-    return SecondStep(login, unchanged_account(rt, login), method, client), None
+    return SecondStep(login, unchanged_account(rt, login), method, client)
 
 
-def _verifier(
-    rt: Runtime, step: SecondStep, factor: TotpFactor | None, code: str
-) -> Callable[[], Proof]:
+def _verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
     """Return a function that verifies the code; refuse right away what must not spend an attempt.
 
     Raises: MfaFactorRequired, MfaFlowInvalid, MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
     if step.method is MfaMethod.TOTP:
-        return _totp_verifier(rt, factor, code)
+        return _totp_verifier(rt, step, code)
     if step.method is MfaMethod.EMAIL_CODE:
         return _email_code_verifier(rt, step, code)
     return partial(mfa.check_recovery_code, rt, step.login.user_id, code)
 
 
-def _totp_verifier(rt: Runtime, factor: TotpFactor | None, code: str) -> Callable[[], Proof]:
+def _totp_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
     digits = totp.normalised(code)
     if digits is None:
         return _refuse_malformed
+    factor = mfa.find_totp(rt, step.login.user_id)
     if factor is None:
         raise MfaFactorRequired
     return partial(mfa.check_totp, rt, factor, digits)

@@ -21,8 +21,7 @@ from app.login.service import LoginOutcome
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFlowInvalid
-from app.mfa.notices import Notice
-from app.mfa.service import EmailCodeProof, Proof, RecoveryCodeProof, TotpProof
+from app.mfa.service import EmailCodeProof, Notice, Proof, RecoveryCodeProof, TotpProof
 from app.sessions import service as sessions
 from app.users import identifiers, notices
 from app.users import queries as users_queries
@@ -83,7 +82,7 @@ def _open_with_recovery_code(
         now_is = users_queries.lock_version(session, account.id)
         if now_is != (account.status, account.session_version):
             return None
-        if not mfa.consume_proof(rt, session, account.id, proof):
+        if not mfa.consume_proof(rt, session, proof):
             return None
         notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
         audit.record(rt, session, event)

@@ -1,4 +1,4 @@
-"""The tables of second factors (spec 02 §1; decisions A15, A27)."""
+"""The tables of second factors."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,6 +1,6 @@
-"""Recovery codes: ten per account, each of twelve characters with 60 random bits (spec 02 §0).
+"""Recovery codes: ten per account, each of twelve characters with 60 random bits.
 
-Invariant: they are stored as keyed hashes bound to the account (decision A27), so a stolen database
+Invariant: they are stored as keyed hashes bound to the account, so a stolen database
 neither reveals them nor allows offline guessing, and verifying one needs no Argon2.
 """
 

@@ -11,22 +11,37 @@ from typing import ClassVar
 
 from sqlalchemy.orm import Session
 
+from app.audit import service as audit
+from app.audit.models import Action, EntityType, Event
+from app.core.client import Client
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mfa import queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaMethod
-from app.mfa.notices import Notice
-from app.mfa.queries import RecoveryCode, TotpFactor
+from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
 from app.sessions.opening import OneTimeUse
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
 
 
+class Notice(StrEnum):
+    """What is mailed to an account's owner: the sentence that says what happened."""
+
+    FACTOR_ADDED = "An authenticator app was added. Signing in now also asks for its code."
+    FACTOR_REMOVED = (
+        "The authenticator app was removed, and the recovery codes with it. "
+        "Signing in no longer asks for a code of the app."
+    )
+    RECOVERY_CODE_USED = "One of your recovery codes was just used. It cannot be used again."
+    RECOVERY_CODES_REGENERATED = (
+        "New recovery codes were made. The old ones cannot be used any more."
+    )
+
+
 class Purpose(StrEnum):
-    """What a code is entered for; a TOTP code works once for each (decision A15)."""
+    """What a code is entered for; a TOTP code works once for each."""
 
     LOGIN = "login"
     MANAGEMENT = "management"
@@ -40,7 +55,7 @@ class TotpProof:
     faster to consume it.
     """
 
-    factor: TotpFactor = field(repr=False)
+    factor: MfaFactor = field(repr=False)
     step: int
     lost_race_error: ClassVar[type[AppError]] = MfaCodeInvalid
 
@@ -49,7 +64,7 @@ class TotpProof:
 class RecoveryCodeProof:
     """A correct recovery code, not yet consumed, as stored."""
 
-    code: RecoveryCode = field(repr=False)
+    code: MfaRecoveryCode = field(repr=False)
     lost_race_error: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
 
 
@@ -65,21 +80,26 @@ Proof = StoredProof | EmailCodeProof
 
 
 def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
-    """Return the methods available to an account now; empty if it needs no second factor.
-
-    Source: spec, Endpoint rules 4; spec 02 §1.1.
-    """
-    factor = queries.find_factor_summary(rt.database, account.id)
+    """Return the methods available to an account now; empty if it needs no second factor."""
+    with rt.reading() as session:
+        has_totp = queries.find_totp(session, account.id) is not None
+        has_code = has_totp and queries.count_unused_codes(session, account.id) > 0
     is_open = {
-        MfaMethod.TOTP: factor is not None,
-        MfaMethod.RECOVERY_CODE: factor is not None and factor.has_recovery_code,
-        MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=factor is not None),
+        MfaMethod.TOTP: has_totp,
+        MfaMethod.RECOVERY_CODE: has_code,
+        MfaMethod.EMAIL_CODE: _takes_email_code(rt, account, has_totp=has_totp),
     }
     return tuple(method for method in MfaMethod if is_open[method])
 
 
+def find_totp(rt: Runtime, user_id: int) -> MfaFactor | None:
+    """Return the account's authenticator app; None if it has none."""
+    with rt.reading() as session:
+        return queries.find_totp(session, user_id)
+
+
 def check_totp(
-    rt: Runtime, factor: TotpFactor, digits: str, *, purpose: Purpose = Purpose.LOGIN
+    rt: Runtime, factor: MfaFactor, digits: str, *, purpose: Purpose = Purpose.LOGIN
 ) -> TotpProof:
     """Check the six digits of a TOTP code.
 
@@ -98,17 +118,21 @@ def check_totp(
 def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodeProof:
     """Check a recovery code.
 
-    Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for a correct one already used (decision A16).
+    Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for a correct one already used.
     """
     typed = recovery_codes.normalised(code)
     if typed is None:
         raise MfaCodeInvalid
-    found = _matching(rt, user_id, typed, queries.list_codes(rt.database, user_id))
-    if found is None:
+    with rt.reading() as session:
+        stored = queries.list_codes(session, user_id)
+    matches = recovery_codes.matches_hash
+    # All are compared, so timing reveals no position.
+    found = [each for each in stored if matches(rt.secret_box, user_id, typed, each.code_hash)]
+    if not found:
         raise MfaCodeInvalid
-    if found.used_at is not None:
+    if found[0].used_at is not None:
         raise MfaRecoveryCodeUsed
-    return RecoveryCodeProof(found)
+    return RecoveryCodeProof(found[0])
 
 
 def one_time_login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
@@ -116,13 +140,13 @@ def one_time_login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
     return queries.one_time_login_use(proof.factor, proof.step, rt.clock.now())
 
 
-def consume_proof(rt: Runtime, session: Session, user_id: int, proof: StoredProof) -> bool:
+def consume_proof(rt: Runtime, session: Session, proof: StoredProof) -> bool:
     """Consume a recovery code, or a TOTP code for managing factors, in the caller's transaction.
 
     False if another request was faster.
     """
     if isinstance(proof, RecoveryCodeProof):
-        return queries.consume_code(session, user_id, proof.code, rt.clock.now())
+        return queries.consume_code(session, proof.code, rt.clock.now())
     return queries.consume_management_step(session, proof.factor, proof.step)
 
 
@@ -143,6 +167,27 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     return removed
 
 
+def record(
+    rt: Runtime,
+    session: Session,
+    action: Action,
+    factor: MfaFactor,
+    client: Client,
+    **details: object,
+) -> None:
+    """Record in the audit log what happened to a factor, in the caller's transaction."""
+    event = Event(
+        action,
+        EntityType.MFA_FACTOR,
+        client=client,
+        user_id=factor.user_id,
+        entity_id=factor.id,
+        entity_name=factor.name,
+        details={"method": factor.method, **details},
+    )
+    audit.record(rt, session, event)
+
+
 def secret_row_name(user_id: int) -> str:
     """Return the row name that an account's TOTP secret is sealed for."""
     return f"mfa_factor:{user_id}"
@@ -154,14 +199,3 @@ def _takes_email_code(rt: Runtime, account: Account, *, has_totp: bool) -> bool:
     if has_totp and not rt.settings.get(keys.EMAIL_CODE_TOTP_FALLBACK):
         return False
     return mail.is_smtp_configured(rt)
-
-
-def _matching(
-    rt: Runtime, user_id: int, typed: str, stored: Sequence[RecoveryCode]
-) -> RecoveryCode | None:
-    """Return the stored code that was typed; all are compared, so timing reveals no position."""
-    box = rt.secret_box
-    matching = [
-        code for code in stored if recovery_codes.matches_hash(box, user_id, typed, code.code_hash)
-    ]
-    return matching[0] if matching else None

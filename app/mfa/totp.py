@@ -1,9 +1,8 @@
-"""Time-based one-time passwords: SHA-1, 6 digits, steps of 30 s (RFC 6238; spec 02 §0)."""
+"""Time-based one-time passwords: SHA-1, 6 digits, steps of 30 s (RFC 6238)."""
 
 import base64
 import hmac
 from datetime import datetime
-from functools import cached_property
 from urllib.parse import quote
 
 import pyotp
@@ -34,27 +33,15 @@ def matching_step(secret: str, code: str, now: datetime, *, after: int | None = 
     `after` is the newest step accepted for the same purpose, None if there is none: that step and
     earlier ones are refused, so that a code works only once (RFC 6238 §5.2).
     """
-    totp = _Totp(secret, digits=DIGITS, interval=STEP_SECONDS)
+    totp = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
     current = int(now.timestamp()) // STEP_SECONDS
     steps = range(current - DRIFT_STEPS, current + DRIFT_STEPS + 1)
     matching = [s for s in steps if hmac.compare_digest(totp.generate_otp(s), code)]
     return next((step for step in matching if after is None or step > after), None)
 
 
-class _Totp(pyotp.TOTP):
-    """Decodes its secret once for all steps tried: decoding costs more than trying a step."""
-
-    def byte_secret(self) -> bytes:
-        """Return the secret's bytes."""
-        return self._decoded
-
-    @cached_property
-    def _decoded(self) -> bytes:
-        return super().byte_secret()
-
-
 def otpauth_uri(secret: str, issuer: str, account_name: str) -> str:
-    """Return the URI that an authenticator app scans as a QR code (spec 02 §1.5)."""
+    """Return the URI that an authenticator app scans as a QR code."""
     issuer, account_name = quote(issuer, safe=""), quote(account_name, safe="")
     return (
         f"otpauth://totp/{issuer}:{account_name}?secret={secret}&issuer={issuer}"

@@ -1,4 +1,4 @@
-"""Use cases of setting up an authenticator app (spec 02 §1.5, §1.6).
+"""Use cases of setting up an authenticator app.
 
 Invariant: a setup is consumed before its factor is written, and reopened only if certainly nothing
 was written. An account's only factor is added under its row lock, so concurrent setups cannot both
@@ -12,8 +12,7 @@ from datetime import timedelta
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
-from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import Action
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.errors import AppError
@@ -30,9 +29,8 @@ from app.mfa.errors import (
     SetupOfAnotherAccount,
     TotpCodeMalformed,
 )
-from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaMethod
-from app.mfa.notices import Notice
-from app.mfa.queries import ListedFactor
+from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaFactor
+from app.mfa.service import Notice
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
@@ -57,7 +55,7 @@ class StartedSetup:
 class Enabled:
     """The new factor, and the recovery codes, shown only once and never stored in plain text."""
 
-    factor: ListedFactor
+    factor: MfaFactor
     recovery_codes: list[str] = field(repr=False)
 
 
@@ -92,7 +90,7 @@ def finish(
 ) -> Enabled:
     """Add the authenticator app that generated `code`, and create recovery codes.
 
-    The code stays valid for the next login (decision A15). Raises, in this order:
+    The code stays valid for the next login. Raises, in this order:
     FactorNameTooLong, PendingActivation, MfaFactorAlreadyExists, SetupInvalid,
     SetupOfAnotherAccount, TotpCodeMalformed, MfaCodeInvalid; AccountDisabled, TokenInvalid and
     some of the above again if the state has changed meanwhile.
@@ -143,13 +141,13 @@ def _used_up(rt: Runtime, principal: Principal) -> AppError:
     with rt.transaction() as session:
         # Waits for that request's row lock, unless it has not started writing yet.
         account = sessions.lock_account(rt, session, principal)
-        is_enabled = queries.has_factor(session, account.id)
-    return MfaFactorAlreadyExists() if is_enabled else SetupInvalid()
+        factor = queries.find_totp(session, account.id)
+    return MfaFactorAlreadyExists() if factor else SetupInvalid()
 
 
 def _lock_account_without_factor(rt: Runtime, session: Session, principal: Principal) -> Account:
     account = sessions.lock_account(rt, session, principal)
-    if queries.has_factor(session, account.id):
+    if queries.find_totp(session, account.id) is not None:
         raise MfaFactorAlreadyExists
     return account
 
@@ -176,32 +174,19 @@ def _enable(
     secret: str,
     codes: list[str],
     client: Client,
-) -> ListedFactor:
-    now = rt.clock.now()
+) -> MfaFactor:
     sealed = rt.secret_box.seal(secret, service.secret_row_name(account.id))
-    factor_id = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
+    now = rt.clock.now()
+    factor = queries.add_totp(session, account.id, name=name, secret=sealed, now=now)
     service.store_codes(rt, session, account.id, codes)
-    event = Event(
-        Action.USER_MFA_ENABLE,
-        EntityType.MFA_FACTOR,
-        client=client,
-        user_id=account.id,
-        entity_id=factor_id,
-        entity_name=name,
-        details={
-            "method": MfaMethod.TOTP,
-            "factor_id": factor_id,
-            "factor_name": name,
-            "recovery_code_count": len(codes),
-        },
-    )
-    audit.record(rt, session, event)
+    about = {"factor_id": factor.id, "factor_name": name, "recovery_code_count": len(codes)}
+    service.record(rt, session, Action.USER_MFA_ENABLE, factor, client, **about)
     notices.notify_owner(rt, session, account, Notice.FACTOR_ADDED)
-    return ListedFactor(factor_id, MfaMethod.TOTP, name, now, None, len(codes))
+    return factor
 
 
 def _require_no_factor(rt: Runtime, account: Account) -> None:
-    if queries.find_factor_summary(rt.database, account.id) is not None:
+    if service.find_totp(rt, account.id) is not None:
         raise MfaFactorAlreadyExists
 
 

@@ -18,12 +18,12 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
     codes are stored only as hashes, which stay, and are verified, under the key that made them.
     """
     resealer, changed, last_id = Resealer(rt.secret_box), 0, 0
-    while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
-        for factor_id, user_id, sealed in batch:
-            fresh = resealer.resealed(sealed, secret_row_name(user_id))
+    while batch := queries.list_next(session, last_id, bulk.BATCH_ROWS):
+        for factor in batch:
+            fresh = resealer.resealed(factor.secret, secret_row_name(factor.user_id))
             if fresh is not None:
-                changed += queries.replace_secret(session, factor_id, sealed, fresh)
-            last_id = factor_id
+                changed += queries.replace_secret(session, factor.id, factor.secret, fresh)
+            last_id = factor.id
     return Resealed(changed, resealer.unreadable)
 
 

@@ -1,12 +1,11 @@
 """/auth/mfa, except the login challenge."""
 
-from typing import Any
-
 from flask import Blueprint
 from marshmallow import fields
 
 from app.core.access import Principal
 from app.mfa import errors, management, totp_setup
+from app.mfa.management import SecondFactors
 from app.mfa.schemas import (
     FinishedTotpSetupData,
     FinishTotpSetupSchema,
@@ -28,14 +27,9 @@ bp = Blueprint("mfa", __name__, url_prefix="/api/v1/auth/mfa")
 @bp.get("")
 @login_required()
 @answers(MfaData(), name="getMfa")
-def show(principal: Principal) -> dict[str, Any]:
+def show(principal: Principal) -> SecondFactors:
     """Show the second factors of the account."""
-    factors = management.list_factors(runtime(), principal.user_id)
-    return {
-        "enabled": bool(factors),
-        "factors": factors,
-        "recovery_codes_remaining": factors[0].recovery_codes_remaining if factors else 0,
-    }
+    return management.show(runtime(), principal.user_id)
 
 
 @bp.post("/totp/setup/start")

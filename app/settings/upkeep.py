@@ -52,13 +52,13 @@ def find(rt: Runtime, name: str) -> Setting:
     Raises: SettingUnknown.
     """
     key = service.find_key(name)
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         return _setting(key, queries.find(session, name))
 
 
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name."""
-    with rt.reading_session() as session:
+    with rt.reading() as session:
         stored = queries.list_stored(session)
         return [_setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from app.mail.models import OutboxMail
-from app.mfa.notices import Notice
+from app.mfa.service import Notice
 from app.users import notices
 from app.users import service as users
 from tests.support.authenticator import enable_totp

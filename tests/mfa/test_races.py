@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.mfa import management, queries, service
+from app.mfa import management, service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import service as sessions
 from app.users import queries as users_queries
@@ -123,7 +123,7 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
     rt, signed_in, user, enabled, clock
 ):
     """SQLite gives the id of a deleted row to the next one."""
-    factor = queries.find_totp(rt.database, user.id)
+    factor = service.find_totp(rt, user.id)
     proof = service.check_totp(rt, factor, enabled.app.code(1))
     body = {"code": enabled.app.code()}
     signed_in.delete(f"/auth/mfa/factors/{enabled.factor_id}", body).ok()
@@ -135,7 +135,7 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
         with rt.transaction() as session:
             session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
     with rt.transaction() as session:
-        assert not service.consume_proof(rt, session, user.id, proof)
+        assert not service.consume_proof(rt, session, proof)
     account = users_queries.look_up_account(rt.database, user.id)
     use = service.one_time_login_use(rt, proof)
     event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
@@ -148,5 +148,5 @@ def test_a_replaced_recovery_code_uses_up_none_of_the_new_ones(rt, signed_in, us
     body = {"code": enabled.app.code()}
     signed_in.post("/auth/mfa/recovery-codes/regenerate", body).ok()
     with rt.transaction() as session:
-        assert not service.consume_proof(rt, session, user.id, proof)
-    assert management.list_factors(rt, user.id)[0].recovery_codes_remaining == 10
+        assert not service.consume_proof(rt, session, proof)
+    assert management.show(rt, user.id).recovery_codes_remaining == 10

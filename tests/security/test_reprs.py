@@ -63,8 +63,7 @@ HARMLESS = {
     "PublicState.password_login_enabled",
     "Principal.is_limited_to_password_change",
     "Account.avatar_key",
-    "FactorSummary.has_recovery_code",
-    "ListedFactor.recovery_codes_remaining",
+    "SecondFactors.recovery_codes_remaining",
     # Addresses of providers and of the site, and names: those of claims, keys and identities.
     *(f"Provider.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
     *(f"Provider.{name}" for name in ("icon_url", "issuer_url", "avatar_url_claim", "key")),
@@ -79,8 +78,6 @@ HARMLESS = {
     "Listed.refresh_digest",
     "TokenSession.refresh_digest",
     "TokenSession.previous_digest",
-    "TotpFactor.secret",
-    "RecoveryCode.code_hash",
     "Leased.payload",
     "Sealed.payload",
     "Provider.client_secret",

@@ -17,7 +17,7 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
     secret, codes = totp.new_secret(), recovery_codes.new_codes()
     box = rt.secret_box
     with rt.transaction() as session:
-        factor_id = queries.add_totp(
+        factor = queries.add_totp(
             session,
             user.id,
             name="App",
@@ -26,7 +26,7 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
         )
         hashes = [recovery_codes.hash_code(box, user.id, code) for code in codes]
         queries.replace_codes(session, user.id, hashes)
-    return EnabledTotp(factor_id, Authenticator(secret, clock or rt.clock), codes)
+    return EnabledTotp(factor.id, Authenticator(secret, clock or rt.clock), codes)
 
 
 def start_login(client: Any, user: KnownUser, **options: Any) -> str:
