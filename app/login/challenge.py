@@ -103,7 +103,7 @@ def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
     try:
-        sent = email_codes.find(rt, account, flow)
+        code_hash = email_codes.find_hash(rt, account, flow)
     except MfaEmailCodeExpired as error:
         _record_failure(rt, step, flow.attempts, error)
         raise
@@ -113,7 +113,7 @@ def _email_code_verifier(rt: Runtime, step: SecondStep, code: str) -> Callable[[
         raise
 
     def verify_code() -> Proof:
-        email_codes.check(rt, account, flow, sent, digits)
+        email_codes.check(rt, account, flow, code_hash, digits)
         return EmailCodeProof()
 
     return verify_code

@@ -60,7 +60,7 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
         mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)
     except BaseException:
         with suppress(RedisError):  # then the cooldown remains
-            email_codes.delete(rt, new.sent)
+            email_codes.delete(rt, new)
         raise
     sent = EmailCodeSent(expires_in, int(cooldown.total_seconds()))
     record(

@@ -9,9 +9,8 @@ Functions that use Redis raise RedisError while it is unavailable.
 
 import math
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from itertools import chain
-from typing import Any, cast
+from datetime import timedelta
+from typing import cast
 
 from app.core.flow_store import EXPIRED_RETENTION, Flow
 from app.core.rate_limits import raise_if_limited
@@ -47,22 +46,13 @@ return redis.call('DEL', KEYS[1])
 
 
 @dataclass(frozen=True)
-class SentCode:
-    """A code as stored; `code_hash` is a keyed hash."""
+class NewCode:
+    """A new code in plain text, for the mail, and how long it is valid."""
 
     id: str
     user_id: int
-    code_hash: str = field(repr=False)
-    expires_at: datetime
-
-
-@dataclass(frozen=True)
-class NewCode:
-    """A new code in plain text, for the mail, and its stored form."""
-
     code: str = field(repr=False)
     life: timedelta
-    sent: SentCode
 
 
 def normalised(typed: str) -> str | None:
@@ -80,38 +70,32 @@ def issue(
     and none does while the newest code, of whatever login, is younger than `cooldown`.
     Raises: RateLimited.
     """
-    now, code = rt.clock.now(), random_digits(DIGITS)
+    now = rt.clock.now()
     life = min(life, flow.expires_at - now)
-    sent = SentCode(
-        id=random_hex(),
-        user_id=account.id,
-        code_hash=rt.secret_box.keyed_hash(_bound(account, flow, code), PURPOSE),
-        expires_at=now + life,
-    )
+    new = NewCode(random_hex(), account.id, random_digits(DIGITS), life)
     kept = max(life, cooldown) + EXPIRED_RETENTION
-    record = {
-        "id": sent.id,
+    record: dict[str, str | float] = {
+        "id": new.id,
         "flow": flow.name,
-        "code_hash": sent.code_hash,
+        "code_hash": rt.secret_box.keyed_hash(_bound(account, flow, new.code), PURPOSE),
         "created_at": now.timestamp(),
-        "expires_at": sent.expires_at.timestamp(),
+        "expires_at": (now + life).timestamp(),
     }
-    wait_ms = _run(
-        rt,
+    wait_ms = rt.breaker.run_script(
         _ISSUE,
-        account.id,
+        [_key(account.id)],
         now.timestamp(),
         cooldown.total_seconds(),
         math.ceil(kept.total_seconds() * 1000),
-        sent.id,
-        *chain(*record.items()),
+        new.id,
+        *(each for pair in record.items() for each in pair),
     )
     raise_if_limited(wait_ms, "A code was sent a moment ago.")
-    return NewCode(code, life, sent)
+    return new
 
 
-def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
-    """Return the code that was sent for this login; an expired one is deleted and refused.
+def find_hash(rt: Runtime, account: Account, flow: Flow) -> str:
+    """Return the hash of the code that was sent for this login; an expired one is deleted.
 
     Raises: MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
@@ -119,31 +103,29 @@ def find(rt: Runtime, account: Account, flow: Flow) -> SentCode:
     found = cast("dict[str, str]", rt.breaker.call(lambda redis: redis.hgetall(key)))
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
-    expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
-    sent = SentCode(found["id"], account.id, found["code_hash"], expires_at)
-    if sent.expires_at <= rt.clock.now():
-        delete(rt, sent)
+    if float(found["expires_at"]) <= rt.clock.now().timestamp():
+        _delete_if(rt, account.id, "id", found["id"])
         raise MfaEmailCodeExpired
-    return sent
+    return found["code_hash"]
 
 
-def check(rt: Runtime, account: Account, flow: Flow, sent: SentCode, code: str) -> None:
+def check(rt: Runtime, account: Account, flow: Flow, code_hash: str, code: str) -> None:
     """Verify a typed code; a wrong one leaves the code that was sent valid.
 
     Raises: MfaCodeInvalid.
     """
-    if not rt.secret_box.is_keyed_hash(_bound(account, flow, code), sent.code_hash, PURPOSE):
+    if not rt.secret_box.is_keyed_hash(_bound(account, flow, code), code_hash, PURPOSE):
         raise MfaCodeInvalid
 
 
-def delete(rt: Runtime, sent: SentCode) -> None:
+def delete(rt: Runtime, new: NewCode) -> None:
     """Delete a code, and with it the cooldown, unless another has replaced it."""
-    _run(rt, _DELETE_IF, sent.user_id, "id", sent.id)
+    _delete_if(rt, new.user_id, "id", new.id)
 
 
 def delete_for_login(rt: Runtime, account: Account, flow: Flow) -> None:
     """Delete the code of a completed login, unless one for another login has replaced it."""
-    _run(rt, _DELETE_IF, account.id, "flow", flow.name)
+    _delete_if(rt, account.id, "flow", flow.name)
 
 
 def delete_for_account(rt: Runtime, user_id: int) -> None:
@@ -151,8 +133,8 @@ def delete_for_account(rt: Runtime, user_id: int) -> None:
     rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
 
 
-def _run(rt: Runtime, script: str, user_id: int, *arguments: Any) -> int:
-    return int(rt.breaker.run_script(script, [_key(user_id)], *arguments))
+def _delete_if(rt: Runtime, user_id: int, name: str, value: str) -> None:
+    rt.breaker.run_script(_DELETE_IF, [_key(user_id)], name, value)
 
 
 def _key(user_id: int) -> str:

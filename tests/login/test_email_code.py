@@ -308,14 +308,14 @@ def test_without_a_mail_there_is_nothing_to_verify(rt, api, user, flow_token):
 def test_who_is_overtaken_at_the_same_login_lacks_no_code(
     rt, app, api, sink, flow_token, monkeypatch
 ):
-    code, real = sent_code(api, sink, flow_token), email_codes.find
+    code, real = sent_code(api, sink, flow_token), email_codes.find_hash
 
     def overtaken(*arguments):
-        monkeypatch.setattr(email_codes, "find", real)
+        monkeypatch.setattr(email_codes, "find_hash", real)
         verify(ApiClient(app), flow_token, code, EMAIL).ok()
         return real(*arguments)
 
-    monkeypatch.setattr(email_codes, "find", overtaken)
+    monkeypatch.setattr(email_codes, "find_hash", overtaken)
     verify(api, flow_token, code, EMAIL).fails(401, INVALID)
     assert failures(rt) == []
     assert count(rt, LoginSession) == 1
