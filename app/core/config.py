@@ -12,7 +12,14 @@ from typing import Literal
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.environment import EnvironmentReader
+from app.core.environment import (
+    EnvironmentReader,
+    choice,
+    folder,
+    integer,
+    switch,
+    variable,
+)
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -51,95 +58,6 @@ class FailureLimit:
 
     attempts: int = 10
     window_seconds: int = 300
-
-
-@dataclass(frozen=True)
-class Config:
-    """What the operator decides before start-up; everything else is a runtime setting."""
-
-    instance: Path
-    database_url: str = field(repr=False)
-    redis_url: str = field(repr=False)
-    embedded_redis: bool = False
-    bind: str = "127.0.0.1:8000"
-    workers: int = 2
-    storage_bootstrap: Literal["local", "none"] = "none"
-    trusted_proxies: tuple[Network, ...] = ()
-    rate_limits: bool = True
-    anonymous_bucket: Bucket = Bucket(per_second=20, burst=100)
-    session_bucket: Bucket = Bucket(per_second=50, burst=300)
-    failure_limit: FailureLimit = FailureLimit()
-    response_floor_ms: int = 350
-    argon2: Argon2Cost = Argon2Cost()
-    password_threads: int = 1
-    database_pool: int = 10
-    sse_per_user: int = 20
-    sse_per_worker: int = 8000
-    avatar_dir: Path = Path("instance/avatars")
-    avatar_accel: str = ""
-    mail_dir: Path = Path("instance/mail")
-    external_auth_legacy_callback: bool = False
-    allow_loopback_http: bool = False
-    provider_networks: tuple[Network, ...] = ()
-    secret_keys: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
-    log_format: Literal["text", "json"] = "text"
-    log_level: str = "INFO"
-    slow_request_ms: int = 1000
-    # One warning per GATEHOUSE_* variable that this version does not know.
-    unknown_variables: tuple[str, ...] = ()
-
-    @classmethod
-    def from_env(cls, environ: Mapping[str, str]) -> "Config":
-        """Read every `GATEHOUSE_*` variable.
-
-        Raises: ConfigError, naming all bad variables at once.
-        """
-        reader = EnvironmentReader(environ)
-        instance = Path(reader.text("INSTANCE", "instance")).absolute()
-        database_url = reader.read(
-            "DATABASE_URL", f"sqlite:///{instance / 'gatehouse.db'}", _database_url
-        )
-        embedded_database = not reader.is_set("DATABASE_URL")
-        config = cls(
-            instance=instance,
-            database_url=database_url,
-            redis_url=reader.read("REDIS_URL", default_redis_url(instance), _redis_url),
-            embedded_redis=not reader.is_set("REDIS_URL"),
-            bind=reader.read("BIND", cls.bind, _bind),
-            workers=reader.integer("WORKERS", cls.workers, 1, 256),
-            storage_bootstrap=reader.choice(
-                "STORAGE_BOOTSTRAP", "local" if embedded_database else "none", ("local", "none")
-            ),
-            trusted_proxies=reader.read("TRUSTED_PROXIES", cls.trusted_proxies, _networks),
-            rate_limits=reader.switch("RATE_LIMITS", default=cls.rate_limits),
-            anonymous_bucket=reader.read("RATE_LIMIT_ANONYMOUS", cls.anonymous_bucket, _bucket),
-            session_bucket=reader.read("RATE_LIMIT_SESSION", cls.session_bucket, _bucket),
-            failure_limit=reader.read("LOGIN_FAILURES", cls.failure_limit, _failure_limit),
-            response_floor_ms=reader.integer("RESPONSE_FLOOR_MS", cls.response_floor_ms, 0, 10_000),
-            argon2=reader.read("ARGON2", cls.argon2, _argon2_cost),
-            password_threads=reader.integer("PASSWORD_THREADS", cls.password_threads, 1, 64),
-            database_pool=reader.integer("DATABASE_POOL", cls.database_pool, 1, 200),
-            sse_per_user=reader.integer("SSE_PER_USER", cls.sse_per_user, 1, 10_000),
-            sse_per_worker=reader.integer("SSE_PER_WORKER", cls.sse_per_worker, 1, 100_000),
-            avatar_dir=reader.folder("AVATAR_DIR", instance / "avatars"),
-            avatar_accel=reader.read("AVATAR_ACCEL", cls.avatar_accel, _path_prefix),
-            mail_dir=reader.folder("MAIL_DIR", instance / "mail"),
-            external_auth_legacy_callback=reader.switch(
-                "EXTERNAL_AUTH_LEGACY_CALLBACK", default=cls.external_auth_legacy_callback
-            ),
-            provider_networks=reader.read("PROVIDER_NETWORKS", cls.provider_networks, _networks),
-            allow_loopback_http=reader.switch(
-                "ALLOW_LOOPBACK_HTTP", default=cls.allow_loopback_http
-            ),
-            secret_keys=reader.read("SECRET_KEYS", (), parse_secret_keys),
-            log_format=reader.choice("LOG_FORMAT", cls.log_format, ("text", "json")),
-            slow_request_ms=reader.integer("SLOW_REQUEST_MS", cls.slow_request_ms, 0, 3_600_000),
-            log_level=reader.choice(
-                "LOG_LEVEL", cls.log_level, ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-            ),
-        )
-        reader.refuse_if_bad()
-        return replace(config, unknown_variables=reader.unknown())
 
 
 def default_redis_url(instance: Path) -> str:
@@ -264,3 +182,63 @@ def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:
     if len({key_id for key_id, _ in keys}) != len(keys):
         raise ValueError("names one key id twice")
     return tuple(keys)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the operator decides before start-up; everything else is a runtime setting."""
+
+    instance: Path
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    embedded_redis: bool = False
+    bind: str = variable("127.0.0.1:8000", _bind)
+    workers: int = variable(2, integer(1, 256))
+    storage_bootstrap: Literal["local", "none"] = variable("none", choice("local", "none"))
+    trusted_proxies: tuple[Network, ...] = variable((), _networks)
+    rate_limits: bool = variable(True, switch)
+    anonymous_bucket: Bucket = variable(Bucket(20, 100), _bucket, name="RATE_LIMIT_ANONYMOUS")
+    session_bucket: Bucket = variable(Bucket(50, 300), _bucket, name="RATE_LIMIT_SESSION")
+    failure_limit: FailureLimit = variable(FailureLimit(), _failure_limit, name="LOGIN_FAILURES")
+    response_floor_ms: int = variable(350, integer(0, 10_000))
+    argon2: Argon2Cost = variable(Argon2Cost(), _argon2_cost)
+    password_threads: int = variable(1, integer(1, 64))
+    database_pool: int = variable(10, integer(1, 200))
+    sse_per_user: int = variable(20, integer(1, 10_000))
+    sse_per_worker: int = variable(8000, integer(1, 100_000))
+    avatar_dir: Path = variable(Path("instance/avatars"), folder)
+    avatar_accel: str = variable("", _path_prefix)
+    mail_dir: Path = variable(Path("instance/mail"), folder)
+    external_auth_legacy_callback: bool = variable(False, switch)
+    allow_loopback_http: bool = variable(False, switch)
+    provider_networks: tuple[Network, ...] = variable((), _networks)
+    secret_keys: tuple[tuple[str, bytes], ...] = variable((), parse_secret_keys, hidden=True)
+    log_format: Literal["text", "json"] = variable("text", choice("text", "json"))
+    log_level: str = variable("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+    slow_request_ms: int = variable(1000, integer(0, 3_600_000))
+    # One warning per GATEHOUSE_* variable that this version does not know.
+    unknown_variables: tuple[str, ...] = ()
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> "Config":
+        """Read every `GATEHOUSE_*` variable.
+
+        Raises: ConfigError, naming all bad variables at once.
+        """
+        reader = EnvironmentReader(environ)
+        instance = Path(reader.read("INSTANCE", "instance", str)).absolute()
+        database = f"sqlite:///{instance / 'gatehouse.db'}"
+        config = cls(
+            instance=instance,
+            database_url=reader.read("DATABASE_URL", database, _database_url),
+            redis_url=reader.read("REDIS_URL", default_redis_url(instance), _redis_url),
+            embedded_redis=not reader.is_set("REDIS_URL"),
+            **reader.read_fields(
+                cls,
+                storage_bootstrap="none" if reader.is_set("DATABASE_URL") else "local",
+                avatar_dir=instance / "avatars",
+                mail_dir=instance / "mail",
+            ),
+        )
+        reader.refuse_if_bad()
+        return replace(config, unknown_variables=reader.unknown())

@@ -4,8 +4,9 @@ import difflib
 import re
 import stat
 from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from app.core.texts import one_line
 
@@ -67,6 +68,18 @@ class EnvironmentReader:
         if self._problems:
             raise ConfigError("\n".join(self._problems))
 
+    def read_fields(self, configuration: type[Any], **defaults: object) -> dict[str, Any]:
+        """Read what a dataclass declares by `variable`; `defaults` go before its own."""
+        return {
+            each.name: self.read(
+                each.metadata["name"] or each.name.upper(),
+                defaults.get(each.name, each.default),
+                each.metadata["parse"],
+            )
+            for each in fields(configuration)
+            if "parse" in each.metadata
+        }
+
     def read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
         """Return the parsed variable, or `default`; `parse` raises ValueError for a bad value."""
         if not self.is_set(name):
@@ -77,53 +90,54 @@ class EnvironmentReader:
             self._problems.append(f"{PREFIX}{name}: {error}")
             return default
 
-    def text(self, name: str, default: str) -> str:
-        """Read any text."""
-        return self.read(name, default, str)
 
-    def folder(self, name: str, default: Path) -> Path:
-        """Read the path of a folder, which need not exist yet; made absolute."""
+def variable(default: T, parse: Callable[[str], T], *, name: str = "", hidden: bool = False) -> T:
+    """Declare a field of the configuration, for `EnvironmentReader.read_fields`.
 
-        def parse(raw: str) -> Path:
-            folder = Path(raw).absolute()
-            for path in (folder, *folder.parents):
-                if _is_in_the_way(path):
-                    raise ValueError(f"{path} is not a folder")
-            return folder
+    Its variable is named like the field, unless `name` says otherwise; `hidden` ones hold secrets.
+    """
+    told: Any = field(default=default, repr=not hidden, metadata={"parse": parse, "name": name})
+    return cast("T", told)
 
-        return self.read(name, default, parse)
 
-    def choice(self, name: str, default: Word, allowed: tuple[Word, ...]) -> Word:
-        """Read one of the `allowed` words."""
+def folder(raw: str) -> Path:
+    """Read the path of a folder, which need not exist yet; made absolute."""
+    path = Path(raw).absolute()
+    for each in (path, *path.parents):
+        if _is_in_the_way(each):
+            raise ValueError(f"{each} is not a folder")
+    return path
 
-        def parse(raw: str) -> Word:
-            if raw not in allowed:
-                raise ValueError(f"must be one of {', '.join(allowed)}")
-            return raw
 
-        return self.read(name, default, parse)
+def choice(*allowed: Word) -> Callable[[str], Word]:
+    """Read one of the `allowed` words."""
 
-    def switch(self, name: str, *, default: bool) -> bool:
-        """Read `on` or `off`."""
+    def parse(raw: str) -> Word:
+        if raw not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return raw
 
-        def parse(raw: str) -> bool:
-            known = {"1": True, "true": True, "yes": True, "on": True}
-            known |= {"0": False, "false": False, "no": False, "off": False}
-            if raw.lower() not in known:
-                raise ValueError("must be on or off")
-            return known[raw.lower()]
+    return parse
 
-        return self.read(name, default, parse)
 
-    def integer(self, name: str, default: int, least: int, most: int) -> int:
-        """Read a whole number from `least` to `most`."""
+def switch(raw: str) -> bool:
+    """Read `on` or `off`."""
+    known = {"1": True, "true": True, "yes": True, "on": True}
+    known |= {"0": False, "false": False, "no": False, "off": False}
+    if raw.lower() not in known:
+        raise ValueError("must be on or off")
+    return known[raw.lower()]
 
-        def parse(raw: str) -> int:
-            if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
-                raise ValueError(f"must be a whole number from {least} to {most}")
-            return int(raw)
 
-        return self.read(name, default, parse)
+def integer(least: int, most: int) -> Callable[[str], int]:
+    """Read a whole number from `least` to `most`."""
+
+    def parse(raw: str) -> int:
+        if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(raw)
+
+    return parse
 
 
 def _is_in_the_way(path: Path) -> bool:
