@@ -147,9 +147,8 @@ def _runtime(
 ) -> Runtime:
     mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
     database = Database(app, config)
-    fail_fast_redis = redis or redis_client.connect_fail_fast(config.redis_url)
+    fail_fast_breaker = Breaker(redis or redis_client.connect_fail_fast(config.redis_url), clock)
     redis = redis or redis_client.connect(config.redis_url)
-    fail_fast_breaker = Breaker(fail_fast_redis, clock)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
     disk = ThreadPool(DISK_THREADS, max_queued=MAX_QUEUED)
@@ -170,7 +169,6 @@ def _runtime(
         access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
         breaker=Breaker(redis, clock),
-        fail_fast_redis=fail_fast_redis,
         fail_fast_breaker=fail_fast_breaker,
         rate_limits=RateLimits(fail_fast_breaker, clock),
         attempt_limits=AttemptLimits(fail_fast_breaker, clock, config.failure_limit, secret_box),

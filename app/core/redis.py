@@ -121,7 +121,7 @@ class Breaker:
     """
 
     def __init__(self, redis: Redis, clock: Clock) -> None:
-        self._redis = redis
+        self.redis = redis
         self._clock = clock
         self._failed_at = self._next_try_at = -math.inf
         self._outage = Outage(log, "Redis failed", "Redis answers again")
@@ -135,7 +135,7 @@ class Breaker:
         if self.is_broken:
             self._require_turn()
         try:
-            answer = ask(self._redis)
+            answer = ask(self.redis)
         except RedisError as error:
             self.is_broken = True
             self._failed_at = self._clock.monotonic()

@@ -55,7 +55,6 @@ class Runtime:
     access_tokens: SignedTokens
     passwords: Passwords
     breaker: Breaker
-    fail_fast_redis: Redis
     fail_fast_breaker: Breaker
     rate_limits: RateLimits
     attempt_limits: AttemptLimits
@@ -97,5 +96,5 @@ class Runtime:
         while self._closers:
             self._closers.pop()()
         self.redis.close()
-        self.fail_fast_redis.close()
+        self.fail_fast_breaker.redis.close()
         self.database.close()

@@ -51,7 +51,7 @@ def test_what_is_undone_is_not_told(rt, done):
 
 
 def test_mails_and_ended_sessions_wait_for_it(rt, done, monkeypatch):
-    monkeypatch.setattr(rt.fail_fast_redis, "publish", lambda *told: done.append(told))
+    monkeypatch.setattr(rt.fail_fast_breaker.redis, "publish", lambda *told: done.append(told))
     rt.mail_due.clear()
     with rt.transaction() as session:
         revocation_events.publish_after_commit(rt, session, 7)

@@ -675,7 +675,7 @@ def test_a_permit_that_is_released_while_it_is_renewed_stays_released(
     rt, small, watch, user, monkeypatch
 ):
     hub, _ = small(sse_per_user=1)
-    stream, redis = watch(user, on=hub), hub._rt.fail_fast_redis
+    stream, redis = watch(user, on=hub), hub._rt.fail_fast_breaker.redis
     pipeline = redis.pipeline
 
     def crossing(**options):
