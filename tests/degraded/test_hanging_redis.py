@@ -1,4 +1,4 @@
-"""Redis takes connections but does not answer (decision A29): few requests find that out."""
+"""Redis takes connections but does not answer: few requests find that out."""
 
 import threading
 import time

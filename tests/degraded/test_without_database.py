@@ -1,4 +1,4 @@
-"""The database is lost (decision A30): 503 while it lasts, no restart afterwards."""
+"""The database is lost: 503 while it lasts, no restart afterwards."""
 
 import json
 import logging

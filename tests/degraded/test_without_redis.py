@@ -1,4 +1,4 @@
-"""Redis is lost (decision A29): what needs only the database goes on."""
+"""Redis is lost: what needs only the database goes on."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_sessions_live_on(api, user):
 
 
 def test_who_saw_the_token_live_lost_an_honest_race(rt, api, user, monkeypatch):
-    """Nobody can tell when the winner committed, and its own stamp is from before (A6, A29)."""
+    """Nobody can tell when the winner committed, and its own stamp is from before."""
     api.login(user).ok()
     late, exchange = api.twin(), queries.rotate
 

@@ -1,4 +1,4 @@
-"""Runtime settings as a running process sees them (A5 of spec 01 §10; Must hold: hot, correct)."""
+"""Runtime settings as a running process sees them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Failed logins are counted per account and address (decisions A11, E20, A29)."""
+"""Failed logins are counted per account and address."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What database and Redis hold of second factors after everything was used (decision A27)."""
+"""What database and Redis hold of second factors after everything was used."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Removing a factor and making new recovery codes (spec 02 §1.7, §1.8; decisions A11, A15, A16)."""
+"""Removing a factor and making new recovery codes."""
 
 import json
 from datetime import timedelta

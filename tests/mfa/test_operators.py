@@ -1,4 +1,4 @@
-"""What an operator does to second factors: reset them, rotate the keys (spec 02 §1.9)."""
+"""What an operator does to second factors: reset them, rotate the keys."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Recovery codes as a rule, and how they are kept (spec 02 §0, §1.2; decision A27)."""
+"""Recovery codes as a rule, and how they are kept."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a login asks of second factors (Interface, Endpoint rules 4; spec 02 §1.1; A15, A16)."""
+"""What a login asks of second factors."""
 
 import pytest
 from passlib.context import CryptContext

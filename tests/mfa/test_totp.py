@@ -1,4 +1,4 @@
-"""The TOTP rule (RFC 6238; spec 02 §0; decision A15)."""
+"""The TOTP rule (RFC 6238)."""
 
 import base64
 from datetime import UTC, datetime, timedelta

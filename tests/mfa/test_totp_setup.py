@@ -1,4 +1,4 @@
-"""Setting up an authenticator app (spec 02 §1.4 to §1.6; decisions A15, A17a)."""
+"""Setting up an authenticator app."""
 
 import json
 import re
@@ -186,7 +186,7 @@ def test_enabling_is_recorded_without_secrets(rt, signed_in, clock):
 
 
 def test_the_checks_come_in_their_order(rt, app, signed_in, user, clock):
-    """Each request has every fault of those after it, too (spec 02 §1.6)."""
+    """Each request has every fault of those after it, too."""
     flow_token, device = start_setup(signed_in, clock)
     other = ApiClient(app)
     other.login(make_user(rt)).ok()

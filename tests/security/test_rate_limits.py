@@ -1,4 +1,4 @@
-"""Request rate limits per address (decision A11)."""
+"""Request rate limits per address."""
 
 import pytest
 

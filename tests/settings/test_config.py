@@ -217,7 +217,7 @@ def test_every_setting_says_what_it_means_and_takes(line):
         assert key.meaning[0].isupper(), name
         assert not key.meaning.endswith("."), name
         assert key.takes in described[name], name
-        assert len(described[name]) <= 512, name  # spec 04 §6.1
+        assert len(described[name]) <= 512, name
 
 
 def test_numbers_tell_their_unit_and_bounds(line):
@@ -254,7 +254,7 @@ def test_describe_tells_of_one(line):
 
 
 def test_a_list_of_given_words_is_told_from_one_of_any_texts(line):
-    """Spec 04 §6.1: the types `string_enum_set` and `string_array`."""
+    """The types `string_enum_set` and `string_array`."""
     types = {each["key"]: each["value_type"] for each in line.json("config", "list")}
     assert types["audit_log_recorded_actions"] == "string_enum_set"
     assert types["public_site_url"] == types["cors_allowed_origins"] == "string_array"
