@@ -114,3 +114,21 @@ class AvatarNotFound(NotFound):
     """The account's avatar is not an uploaded one."""
 
     message = "There is no uploaded avatar."
+
+
+UPLOAD = (
+    UploadReadFailed,
+    FileRequired,
+    FileTooLarge,
+    FileTypeNotAllowed,
+    EmptyImage,
+    ImageTooLarge,
+    ProcessorUnavailable,
+    RenderFailed,
+    StorageFailed,
+    QuotaExceeded,
+    TooManyUploads,
+    VersionsExhausted,
+)
+SET_SOURCE = (NothingUploaded, StorageFailed, VersionsExhausted)
+SHOW = (SizeUnknown, AvatarNotFound, StorageFailed)

@@ -67,12 +67,11 @@ def publish_upload(
     Raises: as `service.upload`.
     """
     max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
-    require_version_left(principal.account)
-    seen = principal.account.avatar_version or 0
+    version = next_version(principal.account)
     with _upload_slot(principal.user_id), _staged_upload(rt, principal.user_id) as staged:
         _receive(body, staged, max_bytes)
         rendered_bytes = _render(rt, staged)
-        return _publish(rt, principal, staged, seen, rendered_bytes, client)
+        return _publish(rt, principal, staged, version, rendered_bytes, client)
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -90,14 +89,16 @@ def reconcile(rt: Runtime, user_id: int) -> int:
         return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
 
 
-def require_version_left(account: Account) -> None:
-    """Refuse a change if the account's avatar version cannot be incremented any more.
+def next_version(account: Account) -> int:
+    """Return the version of the account's avatar after a change.
 
     Raises: VersionsExhausted.
     """
-    if (account.avatar_version or 0) >= LAST_VERSION:
+    version = account.avatar_version or 0
+    if version >= LAST_VERSION:
         log.error("the versions of the avatar of user %s are used up", account.id)
         raise VersionsExhausted
+    return version + 1
 
 
 @contextmanager
@@ -154,28 +155,36 @@ def _publish(
     rt: Runtime,
     principal: Principal,
     staged: Staged,
-    seen: int,
+    version: int,
     rendered_bytes: int,
     client: Client,
 ) -> Uploaded:
-    """Make the rendered files the avatar, unless another change came first."""
-    root, user_id, now = rt.config.avatar_dir, principal.user_id, rt.clock.now()
-    name = files.new_name(seen + 1)
+    """Make the rendered files the avatar of this version, unless another change came first."""
+    root, user_id = rt.config.avatar_dir, principal.user_id
+    name = files.new_name(version)
     began, is_in_place = rt.clock.monotonic(), False
     try:
         with rt.transaction() as session:
             before = sessions.lock_account(rt, session, principal)
-            version = queries.publish(session, user_id, seen, files.key(user_id, name), now)
-            if version is not None:
+            is_first = (before.avatar_version or 0) == version - 1
+            if is_first:
                 _require_room(before, rendered_bytes)
+                queries.change(
+                    session,
+                    user_id,
+                    rt.clock.now(),
+                    avatar_source=AvatarSource.UPLOADED,
+                    avatar_key=files.key(user_id, name),
+                    avatar_version=version,
+                )
             account = users.get(session, user_id)
             details = {
                 "source": AvatarSource.UPLOADED,
                 "version": account.avatar_version or 0,
-                "applied": version is not None,
+                "applied": is_first,
             }
             users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, details)
-            if version is not None:
+            if is_first:
                 is_in_place = True
                 on_disk(rt, files.publish_folder, staged.rendered, root, user_id, name)
     except BaseException:
@@ -183,9 +192,9 @@ def _publish(
             _reconcile_after_failure(rt, staged)
         raise
     metrics.PUBLISH_SECONDS.observe(rt.clock.monotonic() - began)
-    if version is not None:
+    if is_first:
         _remove_replaced(rt, before)
-    return Uploaded(account, version is not None)
+    return Uploaded(account, is_first)
 
 
 def _require_room(account: Account, more_bytes: int) -> None:
@@ -208,10 +217,9 @@ def _reconcile_after_failure(rt: Runtime, staged: Staged) -> None:
 
 def _remove_replaced(rt: Runtime, before: Account) -> None:
     name = files.name_of(before)
-    if name is None:
-        return
     try:
-        rt.disk.run(files.remove, rt.config.avatar_dir, before.id, name)
+        if name is not None:
+            rt.disk.run(files.remove, rt.config.avatar_dir, before.id, name)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -53,9 +53,8 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 
     It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
     and on every failure, the account keeps the avatar it has and the upload is discarded.
-    Raises: TooManyUploads, UploadReadFailed, FileRequired, FileTooLarge, FileTypeNotAllowed,
-    EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed, StorageFailed, QuotaExceeded,
-    VersionsExhausted; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
+    Raises: `errors.UPLOAD`; AccountDisabled, TokenInvalid if the account or session ended
+    meanwhile.
     """
     try:
         uploaded = publishing.publish_upload(rt, principal, body, client)
@@ -71,8 +70,8 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
     """Change the avatar's source; uploaded files are kept for switching back.
 
-    Raises: NothingUploaded, StorageFailed, VersionsExhausted; AccountDisabled, TokenInvalid if the
-    account or session ended meanwhile.
+    Raises: `errors.SET_SOURCE`; AccountDisabled, TokenInvalid if the account or session ended
+    meanwhile.
     """
     now = rt.clock.now()
     with rt.transaction() as session:
@@ -81,8 +80,8 @@ def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: 
             return account
         if source is AvatarSource.UPLOADED:
             _require_files(rt, account)
-        publishing.require_version_left(account)
-        queries.set_source(session, account.id, source, now)
+        version = publishing.next_version(account)
+        queries.change(session, account.id, now, avatar_source=source, avatar_version=version)
         details = {"source": source}
         users.record(rt, session, Action.USER_SET_AVATAR_SOURCE, account, client, details)
         return users.get(session, account.id)

@@ -4,24 +4,7 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.routing import BaseConverter
 
-from app.avatars import service
-from app.avatars.errors import (
-    AvatarNotFound,
-    EmptyImage,
-    FileRequired,
-    FileTooLarge,
-    FileTypeNotAllowed,
-    ImageTooLarge,
-    NothingUploaded,
-    ProcessorUnavailable,
-    QuotaExceeded,
-    RenderFailed,
-    SizeUnknown,
-    StorageFailed,
-    TooManyUploads,
-    UploadReadFailed,
-    VersionsExhausted,
-)
+from app.avatars import errors, service
 from app.avatars.publishing import Uploaded
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
@@ -58,24 +41,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
 @bp.post("/upload")
 @login_required()
 @file_body
-@answers(
-    UploadedAvatarData(),
-    errors=(
-        UploadReadFailed,
-        FileRequired,
-        FileTooLarge,
-        FileTypeNotAllowed,
-        EmptyImage,
-        ImageTooLarge,
-        ProcessorUnavailable,
-        RenderFailed,
-        StorageFailed,
-        QuotaExceeded,
-        TooManyUploads,
-        VersionsExhausted,
-    ),
-    name="uploadAvatar",
-)
+@answers(UploadedAvatarData(), errors=errors.UPLOAD, name="uploadAvatar")
 def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
     """Upload an avatar.
 
@@ -90,11 +56,7 @@ def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
 @bp.put("/source")
 @login_required()
 @json_body(SetAvatarSourceSchema)
-@answers(
-    ProfileInfo(),
-    errors=(NothingUploaded, StorageFailed, VersionsExhausted),
-    name="setAvatarSource",
-)
+@answers(ProfileInfo(), errors=errors.SET_SOURCE, name="setAvatarSource")
 def set_source(principal: Principal, source: AvatarSource) -> Account:
     """Choose where the avatar comes from; an uploaded one is kept, to switch back to."""
     return service.set_source(runtime(), principal, source=source, client=client())
@@ -102,12 +64,7 @@ def set_source(principal: Principal, source: AvatarSource) -> Account:
 
 @bp.get("/<picture_size:size>")
 @login_required()
-@answers(
-    media_type=MEDIA_TYPE,
-    is_conditional=True,
-    errors=(SizeUnknown, AvatarNotFound, StorageFailed),
-    name="getAvatar",
-)
+@answers(media_type=MEDIA_TYPE, is_conditional=True, errors=errors.SHOW, name="getAvatar")
 def show(principal: Principal, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""
     rt = runtime()

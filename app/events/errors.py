@@ -1,6 +1,6 @@
 """Errors of the event streams."""
 
-from app.core.errors import BadRequest, RateLimited, Unavailable
+from app.core.errors import BadRequest, DatabaseUnavailable, RateLimited, Unavailable
 
 
 class TooManyStreams(RateLimited):
@@ -19,3 +19,6 @@ class EventTooLarge(BadRequest):
     """The event names more items than fit into one message; `sync.required` covers them all."""
 
     message = "The event is too large; publish sync.required instead."
+
+
+STREAM = (TooManyStreams, WorkerFull, DatabaseUnavailable)

@@ -1,6 +1,6 @@
 """Storage events: the messages the file service publishes and the events a page receives.
 
-Sources: decision A22 and docs/storage-event.schema.json for the message, spec 04 §4 for the event.
+The message is described by docs/storage-event.schema.json, the event by the API description.
 """
 
 import json

@@ -4,8 +4,7 @@ from flask import Blueprint, Flask, Response, current_app, request
 from flask.typing import ResponseReturnValue
 
 from app.core.access import Principal
-from app.core.errors import DatabaseUnavailable
-from app.events.errors import TooManyStreams, WorkerFull
+from app.events import errors
 from app.events.hub import Hub
 from app.events.schemas import StorageEvent
 from app.web.guards import login_required
@@ -38,7 +37,7 @@ def install(app: Flask, hub: Hub) -> None:
     media_type=MEDIA_TYPE,
     event=StorageEvent(),
     may_be_empty=True,
-    errors=(TooManyStreams, WorkerFull, DatabaseUnavailable),
+    errors=errors.STREAM,
     name="streamStorageEvents",
 )
 def storage(principal: Principal) -> ResponseReturnValue:

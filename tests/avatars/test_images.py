@@ -1,4 +1,4 @@
-"""What becomes of the pixels: formats, orientation, transparency, frames, metadata (A19)."""
+"""What becomes of the pixels: formats, orientation, transparency, frames, metadata."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Uploads and switches of one account at the same moment (interface.md, Endpoint rules 11)."""
+"""Uploads and switches of one account at the same moment."""
 
 import io
 import itertools

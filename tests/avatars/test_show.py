@@ -1,4 +1,4 @@
-"""GET /auth/profile/avatar/{size} (decisions A20, E13; spec 04 §3.4)."""
+"""GET /auth/profile/avatar/{size}."""
 
 import shutil
 
@@ -137,7 +137,7 @@ def test_a_key_that_was_tampered_with_opens_nothing(rt, signed_in, user, admin):
 
 @pytest.mark.parametrize("key", [None, "", "  "])
 def test_without_a_key_there_is_no_address(rt, signed_in, user, key):
-    """Spec 04 §1.1: `uploaded`, but the stored key is blank."""
+    """`uploaded`, but the stored key is blank."""
     upload(signed_in, plain()).ok()
     set_key(rt, user, key)
     avatar = signed_in.me().ok()["profile"]["avatar"]

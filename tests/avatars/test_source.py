@@ -1,4 +1,4 @@
-"""PUT /auth/profile/avatar/source (decision A18)."""
+"""PUT /auth/profile/avatar/source."""
 
 import json
 import shutil
@@ -85,7 +85,7 @@ def set_version(rt, number):
 
 
 def test_the_last_version_is_used_and_none_follows(rt, signed_in, published, staged, user):
-    """It is an int32 on the wire (spec 04 §1.1, §3.2), whatever the database has room for."""
+    """It is an int32 on the wire, whatever the database has room for."""
     last = 2**31 - 1
     upload(signed_in, plain(RED)).ok()
     set_version(rt, last - 1)

@@ -1,4 +1,4 @@
-"""POST /auth/profile/avatar/upload: the body, the limits, the answer (spec 04 §3.2)."""
+"""POST /auth/profile/avatar/upload: the body, the limits, the answer."""
 
 import json
 import os

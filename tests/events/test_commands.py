@@ -1,4 +1,4 @@
-"""`flask events publish` and `flask events tail` (decisions A22 and section C)."""
+"""`flask events publish` and `flask events tail`."""
 
 import json
 import threading

@@ -248,7 +248,7 @@ def test_a_forced_change_counts_while_passwords_do(rt, hub, watch, user):
 
 
 def test_what_a_stream_outlives(rt, hub, watch, user, clock):
-    """Expiry of its access token, another session's end, another role (spec 04 §4)."""
+    """Expiry of its access token, another session's end, another role."""
     stream, other = watch(user), watch(user)
     clock.advance(hours=1)
     change_user(rt, user, role="admin")

@@ -1,4 +1,4 @@
-"""What a published message must be like, and what a page receives (spec 04 §4, decision A22)."""
+"""What a published message must be like, and what a page receives."""
 
 import json
 from datetime import UTC, datetime
