@@ -49,7 +49,7 @@ def _stay(bed: Bed) -> None:
 
 def _run_storm(bed: Bed, arguments: argparse.Namespace, chosen: Sequence[type[Fault]]) -> bool:
     storm = Storm(bed, recovery=arguments.recovery, faults=chosen)
-    report = storm.run(arguments.storm, hold=arguments.hold, rest=arguments.rest, verbose=True)
+    report = storm.run(arguments.storm, hold=arguments.hold, rest=arguments.rest)
     sys.stdout.write(report.text() + "\n")
     return not report.violations
 

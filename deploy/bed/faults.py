@@ -10,14 +10,14 @@ from typing import Any
 import psycopg2
 from redis import Redis
 
-from deploy.bed.actors.mfa_user import MfaUser
+from deploy.bed.actors import MfaUser
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Failure
 
-# The answers of decisions A29 and A30 when a dependency is lost; nginx gives the first.
+# The answers when a dependency is lost; nginx gives the first.
 DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
 NOTHING: frozenset[tuple[int, str]] = frozenset()
-# Spec 04 §3: an avatar folder that cannot be written.
+# An avatar folder that cannot be written.
 DISK_ANSWERS = DOCUMENTED | {(500, "storage.unknown")}
 
 

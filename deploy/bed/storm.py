@@ -1,18 +1,14 @@
 """Mixed load with faults: which failures clients see, whether data survives, recovery times."""
 
+import math
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import psutil
-
-from deploy.bed.actors.actor import Actor
-from deploy.bed.actors.crowd import create_actors
-from deploy.bed.actors.listener import Listener
-from deploy.bed.actors.registrar import Registrar
+from deploy.bed.actors import Actor, Listener, create_actors
 from deploy.bed.bed import Bed
-from deploy.bed.faults import FAULTS, Calm, Fault, InstancesAreReplaced
+from deploy.bed.faults import FAULTS, Calm, Fault
 from deploy.bed.ledger import Ledger
 
 # What no log may contain. A full disk loses log lines, so this check is best effort.
@@ -24,10 +20,8 @@ UNEXPECTED = (
     "WORKER TIMEOUT",
     "are missing",  # the files of an avatar
 )
-# How much a worker's memory may grow from the first third of its life to the last.
-GROWTH_MB, GROWTH_SHARE = 8.0, 0.10
-# Workers that lived less are not judged: they have hardly done everything once.
-LONG_LIFE_SECONDS = 60.0
+
+LOG_LINES = 80
 
 
 @dataclass
@@ -57,7 +51,6 @@ class Report:
     changes: int
     events: int
     longest: float
-    memory: list[tuple[float, float]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
     def text(self) -> str:
@@ -78,10 +71,6 @@ class Report:
             lines.append(f"| {name} | {len(same)} | {failures_seen} | {recovery:.1f} s |")
         lines += [f"| {name} | not possible here | | |" for name in self.skipped]
         lines.append("")
-        lines += [
-            f"a worker's own memory: {first:.1f} MB early, {last:.1f} MB at the end"
-            for first, last in self.memory
-        ]
         lines += [f"BROKEN: {what}" for what in self.violations] or ["no invariant broken"]
         return "\n".join(lines)
 
@@ -104,10 +93,8 @@ class Storm:
         self._actors: Sequence[Actor] = ()
         self._outcomes: list[Outcome] = []
         self._longest = 0.0
-        self._memory: dict[int, list[tuple[float, float]]] = {}
-        self._sampled_at = 0.0
 
-    def run(self, duration: float, *, hold: float, rest: float, verbose: bool = False) -> Report:
+    def run(self, duration: float, *, hold: float, rest: float) -> Report:
         """Run all faults in turn, repeatedly, until `duration` seconds are over."""
         possible = [
             fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
@@ -122,36 +109,23 @@ class Storm:
         try:
             self._ledger.phase = "before the first fault"
             self._calm(rest)
-            rounds = 0
-            while not rounds or time.monotonic() - began < duration:
-                self._round(possible, rounds, began + duration, hold, rest, verbose=verbose)
-                rounds += 1
+            # The first round is never cut short.
+            self._round(possible, math.inf, hold, rest)
+            while possible and time.monotonic() - began < duration:
+                self._round(possible, began + duration, hold, rest)
             seconds = time.monotonic() - began
         finally:
             self._end()
         self._check_logs(logged)
-        return self._report(seconds, skipped, verbose=verbose)
+        return self._report(seconds, skipped)
 
-    def _round(
-        self,
-        possible: Sequence[type[Fault]],
-        rounds: int,
-        until: float,
-        hold: float,
-        rest: float,
-        *,
-        verbose: bool,
-    ) -> None:
-        # Instances are replaced in the first round only: to judge their memory, workers must live.
-        due = [fault for fault in possible if fault is not InstancesAreReplaced or not rounds]
-        for make in due:
-            self._run_fault(make(self._bed), hold, rest, verbose=verbose)
-            if time.monotonic() >= until and rounds:
+    def _round(self, faults: Sequence[type[Fault]], until: float, hold: float, rest: float) -> None:
+        for make in faults:
+            self._run_fault(make(self._bed), hold, rest)
+            if time.monotonic() >= until:
                 return
-        if not due:
-            self._calm(rest)
 
-    def _run_fault(self, fault: Fault, hold: float, rest: float, *, verbose: bool) -> None:
+    def _run_fault(self, fault: Fault, hold: float, rest: float) -> None:
         outcome = Outcome(fault.name)
         self._outcomes.append(outcome)
         self._ledger.phase = fault.name
@@ -166,11 +140,10 @@ class Storm:
         self._ledger.phase = f"after: {fault.name}"
         outcome.recovery = self._rest(rest)
         self._judge(outcome, fault)
-        if verbose:
-            sys.stderr.write(
-                f"{fault.name}: {outcome.failures_seen} failures told,"
-                f" recovered after {outcome.recovery:.1f} s\n"
-            )
+        sys.stderr.write(
+            f"{fault.name}: {outcome.failures_seen} failures told,"
+            f" recovered after {outcome.recovery:.1f} s\n"
+        )
 
     def _calm(self, seconds: float) -> None:
         """Wait for some time in which nothing may fail."""
@@ -210,24 +183,9 @@ class Storm:
             if waiting:
                 recovery = passed
             waiting = {actor for actor in waiting if actor.progress == before[actor]}
-            self._sample_memory()
         for actor in waiting:
             self._ledger.add_violation(f"{actor.name}: nothing went well for {passed:.1f} s")
         return recovery
-
-    def _sample_memory(self) -> None:
-        """Sample each worker's memory, at most once a second."""
-        now = time.monotonic()
-        if now - self._sampled_at < 1.0:
-            return
-        self._sampled_at = now
-        for instance in self._bed.instances:
-            for pid in instance.workers():
-                try:
-                    uss = psutil.Process(pid).memory_full_info().uss / 2**20
-                except psutil.Error:
-                    continue  # the worker has just been killed
-                self._memory.setdefault(pid, []).append((now, uss))
 
     def _end(self) -> None:
         self._ledger.phase = "at the end"
@@ -247,19 +205,16 @@ class Storm:
             new = text[logged.get(name, 0) :]
             for what in UNEXPECTED:
                 if what in new:
-                    where = new.index(what)
-                    self._ledger.add_violation(f"log of {name}: {new[where : where + 1500]}")
+                    # The end of a traceback tells most.
+                    told = "\n".join(new[new.index(what) :].splitlines()[:LOG_LINES])
+                    self._ledger.add_violation(f"log of {name}: {told[-3000:]}")
 
-    def _report(self, seconds: float, skipped: list[str], *, verbose: bool) -> Report:
+    def _report(self, seconds: float, skipped: list[str]) -> Report:
         ledger = self._ledger
-        if verbose:
-            for actor in self._actors:
-                sys.stderr.write(f"{actor.name}: {actor.steps} steps, {actor.progress} successes\n")
         self._bed.rt.database.close()  # its connections were cut like all the others
         changes = ledger.compare(self._bed.rt)
         for actor in self._actors:
-            if isinstance(actor, Registrar):
-                actor.compare()
+            actor.compare()
         return Report(
             seconds=seconds,
             answers=dict(ledger.answers),
@@ -268,24 +223,5 @@ class Storm:
             changes=changes,
             events=sum(actor.events for actor in self._actors if isinstance(actor, Listener)),
             longest=self._longest,
-            memory=self._growth(seconds),
             skipped=skipped,
         )
-
-    def _growth(self, seconds: float) -> list[tuple[float, float]]:
-        """Return the early and late peak memory (MB) of workers that lived through most of the run.
-
-        Complain about those that grew too much.
-        """
-        found = []
-        for samples in self._memory.values():
-            lived = samples[-1][0] - samples[0][0]
-            if lived < max(0.6 * seconds, LONG_LIFE_SECONDS):
-                continue
-            third = len(samples) // 3
-            early = max(uss for _, uss in samples[: max(1, third)])
-            late = max(uss for _, uss in samples[2 * third :])
-            found.append((early, late))
-            if late > early * (1 + GROWTH_SHARE) + GROWTH_MB:
-                self._ledger.add_violation(f"memory grew from {early:.1f} to {late:.1f} MB")
-        return found

@@ -52,7 +52,7 @@ def test_a_storm_that_breaks_something_ends_with_status_1(
         def __init__(self, _bed, *, recovery, faults):
             asked.append((recovery, [fault.name for fault in faults]))
 
-        def run(self, seconds, *, hold, rest, verbose):
+        def run(self, seconds, *, hold, rest):
             asked.append((seconds, hold, rest))
             return Report(seconds, {"2xx": 1}, [], broken, changes=0, events=0, longest=0.1)
 
