@@ -47,9 +47,9 @@ def health() -> ResponseReturnValue:
 
 @bp.get("/health/ready")
 @answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable), name="getReadiness")
-def ready() -> ResponseReturnValue:
+def ready() -> dict[str, Any]:
     """Report whether database and Redis answer, and how far the installation is set up."""
-    return ok({"status": service.readiness(runtime())})
+    return {"status": service.readiness(runtime())}
 
 
 @bp.get("/health/metrics")
@@ -113,10 +113,10 @@ def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
 @anonymous_route(source_check=True)
 @json_body(QrCodeSchema)
 @answers(media_type="image/svg+xml", errors=(Overloaded,), name="drawQrCode")
-def draw_qr_code(body: dict[str, Any]) -> ResponseReturnValue:
+def draw_qr_code(otpauth_uri: str) -> Response:
     """Draw the link for an authenticator app as a QR code, for the reference page.
 
     A frontend draws its own. The link is neither stored nor logged.
     """
-    picture = Response(qr_code.draw(**body), content_type="image/svg+xml")
+    picture = Response(qr_code.draw(otpauth_uri=otpauth_uri), content_type="image/svg+xml")
     return reference.secured(picture)

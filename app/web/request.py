@@ -6,14 +6,14 @@ from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import gevent
 from flask import request
 from marshmallow import Schema, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from app.core.errors import BadRequest, TooLarge
+from app.core.errors import AppError, BadRequest, TooLarge
 from app.core.multipart import BodyUnreadable, MultipartBody
 from app.web.operation import View, operation_of
 from app.web.runtime import runtime
@@ -30,39 +30,39 @@ MAX_COMPLAINTS = 10
 
 def json_body(schema_class: type[Schema]) -> Callable[[View], View]:
     """Check the JSON object of the request and pass its members to the view by name."""
-    schema = schema_class()
-
-    def decorate(view: View) -> View:
-        takes_dict = "body" in signature(view).parameters
-
-        @wraps(view)
-        def load_and_call(**arguments: Any) -> Any:
-            body = _loaded(schema, _json_object(), "JSON request body")
-            return view(**({"body": body} if takes_dict else body), **arguments)
-
-        operation = operation_of(load_and_call)
-        operation.body = schema_class
-        operation.may_fail_with(BadRequest, TooLarge)
-        return load_and_call
-
-    return decorate
+    return _members("body", "JSON request body", schema_class, _json_object, TooLarge)
 
 
 def query_args(schema_class: type[Schema]) -> Callable[[View], View]:
     """Check the query string and pass its members to the view by name."""
+    return _members("query", "query", schema_class, lambda: request.args.to_dict())
+
+
+def _members(
+    kind: Literal["body", "query"],
+    what: str,
+    schema_class: type[Schema],
+    read: Callable[[], dict[str, Any]],
+    *errors: type[AppError],
+) -> Callable[[View], View]:
     schema = schema_class()
 
     def decorate(view: View) -> View:
-        takes_dict = "query" in signature(view).parameters
+        takes_dict = kind in signature(view).parameters
 
         @wraps(view)
         def load_and_call(**arguments: Any) -> Any:
-            query = _loaded(schema, request.args.to_dict(), "query")
-            return view(**({"query": query} if takes_dict else query), **arguments)
+            try:
+                members: dict[str, Any] = schema.load(read())
+            except ValidationError as error:
+                raise BadRequest(f"invalid {what}: {_all_complaints(error)}") from None
+            if takes_dict:
+                members = {kind: members}
+            return view(**members, **arguments)
 
         operation = operation_of(load_and_call)
-        operation.query = schema_class
-        operation.may_fail_with(BadRequest)
+        setattr(operation, kind, schema_class)
+        operation.may_fail_with(BadRequest, *errors)
         return load_and_call
 
     return decorate
@@ -113,14 +113,6 @@ def _multipart_body() -> MultipartBody:
         return chunk
 
     return MultipartBody(boundary, read)
-
-
-def _loaded(schema: Schema, raw: dict[str, Any], what: str) -> dict[str, Any]:
-    try:
-        loaded: dict[str, Any] = schema.load(raw)
-    except ValidationError as error:
-        raise BadRequest(f"invalid {what}: {_all_complaints(error)}") from None
-    return loaded
 
 
 def _complaints(messages: Any, *path: str) -> Iterator[str]:

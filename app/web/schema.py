@@ -35,7 +35,7 @@ class Text(fields.String):
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> str:
         if not isinstance(value, str):
-            raise ValidationError("must be a text")
+            raise ValidationError("must be a string")
         if not is_storable(value):
             raise ValidationError("must not contain NUL or unpaired surrogates")
         return value

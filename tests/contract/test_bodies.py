@@ -1,0 +1,39 @@
+"""What a view takes is what its schemas load: mypy sees the one, marshmallow the other."""
+
+import inspect
+from types import NoneType
+from typing import Any, get_args
+
+import pytest
+from marshmallow import fields
+
+from app.web.operation import operation_of
+from app.web.schema import StrictBoolean, WholeNumber
+from tests.contract.routes import routes
+
+pytestmark = pytest.mark.any_database
+OTHERS = {"principal", "upload"}
+
+
+def type_of(field: fields.Field[Any]) -> type:
+    if isinstance(field, fields.Enum):
+        return field.enum
+    kinds = {WholeNumber: int, StrictBoolean: bool, fields.String: str}
+    return next((kind for its_class, kind in kinds.items() if isinstance(field, its_class)), dict)
+
+
+def test_a_view_takes_the_members_of_its_body_and_query_by_name_and_type(app):
+    for route in routes(app):
+        view = inspect.unwrap(app.view_functions[route.endpoint])
+        operation = operation_of(app.view_functions[route.endpoint])
+        schemas = [schema() for schema in (operation.body, operation.query) if schema]
+        loaded = {name: field for schema in schemas for name, field in schema.fields.items()}
+        parameters = inspect.signature(view).parameters
+        if "body" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            continue
+        hints = {name: parameter.annotation for name, parameter in parameters.items()}
+        assert hints.keys() - OTHERS - set(route.arguments) == loaded.keys(), route.name
+        for name, field in loaded.items():
+            kinds = set(get_args(hints[name])) or {hints[name]}
+            wanted = {type_of(field)} | ({NoneType} if field.allow_none else set())
+            assert kinds == wanted, (route.name, name)
