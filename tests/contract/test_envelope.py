@@ -185,7 +185,7 @@ def test_all_faulty_fields_are_named_at_once(api):
     answer.fails(400, "bad_request")
     assert answer.json["msg"] == (
         "invalid JSON request body: "
-        "username: must be a text; password: Missing data for required field"
+        "username: must be a string; password: Missing data for required field"
     )
 
 
@@ -193,7 +193,7 @@ def test_no_more_than_ten_faults_are_named(signed_in):
     body = {"remove_custom_keys": [1] * 300_000}
     answer = signed_in.call("PATCH", "/auth/preferences", body).fails(400, "bad_request")
     named = answer.json["msg"].removeprefix("invalid JSON request body: ").split("; ")
-    assert named[0] == "remove_custom_keys.0: must be a text"
+    assert named[0] == "remove_custom_keys.0: must be a string"
     assert (len(named), named[-1]) == (11, "and more")
 
 

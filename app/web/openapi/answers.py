@@ -33,22 +33,6 @@ JSON = "application/json"
 # Always null. All generators can make a type of this, but not all of them of {"type": "null"}.
 NULL: JsonSchema = {"type": ["object", "null"], "const": None}
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
-HEADERS: dict[str, tuple[str, JsonSchema]] = {
-    "X-Request-ID": (
-        "Identifies this request; the service's log lines carry it, too.",
-        {"type": "string", "format": "uuid"},
-    ),
-    "Retry-After": ("When to try again, in seconds.", {"type": "integer", "minimum": 0}),
-    "WWW-Authenticate": ("How to authenticate (RFC 9110 §15.5.2).", {"type": "string"}),
-    "ETag": (
-        "Identifies this version; returned as If-None-Match it saves the transfer.",
-        {"type": "string"},
-    ),
-    "Location": (
-        "Where to go next; only a path while the site's address is not configured.",
-        {"type": "string", "format": "uri-reference"},
-    ),
-}
 HEADERS_BY_STATUS = {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}
 
 
@@ -80,8 +64,6 @@ class Answers:
         self._components = spec.components
         self._plugin = plugin
         self._codes: set[str] = set()
-        for name, (description, schema) in HEADERS.items():
-            self._components.header(name, {"description": description, "schema": schema})
         for error in (EndpointNotFound, MethodNotAllowed):
             self._refusal([error], "")
 

@@ -14,11 +14,13 @@ from werkzeug.routing import Rule
 from app import __version__
 from app.core.access import PasswordChangeRequired, TokenMissing
 from app.core.errors import AppError
-from app.web import cookies, origin
+from app.web import origin
 from app.web.openapi.answers import JSON, Answers
 from app.web.openapi.schemas import JsonSchema, Plugin, add_examples, headline, paragraphs
 from app.web.operation import Operation, operation_of
 
+# Its texts stand beside it: the introduction, and headers and ways to authenticate.
+HERE = Path(__file__).parent
 ACCOUNT_PREFIX = "/api/v1/auth/"
 MAX_ABBREVIATION_LENGTH = 3  # MFA
 CACHE = "gatehouse_openapi"
@@ -31,39 +33,6 @@ KINDS: dict[str | None, JsonSchema] = {
 # RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
 FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 FILE_FORM = {"type": "object", "required": ["file"], "properties": {"file": FILE}}
-SCHEMES: dict[str, JsonSchema] = {
-    "accessCookie": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": cookies.ACCESS_COOKIE,
-        "description": "The access token as a login sets it: HttpOnly, and sent by the browser "
-        "itself. It takes precedence over a bearer token.",
-    },
-    "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "bearerFormat": "JWT",
-        "description": "The same access token in the Authorization header, for scripts. "
-        "Needs no CSRF token.",
-    },
-    "refreshCookie": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": cookies.REFRESH_COOKIE,
-        "description": f"The refresh token: HttpOnly, and sent only below {cookies.REFRESH_PATH}. "
-        "It works once.",
-    },
-    "csrfToken": {
-        "type": "apiKey",
-        "in": "header",
-        "name": origin.CSRF_HEADER,
-        "description": f"The value of the readable cookie `{cookies.CSRF_COOKIE}`, repeated. "
-        "Browsers must send it with every unsafe request that a cookie authenticates. A request "
-        "with neither Origin nor Referer nor Sec-Fetch-* passes without it, unless the setting "
-        "`auth_strict_request_source` is on. A request without the two session cookies, say with a "
-        "bearer token, needs none.",
-    },
-}
 
 
 def document(app: Flask) -> str:
@@ -77,16 +46,16 @@ def document(app: Flask) -> str:
 
 def _build(app: Flask) -> JsonSchema:
     plugin = Plugin()
-    introduction = Path(__file__).with_name("introduction.md").read_text("utf-8")
+    base = json.loads((HERE / "base.json").read_text("utf-8"))
+    introduction = (HERE / "introduction.md").read_text("utf-8")
     spec = APISpec(
         title="Gatehouse",
         version=__version__,
         openapi_version="3.1.0",
         plugins=[plugin],
         info={"description": introduction},
+        **base,
     )
-    for name, scheme in SCHEMES.items():
-        spec.components.security_scheme(name, scheme)
     answers = Answers(spec, plugin)
     tags: dict[str, str] = {}
     # What applications call, then health, metrics and this document.
