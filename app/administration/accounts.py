@@ -64,10 +64,12 @@ class CredentialSummary:
 def summarize_credentials(rt: Runtime, account: Account) -> CredentialSummary:
     """Return the credentials an account can sign in with."""
     database, user_id = rt.database, account.id
+    with rt.reading() as session:
+        passkeys = passkeys_queries.list_passkeys(session, user_id)
     return CredentialSummary(
         password=users_queries.find_password_hash(database, user_id) is not None,
         second_factor=mfa.methods(rt, account),
-        passkeys=len(passkeys_queries.list_passkeys(database, user_id)),
+        passkeys=len(passkeys),
         external_links=len(external_links.list_links(rt, user_id)),
     )
 

@@ -1,7 +1,9 @@
 """Errors of passkeys."""
 
+from app.core.access import AccountDisabled
 from app.core.error_codes import ErrorCode
 from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
+from app.users.errors import PendingActivation
 
 
 class PublicSiteUrlRequired(BadRequest):
@@ -82,3 +84,28 @@ class PasskeyNotFound(NotFound):
     """No passkey of this account has this id."""
 
     message = "There is no such passkey."
+
+
+SITE = (PublicSiteUrlRequired, PublicSiteUrlInvalid)
+NAME = (PasskeyNameTooLong, PasskeyNameInvalid)
+START_REGISTRATION = (*SITE, *NAME)
+FINISH_REGISTRATION = (
+    *SITE,
+    FlowInvalid,
+    FlowOfAnotherAccount,
+    CredentialMalformed,
+    PasskeyNotDiscoverable,
+    PasskeyRefused,
+    CredentialTaken,
+    *NAME,
+)
+START_LOGIN = (PasskeyLoginDisabled, *SITE)
+FINISH_LOGIN = (
+    PasskeyLoginDisabled,
+    *SITE,
+    FlowInvalid,
+    CredentialMalformed,
+    PasskeyRefused,
+    AccountDisabled,
+    PendingActivation,
+)

@@ -6,6 +6,7 @@ Each accepts one answer, right or wrong, and only for the purpose it was opened 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -22,6 +23,14 @@ class Purpose(StrEnum):
 
     LOGIN = "login"
     REGISTRATION = "registration"
+
+
+@dataclass(frozen=True)
+class StartedCeremony:
+    """A pending ceremony; `public_key` is what the page passes to `navigator.credentials`."""
+
+    flow_id: str
+    public_key: Mapping[str, Any]
 
 
 def life_seconds(rt: Runtime) -> int:

@@ -1,4 +1,4 @@
-"""Use cases of signing in with a passkey (spec 02 §2.7, §2.8).
+"""Use cases of signing in with a passkey.
 
 Invariants: before a signature is verified, nothing about accounts is revealed, except what the
 specification requires for the account of a known passkey. A signature works once: its flow is
@@ -20,9 +20,8 @@ from app.passkeys import ceremony, credentials, flows, options, queries, relying
 from app.passkeys.ceremony import StoredCredential
 from app.passkeys.credentials import Assertion
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
-from app.passkeys.flows import Purpose
-from app.passkeys.queries import PasskeyWithAccount
-from app.passkeys.registration import StartedCeremony
+from app.passkeys.flows import Purpose, StartedCeremony
+from app.passkeys.models import Passkey
 from app.settings import keys
 from app.users import identifiers
 from app.users import service as users
@@ -61,10 +60,10 @@ def finish(
     site = relying_party.current(rt)
     flow = flows.take(rt, Purpose.LOGIN, flow_id)
     proof = credentials.assertion(credential)
-    passkey = _get_passkey(rt, proof)
-    _require_requested_account(passkey.account, flow["identifier"])
-    # Before the signature is verified (spec 02 §2.8).
-    users.require_sign_in_allowed(passkey.account)
+    passkey, account = _get_passkey(rt, proof)
+    _require_requested_account(account, flow["identifier"])
+    # Documented so: before the signature is verified.
+    users.require_sign_in_allowed(account)
     stored = StoredCredential(passkey.public_key, passkey.sign_count, passkey.backup_eligible)
     update = ceremony.verify_authentication(site, flow["challenge"], stored, proof)
     factor = FirstFactor(
@@ -83,7 +82,7 @@ def finish(
         ),
     )
     try:
-        return complete_login(rt, passkey.account, factor, client)
+        return complete_login(rt, account, factor, client)
     except CredentialsFailed:
         raise PasskeyRefused from None
 
@@ -93,15 +92,16 @@ def _require_enabled(rt: Runtime) -> None:
         raise PasskeyLoginDisabled
 
 
-def _get_passkey(rt: Runtime, proof: Assertion) -> PasskeyWithAccount:
-    """Return the stored passkey of this credential, if its account has the asserted user handle.
+def _get_passkey(rt: Runtime, proof: Assertion) -> tuple[Passkey, Account]:
+    """Return the passkey of this credential and its account, if that has the asserted user handle.
 
     Raises: PasskeyRefused.
     """
-    passkey = queries.find_by_credential_id(rt.database, proof.credential_id)
-    if passkey is None or not hmac.compare_digest(passkey.handle, proof.user_handle or ""):
+    with rt.reading() as session:
+        found = queries.find_by_credential_id(session, proof.credential_id)
+    if found is None or not hmac.compare_digest(found.handle, proof.user_handle or ""):
         raise PasskeyRefused
-    return passkey
+    return found.passkey, found.account
 
 
 def _identifier_digest(identifier: str | None) -> str:
@@ -111,7 +111,7 @@ def _identifier_digest(identifier: str | None) -> str:
 
 
 def _require_requested_account(account: Account, identifier_digest: str) -> None:
-    """Refuse an account other than the one the sign-in was started for, if any (decision E21)."""
+    """Refuse an account other than the one the sign-in was started for, if any."""
     names = (account.email, identifiers.username_key(account.username))
     if identifier_digest and identifier_digest not in map(digest, names):
         raise PasskeyRefused

@@ -1,6 +1,7 @@
 """Use cases of managing an account's passkeys, available even while passkey login is disabled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -11,25 +12,53 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
+from app.core.texts import has_controls
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
-from app.passkeys import names, queries, relying_party
-from app.passkeys.notices import Notice
-from app.passkeys.queries import ListedPasskey
+from app.passkeys import queries, relying_party
+from app.passkeys.errors import PasskeyNameInvalid, PasskeyNameTooLong
+from app.passkeys.models import MAX_NAME_LENGTH, Passkey
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
 
+DEFAULT_NAME = "Passkey"
 
-def list_passkeys(rt: Runtime, user_id: int) -> list[ListedPasskey]:
+
+class Notice(StrEnum):
+    """An event to tell the owner of; its value is the sentence in the mail.
+
+    Passkey names are left out, so that a hijacked session cannot put text of its choice into a mail
+    from this service.
+    """
+
+    ADDED = "A passkey was added. It can be used to sign in without a password."
+    REMOVED = "A passkey was removed. It cannot be used to sign in any more."
+
+
+def tidy_name(typed: str | None) -> str:
+    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None.
+
+    Raises: PasskeyNameTooLong, PasskeyNameInvalid.
+    """
+    name = (typed or "").strip() or DEFAULT_NAME
+    if len(name) > MAX_NAME_LENGTH:
+        raise PasskeyNameTooLong
+    if has_controls(name):
+        raise PasskeyNameInvalid
+    return name
+
+
+def list_passkeys(rt: Runtime, user_id: int) -> Sequence[Passkey]:
     """Return the passkeys of an account, most recently used first."""
-    return queries.list_passkeys(rt.database, user_id)
+    with rt.reading() as session:
+        return queries.list_passkeys(session, user_id)
 
 
 def rename(
     rt: Runtime, principal: Principal, passkey_id: str, *, name: str, client: Client
-) -> ListedPasskey:
+) -> Passkey:
     """Rename a passkey.
 
     Raises: PasskeyNotFound, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid
@@ -38,8 +67,8 @@ def rename(
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         passkey = _own(session, account, passkey_id)
-        new_name = names.tidy(name)
-        queries.rename(session, passkey.id, new_name, rt.clock.now())
+        previous_name, passkey.name = passkey.name, tidy_name(name)
+        passkey.updated_at = rt.clock.now()
         _record(
             rt,
             session,
@@ -47,10 +76,10 @@ def rename(
             account,
             passkey,
             client,
-            previous_name=passkey.name,
-            next_name=new_name,
+            previous_name=previous_name,
+            next_name=passkey.name,
         )
-        return queries.get_passkey(session, account.id, passkey.id)
+    return passkey
 
 
 def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client) -> None:
@@ -63,7 +92,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         passkey = _own(session, account, passkey_id)
-        queries.remove(session, account.id, passkey.id)
+        queries.remove(session, passkey)
         # Other passkeys suffice even while they cannot be used: passkey login may be enabled again.
         is_last = not queries.has_passkey(session, account.id)
         if is_last and not can_sign_in(session, account.id):
@@ -86,7 +115,7 @@ def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
 
 
-def _own(session: Session, account: Account, passkey_id: str) -> ListedPasskey:
+def _own(session: Session, account: Account, passkey_id: str) -> Passkey:
     return queries.get_passkey(session, account.id, parsed_id(passkey_id))
 
 
@@ -95,7 +124,7 @@ def _record(
     session: Session,
     action: Action,
     account: Account,
-    passkey: ListedPasskey,
+    passkey: Passkey,
     client: Client,
     **specific: Any,
 ) -> None:
@@ -111,7 +140,7 @@ def _record(
         client=client,
         user_id=account.id,
         entity_id=passkey.id,
-        entity_name=specific.get("next_name", passkey.name),
+        entity_name=passkey.name,
         details=details,
     )
     audit.record(rt, session, event)

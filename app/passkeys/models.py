@@ -1,5 +1,6 @@
-"""The tables of passkeys (spec 02 §2)."""
+"""The tables of passkeys."""
 
+import json
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
@@ -48,3 +49,8 @@ class Passkey(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+    @property
+    def transport_names(self) -> list[str] | None:
+        """The transports as a list."""
+        return None if self.transports is None else list(json.loads(self.transports))

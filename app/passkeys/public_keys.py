@@ -1,5 +1,6 @@
-"""The public keys accepted for passkeys: ES256 and RS256 (spec 02 §2.1; RFC 9052, RFC 8230)."""
+"""The public keys accepted for passkeys: ES256 and RS256 (RFC 9052, RFC 8230)."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -31,20 +32,12 @@ def encode(key: CoseKey) -> bytes | None:
 
 def has_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     """Return whether `signature` is a stored key's signature of this message."""
-    return _has_signed(CoseKey.parse(_decoded(key)), message, signature)
-
-
-def _has_signed(key: CoseKey, message: bytes, signature: bytes) -> bool:
+    members: Mapping[int, Any] = cbor.decode(key)  # type: ignore[assignment]
     try:
-        key.verify(message, signature)
+        CoseKey.parse(members).verify(message, signature)
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _decoded(key: bytes) -> dict[int, Any]:
-    members: dict[int, Any] = cbor.decode(key)  # type: ignore[assignment]
-    return members
 
 
 def _ec_members(key: CoseKey) -> dict[int, Any] | None:

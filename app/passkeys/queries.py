@@ -1,9 +1,8 @@
 """Statements on passkeys."""
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -11,20 +10,18 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
-    insert,
     literal_column,
     or_,
     select,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
-from app.core.database.database import Database
-from app.core.database.lookups import Lookup
-from app.core.database.prepared import Prepared, chosen, constant, per_database
-from app.core.db import UTCDateTime, columns_of
-from app.passkeys.errors import PasskeyNotFound
+from app.core.database.prepared import Prepared
+from app.core.db import UTCDateTime
+from app.passkeys.errors import CredentialTaken, PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.sessions import opening
 from app.sessions.opening import OneTimeUse
@@ -33,22 +30,6 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 # A runaway client may register thousands; listing them all would block a worker, and every request
 # it serves, for seconds.
 MAX_LISTED = 500
-_BY_CREDENTIAL_ID = Lookup(
-    with_profile(
-        select(
-            Passkey.id,
-            Passkey.name,
-            Passkey.public_key,
-            Passkey.sign_count,
-            Passkey.backup_eligible,
-            PasskeyHandle.handle,
-            *ACCOUNT_COLUMNS,
-        )
-        .join(User, User.id == Passkey.user_id)
-        .join(PasskeyHandle, PasskeyHandle.user_id == Passkey.user_id)
-    ),
-    Passkey.credential_id,
-)
 _COUNT = bindparam("sign_count", type_=BigInteger)
 _IS_PASSKEY = (
     Passkey.id == bindparam("passkey_id"),
@@ -74,65 +55,29 @@ _USE = Prepared(
     ),
     ("passkey_id", "credential", "new_count", "new_backed_up", "now", "session_id"),
 )
-_ADD = per_database(
-    lambda insert_into: (
-        insert_into(Passkey)
-        .on_conflict_do_nothing(index_elements=[Passkey.credential_id])
-        .returning(Passkey.id)
-    )
-)
-
-
-class ListedPasskey(NamedTuple):
-    """A passkey as its owner sees it; `transports` is a JSON list, None if none were reported."""
-
-    id: int
-    name: str
-    transports: str | None
-    backup_eligible: bool
-    backed_up: bool
-    sign_count: int
-    created_at: datetime
-    updated_at: datetime
-    last_used_at: datetime | None
-
-
-_LISTED_COLUMNS = columns_of(ListedPasskey, Passkey)
-_LIST = Lookup(select(*_LISTED_COLUMNS), Passkey.user_id, most=MAX_LISTED + 1)
-_FIRST = Prepared(
-    select(*_LISTED_COLUMNS)
-    .where(Passkey.user_id == bindparam("user_id"))
-    .order_by(
-        Passkey.last_used_at.desc().nulls_last(), Passkey.created_at.desc(), Passkey.id.desc()
-    )
-    .limit(constant(MAX_LISTED))
-    .offset(constant(0)),
-    ("user_id",),
-)
 
 
 class PasskeyWithAccount(NamedTuple):
     """A stored passkey with its account, as a sign-in needs it."""
 
-    id: int
-    name: str
-    public_key: bytes
-    sign_count: int
-    backup_eligible: bool
+    passkey: Passkey
     handle: str
     account: Account
 
 
-def find_by_credential_id(database: Database, credential_id: str) -> PasskeyWithAccount | None:
-    """Return the passkey of a credential with its account, in one indexed read; None if unknown."""
-    row = database.lookup(_BY_CREDENTIAL_ID, credential_id)
+def find_by_credential_id(session: Session, credential_id: str) -> PasskeyWithAccount | None:
+    """Return the passkey of a credential with its account; None if unknown."""
+    statement = (
+        select(Passkey, PasskeyHandle.handle, *ACCOUNT_COLUMNS)
+        .join(User, User.id == Passkey.user_id)
+        .join(PasskeyHandle, PasskeyHandle.user_id == Passkey.user_id)
+        .where(Passkey.credential_id == credential_id)
+    )
+    row = session.execute(with_profile(statement)).one_or_none()
     if row is None:
         return None
-    passkey_id, name, public_key, sign_count, backup_eligible, handle, *account = row
-    whose = Account(*account)
-    return PasskeyWithAccount(
-        passkey_id, name, public_key, sign_count, backup_eligible, handle, whose
-    )
+    passkey, handle, *account = row
+    return PasskeyWithAccount(passkey, handle, Account(*account))
 
 
 def one_time_use(
@@ -147,19 +92,14 @@ def one_time_use(
     return OneTimeUse(_OPEN, {**which, "sign_count": count}, [(_USE, {**which, **noted})])
 
 
-def list_passkeys(database: Database, user_id: int) -> list[ListedPasskey]:
+def list_passkeys(session: Session, user_id: int) -> Sequence[Passkey]:
     """Return an account's passkeys: most recently used first, then those never used, newest first.
 
     At most the first MAX_LISTED.
     """
-    rows = database.lookup_all(_LIST, user_id)
-    if len(rows) > MAX_LISTED:
-        rows = database.rows(_FIRST, user_id)
-    found = [ListedPasskey(*row) for row in rows]
-    found.sort(key=lambda passkey: (passkey.created_at, passkey.id), reverse=True)
-    used = [passkey for passkey in found if passkey.last_used_at is not None]
-    used.sort(key=lambda passkey: passkey.last_used_at or passkey.created_at, reverse=True)
-    return used + [passkey for passkey in found if passkey.last_used_at is None]
+    newest = Passkey.last_used_at.desc().nulls_last(), Passkey.created_at.desc(), Passkey.id.desc()
+    statement = select(Passkey).where(Passkey.user_id == user_id).order_by(*newest)
+    return session.scalars(statement.limit(MAX_LISTED)).all()
 
 
 def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]]:
@@ -172,16 +112,16 @@ def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]
     return [(row[0], row[1]) for row in reversed(newest.all())]
 
 
-def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> ListedPasskey:
+def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Passkey:
     """Return a passkey of this account; an id of None matches nothing.
 
     Raises: PasskeyNotFound.
     """
-    this = Passkey.user_id == user_id, Passkey.id == passkey_id
-    row = session.execute(select(*_LISTED_COLUMNS).where(*this)).one_or_none()
-    if row is None:
+    statement = select(Passkey).where(Passkey.user_id == user_id, Passkey.id == passkey_id)
+    passkey = session.scalars(statement).one_or_none()
+    if passkey is None:
         raise PasskeyNotFound
-    return ListedPasskey(*row)
+    return passkey
 
 
 def find_id(session: Session, credential_id: str) -> tuple[int, int] | None:
@@ -193,32 +133,26 @@ def find_id(session: Session, credential_id: str) -> tuple[int, int] | None:
 
 def has_passkey(session: Session, user_id: int) -> bool:
     """Return whether the account has a passkey."""
-    return bool(session.execute(select(exists().where(Passkey.user_id == user_id))).scalar())
+    return bool(session.scalar(select(exists().where(Passkey.user_id == user_id))))
 
 
-def add(
-    session: Session, *, transports: Collection[str] | None, now: datetime, **columns: Any
-) -> int | None:
-    """Insert a passkey and return its id; None if the credential is already registered.
+def add(session: Session, passkey: Passkey) -> None:
+    """Insert a passkey.
 
-    A single INSERT, so of concurrent registrations of one credential exactly one succeeds.
+    Raises: CredentialTaken; of concurrent registrations of one credential exactly one succeeds.
     """
-    listed = None if transports is None else json.dumps(transports)
-    moments = {"created_at": now, "updated_at": now}
-    values = {"transports": listed, **moments, **columns}
-    return session.execute(chosen(session, _ADD).values(**values)).scalar_one_or_none()
+    session.add(passkey)
+    try:
+        session.flush()
+    except IntegrityError:
+        raise CredentialTaken from None
 
 
-def rename(session: Session, passkey_id: int, name: str, now: datetime) -> None:
-    """Rename a passkey."""
-    statement = update(Passkey).where(Passkey.id == passkey_id).values(name=name, updated_at=now)
-    bulk.change(session, statement)
-
-
-def remove(session: Session, user_id: int, passkey_id: int) -> None:
+def remove(session: Session, passkey: Passkey) -> None:
     """Delete a passkey, and the account's user handle with its last passkey."""
-    this = Passkey.id == passkey_id, Passkey.user_id == user_id
-    bulk.change(session, delete(Passkey).where(*this))
+    session.delete(passkey)
+    session.flush()
+    user_id = passkey.user_id
     without = PasskeyHandle.user_id == user_id, ~exists().where(Passkey.user_id == user_id)
     bulk.change(session, delete(PasskeyHandle).where(*without))
 
@@ -232,10 +166,9 @@ def remove_all(session: Session, user_id: int) -> int:
 
 def find_handle(session: Session, user_id: int) -> str | None:
     """Return an account's user handle; None before a registration or after the last removal."""
-    statement = select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id)
-    return session.execute(statement).scalar_one_or_none()
+    return session.scalar(select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id))
 
 
 def add_handle(session: Session, user_id: int, handle: str) -> None:
     """Store the user handle of an account that has none."""
-    session.execute(insert(PasskeyHandle).values(user_id=user_id, handle=handle))
+    session.add(PasskeyHandle(user_id=user_id, handle=handle))

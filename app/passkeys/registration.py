@@ -1,11 +1,11 @@
-"""Use cases of registering a passkey (spec 02 §2.2, §2.3).
+"""Use cases of registering a passkey.
 
 Invariants: a credential belongs to one account, enforced by a single INSERT; an account has one
 user handle for all its passkeys, enforced under its row lock.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -17,15 +17,7 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import random_bytes
-from app.passkeys import (
-    ceremony,
-    credentials,
-    flows,
-    names,
-    options,
-    queries,
-    relying_party,
-)
+from app.passkeys import ceremony, credentials, flows, options, queries, relying_party
 from app.passkeys.ceremony import NewCredential
 from app.passkeys.errors import (
     CredentialTaken,
@@ -34,22 +26,12 @@ from app.passkeys.errors import (
     PasskeyNotDiscoverable,
     PasskeyRefused,
 )
-from app.passkeys.flows import Purpose
-from app.passkeys.models import HANDLE_BYTES
-from app.passkeys.notices import Notice
-from app.passkeys.options import Options
-from app.passkeys.queries import ListedPasskey
+from app.passkeys.flows import Purpose, StartedCeremony
+from app.passkeys.management import Notice, tidy_name
+from app.passkeys.models import HANDLE_BYTES, Passkey
 from app.sessions import service as sessions
 from app.users import notices
 from app.users.models import Account
-
-
-@dataclass(frozen=True)
-class StartedCeremony:
-    """A pending ceremony; `public_key` is what the page passes to `navigator.credentials`."""
-
-    flow_id: str
-    public_key: Options
 
 
 def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCeremony:
@@ -59,7 +41,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
     AccountDisabled, TokenInvalid if the account or session has just become invalid.
     """
     site = relying_party.current(rt)
-    name = names.tidy(name)
+    name = tidy_name(name)
     challenge = flows.new_challenge()
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
@@ -93,7 +75,7 @@ def finish(
     credential: Mapping[str, Any],
     name: str | None,
     client: Client,
-) -> ListedPasskey:
+) -> Passkey:
     """Add the passkey an authenticator created; the flow is consumed even if that fails.
 
     Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, which leave the flow open;
@@ -114,7 +96,7 @@ def finish(
         account = sessions.lock_account(rt, session, principal)
         _require_unchanged(account, flow)
         _require_new(session, new, flow)
-        tidy = names.tidy(flow["name"] if name is None else name)
+        tidy = tidy_name(flow["name"] if name is None else name)
         # The account's last passkey was removed meanwhile; or the account itself was, and SQLite
         # reused its id.
         if queries.find_handle(session, account.id) != flow["handle"]:
@@ -159,30 +141,30 @@ def _add(
     transports: list[str] | None,
     name: str,
     client: Client,
-) -> ListedPasskey:
-    passkey_id = queries.add(
-        session,
+) -> Passkey:
+    now = rt.clock.now()
+    passkey = Passkey(
         user_id=account.id,
         credential_id=new.credential_id,
         public_key=new.public_key,
         name=name,
-        transports=transports,
+        transports=None if transports is None else json.dumps(transports),
         sign_count=new.sign_count,
         backup_eligible=new.backup_eligible,
         backed_up=new.backed_up,
-        now=rt.clock.now(),
+        created_at=now,
+        updated_at=now,
     )
-    if passkey_id is None:
-        raise CredentialTaken  # by a concurrent registration
+    queries.add(session, passkey)
     event = Event(
         Action.USER_PASSKEY_REGISTER,
         EntityType.PASSKEY,
         client=client,
         user_id=account.id,
-        entity_id=passkey_id,
+        entity_id=passkey.id,
         entity_name=name,
         details={
-            "passkey_id": passkey_id,
+            "passkey_id": passkey.id,
             "name": name,
             "backup_eligible": new.backup_eligible,
             "backed_up": new.backed_up,
@@ -192,4 +174,4 @@ def _add(
     )
     audit.record(rt, session, event)
     notices.notify_owner(rt, session, account, Notice.ADDED)
-    return queries.get_passkey(session, account.id, passkey_id)
+    return passkey

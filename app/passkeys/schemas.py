@@ -9,7 +9,14 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate
 
 from app.passkeys.credentials import TYPE
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, StrictBoolean, example_metadata, text
+from app.web.schema import (
+    MAX_INPUT_LENGTH,
+    RequestSchema,
+    StrictBoolean,
+    Timestamp,
+    example_metadata,
+    text,
+)
 
 
 def word(*words: str, required: bool = True) -> fields.String:
@@ -126,13 +133,15 @@ class PasskeyData(Schema):
 
     id = fields.Integer(required=True)
     name = fields.String(required=True)
-    transports = fields.List(fields.String(), required=True, allow_none=True)
+    transports = fields.List(
+        fields.String(), required=True, allow_none=True, attribute="transport_names"
+    )
     backup_eligible = fields.Boolean(required=True)
     backed_up = fields.Boolean(required=True)
     sign_count = fields.Integer(required=True)
-    created_at = fields.DateTime(required=True)
-    updated_at = fields.DateTime(required=True)
-    last_used_at = fields.DateTime(required=True, allow_none=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
+    last_used_at = Timestamp(required=True, allow_none=True)
 
 
 class RelyingPartyData(Schema):

@@ -1,88 +1,48 @@
 """/auth/passkeys."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Blueprint
-from flask.typing import ResponseReturnValue
 from marshmallow import fields
 
-from app.core.access import AccountDisabled, Principal
+from app.core.access import Principal
 from app.login.errors import LastWayIn
 from app.login.schemas import SignedInData
 from app.login.service import LoginOutcome, MfaRequired
-from app.passkeys import login, management, registration, responses
-from app.passkeys.errors import (
-    CredentialMalformed,
-    CredentialTaken,
-    FlowInvalid,
-    FlowOfAnotherAccount,
-    PasskeyLoginDisabled,
-    PasskeyNameInvalid,
-    PasskeyNameTooLong,
-    PasskeyNotDiscoverable,
-    PasskeyNotFound,
-    PasskeyRefused,
-    PublicSiteUrlInvalid,
-    PublicSiteUrlRequired,
-)
-from app.passkeys.schemas import (
-    FinishPasskeyLoginSchema,
-    FinishPasskeyRegistrationSchema,
-    PasskeyData,
-    RenamePasskeySchema,
-    StartedPasskeyLoginData,
-    StartedPasskeyRegistrationData,
-    StartPasskeyLoginSchema,
-    StartPasskeyRegistrationSchema,
-)
-from app.users.errors import PendingActivation
+from app.passkeys import errors, login, management, registration, schemas
+from app.passkeys.flows import StartedCeremony
+from app.passkeys.models import Passkey
+from app.passkeys.schemas import PasskeyData
 from app.web import cookies
-from app.web.envelope import ok
 from app.web.guards import anonymous_route, login_required
 from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime
 
-SITE_ERRORS = (PublicSiteUrlRequired, PublicSiteUrlInvalid)
-NAME_ERRORS = (PasskeyNameTooLong, PasskeyNameInvalid)
-
 bp = Blueprint("passkeys", __name__, url_prefix="/api/v1/auth/passkeys")
 
 
 @bp.post("/login/start")
 @anonymous_route(source_check=True)
-@json_body(StartPasskeyLoginSchema)
-@answers(
-    StartedPasskeyLoginData(), errors=(PasskeyLoginDisabled, *SITE_ERRORS), name="startPasskeyLogin"
-)
-def start_login(body: dict[str, Any]) -> ResponseReturnValue:
+@json_body(schemas.StartPasskeyLoginSchema)
+@answers(schemas.StartedPasskeyLoginData(), errors=errors.START_LOGIN, name="startPasskeyLogin")
+def start_login(identifier: str | None, conditional: bool | None) -> StartedCeremony:
     """Begin to sign in with a passkey.
 
     Pass `public_key` to `navigator.credentials.get`. The answer reveals nothing about accounts.
     """
-    return ok(responses.started(login.start(runtime(), **body)))
+    return login.start(runtime(), identifier=identifier, conditional=conditional)
 
 
 @bp.post("/login/finish")
 @anonymous_route(source_check=True)
-@json_body(FinishPasskeyLoginSchema)
-@answers(
-    SignedInData(),
-    errors=(
-        PasskeyLoginDisabled,
-        *SITE_ERRORS,
-        FlowInvalid,
-        CredentialMalformed,
-        PasskeyRefused,
-        AccountDisabled,
-        PendingActivation,
-    ),
-    name="finishPasskeyLogin",
-)
-def finish_login(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
+@json_body(schemas.FinishPasskeyLoginSchema)
+@answers(SignedInData(), errors=errors.FINISH_LOGIN, name="finishPasskeyLogin")
+def finish_login(flow_id: str, credential: dict[str, Any]) -> LoginOutcome | MfaRequired:
     """Sign in with what the authenticator signed; no second factor is required."""
-    outcome = login.finish(runtime(), **body, client=client())
+    outcome = login.finish(runtime(), flow_id=flow_id, credential=credential, client=client())
     cookies.sign_in(outcome.pair)
     return outcome
 
@@ -90,65 +50,52 @@ def finish_login(body: dict[str, Any]) -> LoginOutcome | MfaRequired:
 @bp.get("")
 @login_required()
 @answers(fields.List(fields.Nested(PasskeyData)))
-def list_passkeys(principal: Principal) -> ResponseReturnValue:
+def list_passkeys(principal: Principal) -> Sequence[Passkey]:
     """List the passkeys of the account, the most recently used first.
 
     At most 500 are listed: the most recently used ones, and then the newest.
     """
-    found = management.list_passkeys(runtime(), principal.user_id)
-    return ok([responses.passkey(listed) for listed in found])
+    return management.list_passkeys(runtime(), principal.user_id)
 
 
 @bp.post("/register/start")
 @login_required()
-@json_body(StartPasskeyRegistrationSchema)
+@json_body(schemas.StartPasskeyRegistrationSchema)
 @answers(
-    StartedPasskeyRegistrationData(),
-    errors=(*SITE_ERRORS, *NAME_ERRORS),
+    schemas.StartedPasskeyRegistrationData(),
+    errors=errors.START_REGISTRATION,
     name="startPasskeyRegistration",
 )
-def start_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+def start_registration(principal: Principal, name: str | None) -> StartedCeremony:
     """Begin to register a passkey; pass `public_key` to `navigator.credentials.create`."""
-    return ok(responses.started(registration.start(runtime(), principal, **body)))
+    return registration.start(runtime(), principal, name=name)
 
 
 @bp.post("/register/finish")
 @login_required()
-@json_body(FinishPasskeyRegistrationSchema)
-@answers(
-    PasskeyData(),
-    errors=(
-        *SITE_ERRORS,
-        FlowInvalid,
-        FlowOfAnotherAccount,
-        CredentialMalformed,
-        PasskeyNotDiscoverable,
-        PasskeyRefused,
-        CredentialTaken,
-        *NAME_ERRORS,
-    ),
-    name="finishPasskeyRegistration",
-)
-def finish_registration(principal: Principal, body: dict[str, Any]) -> ResponseReturnValue:
+@json_body(schemas.FinishPasskeyRegistrationSchema)
+@answers(PasskeyData(), errors=errors.FINISH_REGISTRATION, name="finishPasskeyRegistration")
+def finish_registration(
+    principal: Principal, flow_id: str, credential: dict[str, Any], name: str | None
+) -> Passkey:
     """Register the passkey that the authenticator created."""
-    made = registration.finish(runtime(), principal, **body, client=client())
-    return ok(responses.passkey(made))
+    return registration.finish(
+        runtime(), principal, flow_id=flow_id, credential=credential, name=name, client=client()
+    )
 
 
 @bp.patch("/<passkey_id>")
 @login_required()
-@json_body(RenamePasskeySchema)
-@answers(PasskeyData(), errors=(PasskeyNotFound, *NAME_ERRORS), name="renamePasskey")
-def rename(principal: Principal, body: dict[str, Any], passkey_id: str) -> ResponseReturnValue:
+@json_body(schemas.RenamePasskeySchema)
+@answers(PasskeyData(), errors=(errors.PasskeyNotFound, *errors.NAME), name="renamePasskey")
+def rename(principal: Principal, passkey_id: str, name: str) -> Passkey:
     """Give a passkey another name."""
-    renamed = management.rename(runtime(), principal, passkey_id, **body, client=client())
-    return ok(responses.passkey(renamed))
+    return management.rename(runtime(), principal, passkey_id, name=name, client=client())
 
 
 @bp.delete("/<passkey_id>")
 @login_required()
-@answers(errors=(PasskeyNotFound, LastWayIn), name="removePasskey")
-def remove(principal: Principal, passkey_id: str) -> ResponseReturnValue:
+@answers(errors=(errors.PasskeyNotFound, LastWayIn), name="removePasskey")
+def remove(principal: Principal, passkey_id: str) -> None:
     """Remove a passkey, unless it is the only way to sign in."""
     management.remove(runtime(), principal, passkey_id, client=client())
-    return ok()

@@ -375,7 +375,7 @@ def test_a_passkey_removed_meanwhile_is_refused(rt, signed_in, user, device, pas
 
     def overtaken(*args, **options):
         with rt.transaction() as session:
-            queries.remove(session, user.id, passkey["id"])
+            queries.remove(session, queries.get_passkey(session, user.id, passkey["id"]))
         return real(*args, **options)
 
     monkeypatch.setattr(queries, "one_time_use", overtaken)

@@ -18,7 +18,7 @@ from app.core.client import Client
 from app.core.passwords import Verdict
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
-from app.passkeys import queries as passkeys_queries
+from app.passkeys.models import Passkey
 from app.sessions import service as sessions
 from app.settings import service as settings
 from app.storage_policies import queries as storage_queries
@@ -205,14 +205,14 @@ def add_passkeys(rt: Runtime, user: KnownUser, number: int) -> list[int]:
         "sign_count": 0,
         "backup_eligible": False,
         "backed_up": False,
-        "now": rt.clock.now(),
+        "created_at": rt.clock.now(),
+        "updated_at": rt.clock.now(),
     }
     with rt.transaction() as session:
-        made = [
-            passkeys_queries.add(session, credential_id=random_token(), **columns)
-            for _ in range(number)
-        ]
-    return [passkey_id for passkey_id in made if passkey_id is not None]
+        made = [Passkey(credential_id=random_token(), **columns) for _ in range(number)]
+        session.add_all(made)
+        session.flush()
+        return [passkey.id for passkey in made]
 
 
 def fresh_account(answered: Any, **own: Any) -> dict[str, Any]:
