@@ -1,8 +1,5 @@
 """Prometheus metrics of avatars."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from prometheus_client import Counter, Gauge, Histogram
 
 UPLOADS = Counter("avatar_uploads_total", "Uploads by what came of them.", ["outcome"])
@@ -23,22 +20,3 @@ ACTIVE = Gauge("avatar_render_active", "Uploads being rendered.", multiprocess_m
 # Export every series as 0 from the start: the increase to a series' first sample is never counted.
 for _outcome in ("applied", "superseded", "failed"):
     UPLOADS.labels(_outcome)
-
-_in_progress = 0
-
-
-@contextmanager
-def rendering(at_once: int) -> Iterator[None]:
-    """Count an upload as waiting or rendering; at most `at_once` render concurrently."""
-    _note(1, at_once)
-    try:
-        yield
-    finally:
-        _note(-1, at_once)
-
-
-def _note(change: int, at_once: int) -> None:
-    global _in_progress
-    _in_progress += change
-    ACTIVE.set(min(_in_progress, at_once))
-    WAITING.set(max(0, _in_progress - at_once))

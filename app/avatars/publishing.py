@@ -8,7 +8,7 @@ row is locked; a name that a row no longer holds is never reused.
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock
 
@@ -143,9 +143,13 @@ def _receive(body: MultipartBody, staged: Staged, max_bytes: int) -> None:
 def _render(rt: Runtime, staged: Staged) -> int:
     """Render once it is the account's turn and a slot is free; return the bytes written."""
     asked = rt.clock.monotonic()
-    with _turns[staged.user_id], metrics.rendering(RENDERS_AT_ONCE), _slots, files.disk_errors():
+    with ExitStack() as turn:
+        with metrics.WAITING.track_inprogress():
+            turn.enter_context(_turns[staged.user_id])
+            turn.enter_context(_slots)
         began = rt.clock.monotonic()
-        written = render_process.render(staged.source, staged.rendered)
+        with metrics.ACTIVE.track_inprogress(), files.disk_errors():
+            written = render_process.render(staged.source, staged.rendered)
     metrics.WAIT_SECONDS.observe(began - asked)
     metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)
     return written

@@ -9,7 +9,6 @@ import logging
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.avatars import files
@@ -24,6 +23,10 @@ from app.avatars.errors import (
 log = logging.getLogger(__name__)
 
 PROGRAM = Path(__file__).with_name("rendering.py")
+# What one render may use: memory on top of that of the program, and CPU time. Legitimate images
+# need up to 48 MB and half a second.
+MEMORY_BYTES = 64 * 1024 * 1024
+CPU_SECONDS = 4
 # Renders run at a low priority, so that a busy machine may need many seconds for one.
 TIMEOUT_SECONDS = 120
 REFUSALS = {
@@ -34,23 +37,11 @@ REFUSALS = {
 ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "TZ")
 # By default glibc returns the memory of each large buffer to the kernel, which then has to zero the
 # next buffer page by page. Other C libraries ignore these variables.
-MEMORY = {
+ALLOCATION = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
     "MALLOC_TRIM_THRESHOLD_": str(1024 * 1024 * 1024),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one render may use: memory on top of that of the program, and CPU time."""
-
-    memory_bytes: int
-    cpu_seconds: int
-
-
-# Legitimate images need up to 48 MB and half a second.
-LIMITS = Limits(memory_bytes=64 * 1024 * 1024, cpu_seconds=4)
 
 
 def render(source: Path, folder: Path) -> int:
@@ -64,7 +55,7 @@ def render(source: Path, folder: Path) -> int:
         log.error("an avatar could not be rendered: %s did not start", PROGRAM)
         raise RenderFailed
     if not told:
-        log.info("an image needed more than %s, or crashed its decoder", LIMITS)
+        log.info("an image exceeded the limits of rendering, or crashed its decoder")
         raise FileTypeNotAllowed
     answer = json.loads(told)
     if "written" in answer:
@@ -78,16 +69,15 @@ def render(source: Path, folder: Path) -> int:
 
 def _output(source: Path, folder: Path) -> bytes:
     """Return what the program tells: a line once it has begun, and another if it survived."""
-    limits = str(LIMITS.memory_bytes), str(LIMITS.cpu_seconds)
-    sizes = map(str, files.SIZES)
+    numbers = map(str, (MEMORY_BYTES, CPU_SECONDS, *files.SIZES))
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     try:
         done = subprocess.run(  # noqa: S603 - our own program, and paths that we made
-            [sys.executable, "-P", PROGRAM, source.absolute(), folder.absolute(), *limits, *sizes],
+            [sys.executable, "-P", PROGRAM, source.absolute(), folder.absolute(), *numbers],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # libraries report damaged input in megabytes of warnings
-            env={**kept, **MEMORY},
+            env={**kept, **ALLOCATION},
             start_new_session=True,  # Ctrl-C is meant for the service
             timeout=TIMEOUT_SECONDS,
             check=False,

@@ -41,5 +41,4 @@ def published(folder: Path) -> Callable[[], list[str]]:
 @pytest.fixture
 def short_renders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renders have one second, which ends those that would never end."""
-    limits = render_process.Limits(render_process.LIMITS.memory_bytes, cpu_seconds=1)
-    monkeypatch.setattr(render_process, "LIMITS", limits)
+    monkeypatch.setattr(render_process, "CPU_SECONDS", 1)
