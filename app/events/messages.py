@@ -5,7 +5,6 @@ The message is described by docs/storage-event.schema.json, the event by the API
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -133,7 +132,7 @@ def parse(text: str) -> Message:
 
 
 def _event(wire: Any) -> StorageEvent:
-    kind = _kind(_member(wire, "kind"))
+    kind, delta = _kind(_member(wire, "kind")), _member(wire, "storage_delta")
     return StorageEvent(
         kind=kind,
         workspace=_workspace(_member(wire, "workspace"), kind),
@@ -143,7 +142,7 @@ def _event(wire: Any) -> StorageEvent:
         affected_parent_ids=_ids(_member(wire, "affected_parent_ids")),
         root_affected=_flag(_member(wire, "root_affected")),
         affects_quota=_flag(_member(wire, "affects_quota")),
-        storage_delta=_optional(_number, _member(wire, "storage_delta")),
+        storage_delta=None if delta is None else _number(delta),
     )
 
 
@@ -184,19 +183,19 @@ def _workspace(wire: Any, kind: Kind) -> dict[str, Any] | None:
 
 def _ids(wire: Any) -> tuple[int, ...]:
     if not isinstance(wire, list):
-        raise MessageMalformed("a list of ids is none")
+        raise MessageMalformed("expected a list of ids")
     return tuple(map(_number, wire))
 
 
 def _number(wire: Any) -> int:
     if type(wire) is not int or not -INT64 <= wire < INT64:
-        raise MessageMalformed("a number is no int64")
+        raise MessageMalformed("expected an integer of 64 bits")
     return wire
 
 
 def _flag(wire: Any) -> bool:
     if not isinstance(wire, bool):
-        raise MessageMalformed("a flag is neither true nor false")
+        raise MessageMalformed("expected true or false")
     return wire
 
 
@@ -206,11 +205,7 @@ def _moment(wire: Any) -> datetime:
             return datetime.fromisoformat(wire.upper()).astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise MessageMalformed("at is no RFC 3339 time")
-
-
-def _optional(read: Callable[[Any], int], wire: Any) -> int | None:
-    return None if wire is None else read(wire)
+    raise MessageMalformed("at is not an RFC 3339 time")
 
 
 def _refuse(_name: str) -> NoReturn:

@@ -4,7 +4,8 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Collection
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from gevent.monkey import get_original
 from prometheus_client import Counter, Gauge
@@ -106,8 +107,9 @@ class Stream:
         self._queue.put(frames)
 
     def _clear(self) -> None:
-        while not self._queue.empty():
-            self._queued_bytes -= len(self._queue.get())
+        with suppress(Empty):
+            while True:
+                self._queued_bytes -= len(self._queue.get_nowait())
 
 
 class OpenStreams:
