@@ -25,8 +25,8 @@ pytest.register_assert_rewrite(
 from app.core import redis as redis_client
 from app.core.config import Bucket
 from app.core.http_client import HttpClient
+from app.core.mailer import Mailer
 from app.core.runtime import Runtime
-from app.core.smtp.mailer import Mailer
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime

@@ -1,47 +1,25 @@
-"""Classifies IP addresses as public, internal, or never to be contacted.
-
-The tables are kept here, from the IANA special-purpose registries (RFC 6890), because what the
-standard library considers private differs between the Python versions in use.
-"""
+"""Classifies IP addresses as public, internal, or never to be contacted."""
 
 import ipaddress
 from functools import lru_cache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_INTERNAL_4 = tuple(
-    ipaddress.IPv4Network(text)
+# Internal although the standard library of some Python versions takes them for global.
+_INTERNAL = tuple(
+    ipaddress.ip_network(text)
     for text in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",  # carrier-grade NAT, also some clouds' metadata services
-        "127.0.0.0/8",
         "168.63.129.16/32",  # Azure's host agent: a public address that only its guests can reach
-        "169.254.0.0/16",  # link-local, also most clouds' metadata services
-        "172.16.0.0/12",
         "192.0.0.0/24",
-        "192.0.2.0/24",
         "192.88.99.0/24",  # 6to4 relays
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-    )
-)
-# The only part of IPv6 allocated as global unicast: loopback, link-local, site-local, unique local,
-# multicast and IPv4-compatible addresses all lie outside it.
-_GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
-_INTERNAL_6 = tuple(
-    ipaddress.IPv6Network(text)
-    for text in (
         "2001::/23",  # protocol assignments, among them Teredo, which embeds an IPv4 address
-        "2001:db8::/32",
         "2002::/16",  # 6to4 embeds an IPv4 address
         "3fff::/20",
     )
 )
+# The only part of IPv6 allocated as global unicast: IPv4-compatible, translated and site-local
+# addresses all lie outside it.
+_GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
 # Metadata services, which hand cloud credentials to any caller. Some lie inside ordinary private
 # ranges, so an operator who allows such a range must not thereby allow these.
 _METADATA = frozenset(
@@ -95,9 +73,11 @@ def subscriber_prefix(address: str) -> str | None:
 
 def is_public(address: Address) -> bool:
     """Return whether the address can belong to a third party on the internet."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _INTERNAL_4)
-    return address in _GLOBAL_6 and not any(address in network for network in _INTERNAL_6)
+    if not address.is_global or address.is_multicast:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_6:
+        return False
+    return not any(address in network for network in _INTERNAL)
 
 
 def is_always_forbidden(address: Address) -> bool:

@@ -14,24 +14,23 @@ import logging
 import math
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
+import gevent
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 import app
-from app.core import addresses, connecting
+from app.core import addresses
 from app.core.config import Network
-from app.core.connecting import AddressInfo, Exchange
+from app.core.tls import verifying_tls
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,16 @@ CONNECT_SECONDS = 4.0
 # What the libraries below raise; UnicodeError is for odd characters in a host name or a header.
 UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
 
-Resolve = Callable[[str, int], list[AddressInfo]]
+Resolve = Callable[[str, int], list[str]]
+
+
+def look_up(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the system's order of preference.
+
+    Raises: OSError; UnicodeError for what cannot be a host name.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class Refused(requests.RequestException):
@@ -82,15 +90,14 @@ class HttpClient:
         allow_loopback: bool = False,
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
-        resolve: Resolve = connecting.look_up,
+        resolve: Resolve = look_up,
     ) -> None:
         self.limits = limits or Limits()
         self.internal = internal
         self.allow_loopback = allow_loopback
         # Shared by all conversations, since loading the trust store is slow.
-        self._tls = cache(lambda: tls or connecting.verifying_tls())
+        self._tls = cache(lambda: tls or verifying_tls())
         self._resolve = resolve
-        self._dns = connecting.DnsLookups()
         self._ends_at = math.inf
 
     @property
@@ -111,7 +118,7 @@ class HttpClient:
     def allows(self, url: str) -> bool:
         """Return whether the URL's text permits a request; its address is checked later."""
         try:
-            self._check(url)
+            self.check(url)
         except Refused:
             return False
         return True
@@ -139,48 +146,62 @@ class HttpClient:
             self.guard(session)
             return session.get(url, params=params, headers=headers)
 
-    def attempt(self, url: str) -> "Attempt":
-        """Return the state of one request to this URL, which is not sent yet.
-
-        Raises: Refused.
-        """
-        return Attempt(self, *self._check(url))
-
-    def resolve(self, host: str, port: int, seconds: float) -> list[AddressInfo]:
-        """Resolve a host name within `seconds`, without blocking the event loop.
-
-        Raises: OSError, UnicodeError.
-        """
-        return self._dns.within(seconds, lambda: self._resolve(host, port))
-
-    def _check(self, url: str) -> tuple[str, str, int]:
-        """Return scheme, host and port of a URL that may be requested.
+    def check(self, url: str) -> SplitResult:
+        """Return the parts of a URL that may be requested.
 
         Raises: Refused.
         """
         try:
             parts = urlsplit(url)
-            port = parts.port
+            _ = parts.port
         except ValueError:
             raise Refused("the URL is malformed") from None
-        host = parts.hostname or ""
-        if not host or parts.username is not None or parts.fragment:
+        if not parts.hostname or parts.username is not None or parts.fragment:
             raise Refused("the URL has no host, or has a user name or a fragment")
         if not url.isprintable() or " " in url:
             raise Refused("the URL has spaces or control characters")
-        if parts.scheme == "https":
-            return parts.scheme, host, port or 443
-        if parts.scheme == "http" and self.allow_loopback and addresses.is_loopback_name(host):
-            return parts.scheme, host, port or 80
-        raise Refused(f"{host}: the URL must be https")
+        is_local = self.allow_loopback and addresses.is_loopback_name(parts.hostname)
+        if parts.scheme == "https" or (parts.scheme == "http" and is_local):
+            return parts
+        raise Refused(f"{parts.hostname}: the URL must be https")
+
+    def allowed_addresses(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host.
+
+        Raises: OSError, UnicodeError; Refused if even one address is internal: a name that mixes
+        both kinds is an attack.
+        """
+        found = self._resolve(host, port)
+        for address in found:
+            if not self._is_allowed(host, address):
+                log.warning(
+                    "%s stands for %s, which is internal (see GATEHOUSE_PROVIDER_NETWORKS)",
+                    host,
+                    address,
+                )
+                raise Refused(f"{host}: the address is internal")
+        return found
+
+    def _is_allowed(self, host: str, text: str) -> bool:
+        try:
+            address = addresses.parse(text)
+        except ValueError:
+            return False
+        if self.allow_loopback and addresses.is_loopback_name(host):
+            return address.is_loopback
+        if addresses.is_public(address):
+            return True
+        if addresses.is_always_forbidden(address):
+            return False
+        return any(address in network for network in self.internal)
 
 
 class GuardedAdapter(HTTPAdapter):
     """The transport of a guarded session, which reads each response to its end."""
 
-    def __init__(self, http_client: HttpClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         super().__init__()
-        self._http_client = http_client
+        self._client = client
 
     def send(
         self,
@@ -195,169 +216,107 @@ class GuardedAdapter(HTTPAdapter):
 
         Raises: Refused, and its subclass TookTooLong.
         """
-        attempt = self._http_client.attempt(request.url or "")
-        # The libraries' messages may repeat the URL's query, so they are not passed on.
+        url = self._client.check(request.url or "")
+        seconds = max(0.0, self._client.seconds_left())
+        ends_at = time.monotonic() + seconds
         try:
-            with attempt.watched():
-                answer = attempt.send(request)
-                response = self.build_response(request, answer)
-                response.raw = io.BytesIO(attempt.read(answer))
+            # A socket's own timeout restarts with every byte; this one also limits the look-up.
+            # It raises an OSError, at which the libraries close the connection.
+            with gevent.Timeout(seconds, TimeoutError):
+                response = self._exchange(request, url, ends_at)
         except UNREADABLE as error:
-            raise attempt.failure(error) from None
+            # The libraries' messages may repeat the URL's query, so they are not passed on.
+            raise _refused(url, error) from None
         if response.is_redirect:
-            raise Refused(f"{attempt.host}: redirects are not followed")
+            raise Refused(f"{url.hostname}: redirects are not followed")
         return response
 
+    def _exchange(
+        self, request: requests.PreparedRequest, url: SplitResult, ends_at: float
+    ) -> requests.Response:
+        """Ask the first address that accepts a connection."""
+        port = url.port or (443 if url.scheme == "https" else 80)
+        failure: Exception = OSError("its name has no address")
+        for address in self._client.allowed_addresses(url.hostname or "", port):
+            if (left := ends_at - time.monotonic()) <= 0:
+                raise _late(url)
+            timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, left), read=left)
+            try:
+                with self._pool(url, address, port, timeout) as pool:
+                    return self._answer(request, url, pool, ends_at)
+            except (NewConnectionError, ConnectTimeoutError) as error:
+                failure = error
+        raise failure
 
-class Attempt(Exchange):
-    """One request: its connection, and its deadline."""
+    def _pool(
+        self, url: SplitResult, address: str, port: int, timeout: urllib3.Timeout
+    ) -> urllib3.HTTPConnectionPool:
+        if url.scheme == "http":
+            return urllib3.HTTPConnectionPool(address, port, timeout)
+        # The certificate must be the name's, although the connection goes to an address.
+        return urllib3.HTTPSConnectionPool(
+            address,
+            port,
+            timeout,
+            ssl_context=self._client.tls,
+            server_hostname=url.hostname,
+        )
 
-    def __init__(self, http_client: HttpClient, scheme: str, host: str, port: int) -> None:
-        super().__init__()
-        self.host = host
-        self._http_client = http_client
-        self._scheme = scheme
-        self._port = port
-        self._ends_at = time.monotonic() + http_client.seconds_left()
-
-    def send(self, request: requests.PreparedRequest) -> urllib3.BaseHTTPResponse:
-        """Connect, send, and return the response once its headers are read."""
-        return self._pool().urlopen(
+    def _answer(
+        self,
+        request: requests.PreparedRequest,
+        url: SplitResult,
+        pool: urllib3.HTTPConnectionPool,
+        ends_at: float,
+    ) -> requests.Response:
+        answer = pool.urlopen(
             request.method or "GET",
             request.path_url,
             body=request.body,
-            headers=request.headers,
+            headers={**request.headers, "Host": url.netloc},
             redirect=False,
             retries=False,
             preload_content=False,
             decode_content=False,
-            timeout=urllib3.Timeout(connect=self._seconds_left(), read=self._seconds_left()),
         )
-
-    def read(self, answer: urllib3.BaseHTTPResponse) -> bytes:
-        """Return the whole body, decompressed chunk by chunk.
-
-        Raises: Refused when it exceeds the limit; TookTooLong.
-        """
+        response = self.build_response(request, answer)
         body = bytearray()
         try:
-            for piece in answer.stream(CHUNK_BYTES, decode_content=True):
+            while piece := answer.read1(CHUNK_BYTES, decode_content=True):
                 body += piece
-                if len(body) > self._http_client.limits.max_response_bytes:
-                    raise Refused(f"{self.host}: the answer is too large")
+                if time.monotonic() > ends_at:  # for commands, which do not run under gevent
+                    raise _late(url)
+                if len(body) > self._client.limits.max_response_bytes:
+                    raise Refused(f"{url.hostname}: the answer is too large")
         finally:
             answer.close()
-        # Without a Content-Length, a body that was cut off at the deadline looks complete.
-        self._seconds_left()
-        return bytes(body)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to a checked address.
-
-        Raises: OSError, Refused.
-        """
-        connection = connecting.connect_to_first(
-            self._allowed_addresses(), address_seconds=CONNECT_SECONDS, ends_at=self._ends_at
-        )
-        connection.settimeout(self._seconds_left())
-        self.follow(connection)
-        return connection
-
-    def failure(self, error: Exception) -> Refused:
-        """Return what may be reported of an error; its own text may reveal too much."""
-        cause = _innermost(error)
-        if isinstance(cause, Refused):
-            return cause
-        if self.is_over or isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
-            return self._late()
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return Refused(f"{self.host}: the certificate is not valid: {cause.verify_message}")
-        if isinstance(cause, socket.gaierror):
-            return Refused(f"{self.host}: its name could not be found")
-        return Refused(f"{self.host}: no answer that can be read ({type(cause).__name__})")
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Cut the connection at the deadline: a socket's own timeout restarts with every byte."""
-        timer = threading.Timer(self._seconds_left(), self.abort)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.close()
-
-    def _pool(self) -> urllib3.HTTPConnectionPool:
-        if self._scheme == "https":
-            tls = self._http_client.tls
-            return _HttpsPool(self.host, self._port, attempt=self, ssl_context=tls)
-        return _HttpPool(self.host, self._port, attempt=self)
-
-    def _allowed_addresses(self) -> list[AddressInfo]:
-        """Return the addresses of the host.
-
-        Raises: Refused if even one is internal: a name that mixes both kinds is an attack.
-        """
-        found = self._http_client.resolve(self.host, self._port, self._seconds_left())
-        for *_, address in found:
-            if not self._is_allowed(str(address[0])):
-                log.warning(
-                    "%s stands for %s, which is internal (see GATEHOUSE_PROVIDER_NETWORKS)",
-                    self.host,
-                    address[0],
-                )
-                raise Refused(f"{self.host}: the address is internal")
-        return found
-
-    def _is_allowed(self, text: str) -> bool:
-        try:
-            address = addresses.parse(text)
-        except ValueError:
-            return False
-        if self._http_client.allow_loopback and addresses.is_loopback_name(self.host):
-            return address.is_loopback
-        if addresses.is_public(address):
-            return True
-        if addresses.is_always_forbidden(address):
-            return False
-        return any(address in network for network in self._http_client.internal)
-
-    def _seconds_left(self) -> float:
-        left = self._ends_at - time.monotonic()
-        if left <= 0 or self.is_over:
-            raise self._late()
-        return left
-
-    def _late(self) -> TookTooLong:
-        return TookTooLong(f"{self.host}: the answer was not complete in time")
+        response.raw = io.BytesIO(body)
+        return response
 
 
-class _Http(HTTPConnection):
-    """A connection to a checked address."""
-
-    def __init__(self, *arguments: Any, attempt: Attempt, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._attempt = attempt
-
-    def _new_conn(self) -> socket.socket:
-        return self._attempt.connect()
+def _late(url: SplitResult) -> TookTooLong:
+    return TookTooLong(f"{url.hostname}: the answer was not complete in time")
 
 
-class _Https(_Http, HTTPSConnection):
-    """The same over TLS; the certificate must match the host name."""
+def _refused(url: SplitResult, error: Exception) -> Refused:
+    """Return what may be reported of an error; its own text may reveal too much."""
+    cause = _innermost(error)
+    if isinstance(cause, Refused):
+        return cause
+    if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
+        return _late(url)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Refused(f"{url.hostname}: the certificate is not valid: {cause.verify_message}")
+    if isinstance(cause, socket.gaierror):
+        return Refused(f"{url.hostname}: its name could not be found")
+    return Refused(f"{url.hostname}: no answer that can be read ({type(cause).__name__})")
 
 
-class _HttpPool(urllib3.HTTPConnectionPool):
-    ConnectionCls: ClassVar[type[HTTPConnection]] = _Http  # type: ignore[misc]
-
-
-class _HttpsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls: ClassVar[type[HTTPSConnection]] = _Https  # type: ignore[misc]
-
-
-def _innermost(error: Exception) -> Exception:
-    """Return the error that the libraries wrapped; our own Refused is, too, being an OSError."""
-    while error.args and isinstance(error.args[-1], Exception):
-        error = error.args[-1]
+def _innermost(error: BaseException) -> BaseException:
+    """Return the error that the libraries wrapped."""
+    while not isinstance(error, Refused):
+        inner = error.__cause__ or next(iter(error.args[-1:]), None)
+        if not isinstance(inner, BaseException):
+            break
+        error = inner
     return error

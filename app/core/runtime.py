@@ -17,13 +17,13 @@ from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
+from app.core.mailer import Mailer
 from app.core.outages import Outage
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
 from app.core.redis import Breaker
 from app.core.secret_box import SecretBox
 from app.core.signed_tokens import SignedTokens
-from app.core.smtp.mailer import Mailer
 from app.core.thread_pool import ThreadPool
 
 # Called with the runtime, before a transaction; returns the check to run inside it: whether an

@@ -4,17 +4,15 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import make_msgid
+from email.headerregistry import Address
 from pathlib import Path
 
 from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
+from app.core.mailer import Letter, SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
-from app.core.smtp.connection import SmtpConnection
-from app.core.smtp.errors import Undeliverable
-from app.core.smtp.letter import Letter
-from app.core.smtp.mailer import SmtpServer
+from app.core.smtp_errors import Undeliverable
 from app.core.texts import one_line
 from app.mail.models import MailStatus
 from app.mail.rendering import Rendered, render
@@ -122,14 +120,11 @@ def count(status: MailStatus) -> None:
 def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
-        sender=sender,
-        sender_name=one_line(_sender_name(rt)),
-        recipient=mail.recipient,
-        recipient_name=mail.username if mail.names_recipient else "",
+        sender=Address(one_line(_sender_name(rt)), addr_spec=sender),
+        recipient=Address(mail.username if mail.names_recipient else "", addr_spec=mail.recipient),
         subject=mail.rendered.subject,
         text=mail.rendered.text,
         html=mail.rendered.html,
-        message_id=make_msgid(domain=sender.rpartition("@")[2]),
         written_at=rt.clock.now(),
     )
 
@@ -142,7 +137,7 @@ def _sender_name(rt: Runtime) -> str:
 
 
 def _deliver_to_file(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
-    name = f"{letter.written_at:%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
+    name = f"{rt.clock.now():%Y%m%dT%H%M%SZ}-{mail.kind}-{mail.mail_id}.eml"
     try:
         path = _write(rt.config.mail_dir, name, letter.as_bytes())
     except OSError as error:

@@ -19,7 +19,7 @@ from app.core.database.failures import reason_of
 from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
-from app.core.smtp.errors import Undeliverable
+from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, outcomes, payload, queries
 from app.mail.delivery import ReadyMail, Transport
@@ -33,13 +33,11 @@ from app.settings import keys
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any attempt, see core.smtp.mailer.Timeouts
+LEASE = timedelta(seconds=60)  # longer than any attempt, see core.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
 LIFETIME_REFRESH_AFTER = timedelta(minutes=1)
 EXPIRED = "what it brings has expired"
-STOP_SECONDS = 2.0
-# Additional wait if a server already has a mail's content; gunicorn kills a worker after 10 s.
-STOP_AFTER_CONTENT_SECONDS = 6.0
+STOP_SECONDS = 4.0  # gunicorn kills a worker after 5 s
 MAX_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
 YIELD_FACTOR = 4.0
@@ -72,8 +70,6 @@ def start(rt: Runtime) -> Callable[[], None]:
         stopped.set()
         rt.mail_due.set()
         thread.join(timeout=STOP_SECONDS)
-        if rt.mailer.has_unconfirmed_delivery:
-            thread.join(timeout=STOP_AFTER_CONTENT_SECONDS)
 
     return stop
 

@@ -8,7 +8,7 @@ except those whose content expires meanwhile.
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.core.smtp.errors import Undeliverable
+from app.core.smtp_errors import Undeliverable
 from app.mail.models import MailStatus
 
 BACK_OFF_SECONDS = (5, 15, 60, 300, 900)

@@ -12,9 +12,9 @@ from app.audit import service as audit
 from app.core.config import Bucket
 from app.core.database.after_commit import after_commit
 from app.core.database.prepared import Prepared, Step, run_within
+from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
-from app.core.smtp.connection import SmtpConnection
-from app.core.smtp.errors import Undeliverable
+from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, payload, queries
 from app.mail.delivery import ReadyMail, Transport

@@ -14,7 +14,7 @@ from app.avatars import render_process
 from app.core import redis as redis_client
 from app.core.clock import SystemClock
 from app.core.config import Argon2Cost, Config
-from app.core.smtp.mailer import Mailer
+from app.core.mailer import Mailer
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
@@ -265,7 +265,9 @@ def names_lead_here(monkeypatch):
     """Have every name be one of this machine."""
     look_up = socket.getaddrinfo
     monkeypatch.setattr(
-        socket, "getaddrinfo", lambda _host, port, **options: look_up("127.0.0.1", port, **options)
+        socket,
+        "getaddrinfo",
+        lambda _host, port, *rest, **options: look_up("127.0.0.1", port, *rest, **options),
     )
 
 

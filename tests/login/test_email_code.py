@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app.audit import queries as audit_queries
 from app.core.db import Base
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
-from app.core.smtp.mailer import Mailer, Timeouts
+from app.core.mailer import Mailer, Timeouts
 from app.core.tokens import random_digits
 from app.login import completion
 from app.mfa import email_codes

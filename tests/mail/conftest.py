@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.smtp.mailer import Mailer
+from app.core.mailer import Mailer
 from tests.support.commands import CommandLine
 from tests.support.outbox import use_smtp
 from tests.support.smtp import Authority, RecordingSmtpServer

@@ -1,0 +1,275 @@
+"""Sends mail over SMTP, through Flask-Mail.
+
+Invariant: where TLS is required, neither a password nor a mail is sent before the server has proven
+its name with a valid certificate. Flask-Mail by itself verifies none, and waits without end.
+"""
+
+import binascii
+import smtplib
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import make_msgid
+from functools import cached_property
+from typing import Any
+
+import flask_mail
+import gevent
+
+from app.core.smtp_errors import Undeliverable, undeliverable
+from app.core.tls import verifying_tls
+
+IMPLICIT_TLS_PORT = 465
+NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"
+FAREWELL_SECONDS = 1.0
+GO_AHEAD = 354  # the reply to DATA: the content may follow
+REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
+MAX_MAILS_PER_CONNECTION = 100  # some servers refuse more
+MAX_LINE_LENGTH = 998  # RFC 5322, section 2.1.1
+
+
+@dataclass(frozen=True)
+class SmtpServer:
+    """Where mail is submitted; an empty `username` means no AUTH."""
+
+    host: str
+    port: int
+    username: str = ""
+    password: str = field(default="", repr=False)
+    uses_tls: bool = True
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long to wait for one reply of a server, and for one whole attempt, in seconds."""
+
+    answer: float = 10.0
+    attempt: float = 45.0
+
+
+class Mailer(flask_mail.Mail):
+    """What all mail of a process shares.
+
+    `tls` replaces this machine's trust store. `context` is entered around every attempt: Flask-Mail
+    signals each mail to the current application, so there must be an application context.
+    """
+
+    def __init__(
+        self, *, tls: ssl.SSLContext | None = None, timeouts: Timeouts | None = None
+    ) -> None:
+        super().__init__()
+        self.timeouts = timeouts or Timeouts()
+        self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self._tls = tls
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """Return the context that verifies certificates."""
+        return self._tls or verifying_tls()
+
+
+class Letter(flask_mail.Message):
+    """One mail, from an address with a name to another; either name may be empty."""
+
+    def __init__(
+        self,
+        *,
+        sender: Address,
+        recipient: Address,
+        subject: str,
+        text: str,
+        html: str,
+        written_at: datetime,
+    ) -> None:
+        super().__init__(subject, [recipient.addr_spec], text, html, sender=sender.addr_spec)
+        self.msgId = make_msgid(domain=sender.domain)
+        self._from, self._to, self._written_at = sender, recipient, written_at
+
+    def as_bytes(self) -> bytes:
+        """Return the mail in wire format.
+
+        Flask-Mail's own may have longer lines than RFC 5322 allows.
+        """
+        mail, text = EmailMessage(policy=SMTP), self.body or ""
+        mail["From"], mail["To"], mail["Subject"] = self._from, self._to, self.subject
+        mail["Date"], mail["Message-ID"] = self._written_at, self.msgId
+        mail["Auto-Submitted"] = "auto-generated"  # suppresses out-of-office replies (RFC 3834)
+        # Not encoded if possible, so that a link in a mail file can be copied from a terminal.
+        is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
+        mail.set_content(text, cte="7bit" if is_plain else "quoted-printable")
+        mail.add_alternative(self.html, subtype="html", cte="quoted-printable")
+        return mail.as_bytes()
+
+
+class SmtpConnection:
+    """A connection to an SMTP server, kept open between mails until `close`."""
+
+    def __init__(self, mailer: Mailer) -> None:
+        self._mailer = mailer
+        self._open: _Connection | None = None
+
+    def send(self, server: SmtpServer, letter: Letter) -> None:
+        """Submit a mail.
+
+        Raises: Undeliverable.
+        """
+        self._attempt(server, lambda: self._submit(server, letter))
+
+    def check_server(self, server: SmtpServer) -> None:
+        """Connect as for a mail, with TLS and login, but submit none.
+
+        Raises: Undeliverable.
+        """
+        self.close()
+        self._attempt(server, lambda: self._connect(server))
+
+    def close(self) -> None:
+        """Close the connection; a later `send` connects again."""
+        if self._open is not None:
+            self._open.say_goodbye()
+            self._open = None
+
+    def _attempt(self, server: SmtpServer, converse: Callable[[], object]) -> None:
+        seconds = self._mailer.timeouts.attempt
+        ends_at = time.monotonic() + seconds
+        try:
+            # A socket's own timeout restarts with every byte.
+            with gevent.Timeout(seconds, TimeoutError), self._mailer.context():
+                converse()
+        except (smtplib.SMTPException, OSError, UnicodeError) as error:
+            failure = undeliverable(error, server.username, server.password)
+            if time.monotonic() >= ends_at:
+                reason = f"the server took longer than {seconds:g} s"
+                failure = Undeliverable(reason, is_server_failure=True)
+            if self._open is not None:
+                host = self._open.host
+                is_refused = getattr(error, "smtp_code", None) in REFUSALS
+                failure.may_have_arrived = host.is_content_sent and not is_refused
+                failure.may_be_mail_specific = host.is_recipient_named
+                if failure.is_server_failure:
+                    host.close()
+                    self._open = None
+            raise failure from error
+
+    def _submit(self, server: SmtpServer, letter: Letter) -> None:
+        if self._open is not None and not self._open.is_fit_for(server):
+            self.close()
+        if self._open is not None:
+            try:
+                self._open.submit(letter)
+            except (smtplib.SMTPException, OSError):
+                # Lost before the content: the server had closed it, so retrying is safe.
+                if self._open.host.sock is not None or self._open.host.is_content_sent:
+                    raise
+            else:
+                return
+        self._connect(server).submit(letter)
+
+    def _connect(self, server: SmtpServer) -> "_Connection":
+        self._open = None
+        self._open = _Connection(self._mailer, server)
+        return self._open
+
+
+class _Smtp(smtplib.SMTP):
+    """An SMTP client that records how far a mail has got."""
+
+    is_recipient_named = False
+    is_content_sent = False
+    content_seconds = 0.0
+
+    def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        self.is_recipient_named = True
+        return super().rcpt(recip, options)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Return a reply; after the one to DATA, the content is sent.
+
+        From then on the server has the rest of the attempt to examine it: scanners take longer than
+        10 s, and a retry would deliver the mail twice (RFC 5321, section 4.5.3.2.6).
+        """
+        code, text = super().getreply()
+        if code == GO_AHEAD:
+            self.is_content_sent = True
+            if self.sock is not None:
+                self.sock.settimeout(self.content_seconds)
+        return code, text
+
+
+class _TlsSmtp(_Smtp, smtplib.SMTP_SSL):
+    """The same over TLS from the first byte."""
+
+
+class _Connection(flask_mail.Connection):
+    mail: Mailer
+    host: _Smtp
+
+    def __init__(self, mailer: Mailer, server: SmtpServer) -> None:
+        super().__init__(mailer)
+        self.server = server
+        self.host = self.configure_host()
+
+    def configure_host(self) -> _Smtp:
+        """Connect, with TLS and login as the server's settings say."""
+        server, seconds, tls = self.server, self.mail.timeouts.answer, self.mail.tls
+        has_implicit_tls = server.uses_tls and server.port == IMPLICIT_TLS_PORT
+        if has_implicit_tls:
+            host: _Smtp = _TlsSmtp(server.host, server.port, timeout=seconds, context=tls)
+        else:
+            host = _Smtp(server.host, server.port, timeout=seconds)
+        try:
+            if server.uses_tls and not has_implicit_tls:
+                _encrypt(host, tls)
+            if server.username:
+                _log_in(host, server)
+        except BaseException:
+            host.close()
+            raise
+        return host
+
+    def is_fit_for(self, server: SmtpServer) -> bool:
+        """Return whether another mail may go to this server over this connection."""
+        return self.server == server and self.num_emails < MAX_MAILS_PER_CONNECTION
+
+    def submit(self, letter: Letter) -> None:
+        self.host.is_recipient_named = self.host.is_content_sent = False
+        self.host.content_seconds = self.mail.timeouts.attempt
+        if self.host.sock is not None:
+            self.host.sock.settimeout(self.mail.timeouts.answer)
+        try:
+            self.send(letter)
+        except smtplib.SMTPDataError:
+            # If the server refuses DATA itself, smtplib leaves the mail's transaction open, and the
+            # server would refuse the next mail (RFC 5321, section 4.1.4).
+            with suppress(smtplib.SMTPServerDisconnected):
+                self.host.rset()
+            raise
+
+    def say_goodbye(self) -> None:
+        """Send QUIT, without waiting long for the reply, and disconnect."""
+        with suppress(smtplib.SMTPException, OSError):
+            if self.host.sock is not None:
+                self.host.sock.settimeout(FAREWELL_SECONDS)
+                with gevent.Timeout(FAREWELL_SECONDS, TimeoutError):
+                    self.host.quit()
+        self.host.close()
+
+
+def _encrypt(host: smtplib.SMTP, tls: ssl.SSLContext) -> None:
+    try:
+        host.starttls(context=tls)
+    except smtplib.SMTPNotSupportedError as error:
+        raise smtplib.SMTPNotSupportedError(NO_STARTTLS) from error
+
+
+def _log_in(host: smtplib.SMTP, server: SmtpServer) -> None:
+    try:
+        host.login(server.username, server.password)
+    except binascii.Error as error:
+        raise smtplib.SMTPException("the server's challenge cannot be read") from error

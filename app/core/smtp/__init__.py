@@ -1,1 +1,0 @@
-"""Mail over SMTP: connections, messages, and why a server may refuse one."""
