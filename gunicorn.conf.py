@@ -21,6 +21,8 @@ import resource
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
 from app.core import folders, logs
@@ -42,13 +44,19 @@ if PREPARE_VARIABLE not in os.environ:  # otherwise bin/serve has already report
     for _complaint in _config.unknown_variables:
         logging.getLogger("gatehouse").warning(_complaint)
 
-# Where the workers of this master keep their metrics. Emptied once per process: at a reload
-# gunicorn reads this file again while workers write.
-_metrics = str(_config.instance / "metrics")
-if os.environ.get("PROMETHEUS_MULTIPROC_DIR") != _metrics:
-    shutil.rmtree(_metrics, ignore_errors=True)
-    os.makedirs(_metrics, mode=0o700)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics
+# Where the workers of this master keep their metrics: in memory, where there is a folder for that.
+# They write through a mapping, and on a full disk that would kill them (SIGBUS).
+_name = f"gatehouse-{os.getuid()}-{sha256(bytes(_config.instance)).hexdigest()[:16]}"
+# Whoever else makes it first is left alone: makedirs refuses.
+_places = (f"/dev/shm/{_name}", str(_config.instance / "metrics"))  # noqa: S108
+# Emptied once per process: at a reload gunicorn reads this file again while workers write.
+if os.environ.get("PROMETHEUS_MULTIPROC_DIR") not in _places:
+    for _metrics in _places:
+        shutil.rmtree(_metrics, ignore_errors=True)
+        with suppress(OSError):  # no such folder, or somebody else's of this name
+            os.makedirs(_metrics, mode=0o700)
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics
+            break
 
 # Shells and systemd usually set a low one, for programs that use select(); gevent does not.
 _most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -3,6 +3,7 @@
 import os
 import signal
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import psutil
@@ -201,7 +202,9 @@ def test_a_dead_worker_is_told_no_longer_and_its_successor_is(live):
 
 
 def test_a_file_that_a_killed_worker_left_empty_hides_nothing(live):
-    empty = live.folder / "instance" / "metrics" / "counter_999999999.db"
+    maps = [Path(one.path) for one in psutil.Process(live.workers()[0]).memory_maps()]
+    folder = next(path.parent for path in maps if path.match("counter_*.db"))
+    empty = folder / "counter_999999999.db"
     empty.touch()
     try:
         with live.client() as client:
