@@ -1,14 +1,12 @@
 """What was fetched is kept for a while, and never fetched twice at once."""
 
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from app.core.fetch_cache import FetchCache
 from tests.support.clock import FakeClock
-from tests.support.races import count_waits
 
 
 class Source:
@@ -55,45 +53,23 @@ def in_threads(count: int, work) -> tuple[list, list[threading.Thread]]:
     return outcomes, threads
 
 
-def count_waiting(cache: FetchCache) -> Callable[[], int]:
-    """Return what tells how many have come to wait for what another fetches already."""
-    return count_waits(cache._fetches["a"].done)
-
-
 def test_a_value_is_kept_until_its_life_is_over(cache, source, clock):
-    assert cache.get("a", source).value == 1
+    assert cache.get("a", source, seconds=10) == 1
     clock.advance(seconds=9.9)
-    assert cache.get("a", source).value == 1
+    assert cache.get("a", source, seconds=10) == 1
     clock.advance(seconds=0.1)
-    assert cache.get("a", source).value == 2
-
-
-def test_a_value_may_have_a_shorter_life_which_begins_with_its_fetch(cache, source, clock):
-    def slow() -> int:
-        clock.advance(seconds=0.4)
-        return source()
-
-    brief = timedelta(seconds=1)
-    assert cache.get("a", slow, ttl=brief).value == 1
-    clock.advance(seconds=0.5)
-    assert cache.get("a", source, ttl=brief).value == 1
-    clock.advance(seconds=0.2)
-    assert cache.get("a", source, ttl=brief).value == 2
-
-
-def test_a_value_without_a_life_is_fetched_each_time(cache, source):
-    assert [cache.get("a", source, ttl=timedelta(0)).value for _ in range(2)] == [1, 2]
+    assert cache.get("a", source, seconds=10) == 2
 
 
 def test_keys_are_apart(cache, source):
-    assert cache.get("a", source).value == 1
-    assert cache.get("b", source).value == 2
-    assert cache.get("a", source).value == 1
+    assert cache.get("a", source, seconds=10) == 1
+    assert cache.get("b", source, seconds=10) == 2
+    assert cache.get("a", source, seconds=10) == 1
 
 
 def test_what_is_over_is_forgotten(cache, source, clock):
     for number in range(100):
-        cache.get(number, source)
+        cache.get(number, source, seconds=10)
         clock.advance(seconds=1)
     assert len(cache._known) <= 10
 
@@ -101,35 +77,37 @@ def test_what_is_over_is_forgotten(cache, source, clock):
 def test_a_failure_is_not_kept(cache, source):
     source.errors = [ValueError("away")]
     with pytest.raises(ValueError, match="away"):
-        cache.get("a", source)
-    assert cache.get("a", source).value == 2
+        cache.get("a", source, seconds=10)
+    assert cache.get("a", source, seconds=10) == 2
 
 
 def test_a_newer_value_is_fetched_once_for_all_who_saw_the_old_one(cache, source):
-    old = cache.get("a", source)
-    new = cache.get_newer("a", old, source)
-    assert (old.value, new.value) == (1, 2)
-    assert cache.get_newer("a", old, source) is new
-    assert cache.get("a", source) is new
-    assert cache.get_newer("a", new, source).value == 3
+    old = cache.get("a", source, seconds=10)
+    new = cache.get("a", source, seconds=10, other_than=old)
+    assert (old, new) == (1, 2)
+    assert cache.get("a", source, seconds=10, other_than=old) is new
+    assert cache.get("a", source, seconds=10) is new
+    assert cache.get("a", source, seconds=10, other_than=new) == 3
 
 
 def test_a_failed_renewal_leaves_the_old_value(cache, source):
-    old = cache.get("a", source)
+    old = cache.get("a", source, seconds=10)
     source.errors = [ValueError("away")]
     with pytest.raises(ValueError, match="away"):
-        cache.get_newer("a", old, source)
-    assert cache.get("a", source) is old
+        cache.get("a", source, seconds=10, other_than=old)
+    assert cache.get("a", source, seconds=10) is old
 
 
 @pytest.mark.parametrize("renews", [False, True])
 def test_all_who_wait_share_one_fetch(cache, source, renews: bool):
-    old = cache.get("a", source) if renews else None
+    old = cache.get("a", source, seconds=10) if renews else None
     source.gate.clear()
     if old is not None:
-        outcomes, threads = in_threads(20, lambda: cache.get_newer("a", old, source).value)
+        outcomes, threads = in_threads(
+            20, lambda: cache.get("a", source, seconds=10, other_than=old)
+        )
     else:
-        outcomes, threads = in_threads(20, lambda: cache.get("a", source).value)
+        outcomes, threads = in_threads(20, lambda: cache.get("a", source, seconds=10))
     assert source.entered.wait(10)
     source.gate.set()
     for thread in threads:
@@ -138,30 +116,13 @@ def test_all_who_wait_share_one_fetch(cache, source, renews: bool):
     assert len(outcomes) == 20
 
 
-def test_all_who_wait_share_its_failure(cache, source, wait_for):
-    source.gate.clear()
-    source.errors = [ValueError("away")]
-    outcomes, threads = in_threads(1, lambda: cache.get("a", source))
-    assert source.entered.wait(10)
-    waiting = count_waiting(cache)
-    others, more = in_threads(19, lambda: cache.get("a", source))
-    wait_for(lambda: waiting() == 19)
-    source.gate.set()
-    for thread in threads + more:
-        thread.join(10)
-    assert [str(error) for error in outcomes + others] == ["away"] * 20
-    assert source.asked == 1
-
-
-def test_who_was_stopped_leaves_the_fetch_to_the_next(cache, source, wait_for):
+def test_who_was_stopped_leaves_the_fetch_to_the_next(cache, source):
     """The time-out of one request must not fail the others."""
     source.gate.clear()
     source.errors = [SystemExit()]
-    outcomes, threads = in_threads(1, lambda: cache.get("a", source))
+    outcomes, threads = in_threads(1, lambda: cache.get("a", source, seconds=10))
     assert source.entered.wait(10)
-    waiting = count_waiting(cache)
-    others, more = in_threads(3, lambda: cache.get("a", source).value)
-    wait_for(lambda: waiting() == 3)
+    others, more = in_threads(3, lambda: cache.get("a", source, seconds=10))
     source.gate.set()
     for thread in threads + more:
         thread.join(10)
@@ -171,12 +132,12 @@ def test_who_was_stopped_leaves_the_fetch_to_the_next(cache, source, wait_for):
 
 def test_who_waits_for_another_fetch_does_not_wait_for_longer_than_it_may(cache, source):
     source.gate.clear()
-    outcomes, threads = in_threads(1, lambda: cache.get("a", source).value)
+    outcomes, threads = in_threads(1, lambda: cache.get("a", source, seconds=10))
     assert source.entered.wait(10)
-    for timeout_seconds in (0.05, 0, -1):
+    for seconds in (0.05, 0, -1):
         with pytest.raises(TimeoutError):
-            cache.get("a", source, timeout_seconds=timeout_seconds)
+            cache.get("a", source, seconds=seconds)
     source.gate.set()
     threads[0].join(10)
     assert outcomes == [1]
-    assert cache.get("a", source, timeout_seconds=-1).value == 1
+    assert cache.get("a", source, seconds=-1) == 1

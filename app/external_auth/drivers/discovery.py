@@ -1,13 +1,12 @@
 """Discovery documents and key sets of OpenID providers (OpenID Connect Discovery 1.0)."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 
-from app.core.fetch_cache import CacheEntry, FetchCache
+from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.external_auth.drivers import json_responses
 from app.external_auth.drivers.issuers import Issuer
@@ -15,6 +14,7 @@ from app.external_auth.errors import DiscoveryFailed, ProviderRejected
 
 PATH = "/.well-known/openid-configuration"
 
+T = TypeVar("T")
 Document = Mapping[str, Any]
 KeySet = tuple[Mapping[str, Any], ...]
 
@@ -48,33 +48,22 @@ class Discovery:
 
         Raises: DiscoveryFailed.
         """
-        with _timeout_as_discovery_failure():
-            seconds = self._http_client.seconds_left()
-            return self._cache.get(
-                issuer, lambda: self._fetch_metadata(issuer), timeout_seconds=seconds
-            ).value
+        return self._cached(issuer, lambda: self._fetch_metadata(issuer))
 
-    def keys(self, metadata: Metadata) -> CacheEntry[KeySet]:
-        """Return the provider's key set.
+    def keys(self, metadata: Metadata, *, other_than: KeySet | None = None) -> KeySet:
+        """Return the provider's key set, fetched after `other_than`, in which a key was missing.
 
         Raises: DiscoveryFailed.
         """
         url = metadata.jwks_uri
-        with _timeout_as_discovery_failure():
-            seconds = self._http_client.seconds_left()
-            return self._cache.get(url, lambda: self._fetch_keys(url), timeout_seconds=seconds)
+        return self._cached(url, lambda: self._fetch_keys(url), other_than)
 
-    def newer_keys(self, metadata: Metadata, than: CacheEntry[KeySet]) -> CacheEntry[KeySet]:
-        """Return a key set fetched later than `than`, in which a key was missing.
-
-        Raises: DiscoveryFailed.
-        """
-        url = metadata.jwks_uri
-        with _timeout_as_discovery_failure():
-            seconds = self._http_client.seconds_left()
-            return self._cache.get_newer(
-                url, than, lambda: self._fetch_keys(url), timeout_seconds=seconds
-            )
+    def _cached(self, key: Hashable, fetch: Callable[[], T], other_than: T | None = None) -> T:
+        seconds = self._http_client.seconds_left()
+        try:
+            return self._cache.get(key, fetch, seconds=seconds, other_than=other_than)
+        except TimeoutError:
+            raise DiscoveryFailed("somebody else's question took all the time there was") from None
 
     def _fetch_metadata(self, issuer: Issuer) -> Metadata:
         metadata = self._metadata(self._fetch(f"{issuer.url}{PATH}"))
@@ -102,37 +91,24 @@ class Discovery:
         _texts(document, "subject_types_supported")
         return Metadata(
             issuer=_text(document, "issuer"),
-            authorization_endpoint=self._required(document, "authorization_endpoint"),
+            authorization_endpoint=self._required_url(document, "authorization_endpoint"),
             token_endpoint=self._url(document, "token_endpoint"),
             userinfo_endpoint=self._url(document, "userinfo_endpoint"),
-            jwks_uri=self._required(document, "jwks_uri"),
+            jwks_uri=self._required_url(document, "jwks_uri"),
             algorithms=_texts(document, "id_token_signing_alg_values_supported"),
             promises_callback_iss=document.get("authorization_response_iss_parameter_supported")
             is True,
         )
 
-    def _required(self, document: Document, name: str) -> str:
-        url = self._url(document, name)
-        if url is None:
-            raise DiscoveryFailed(f"{name} is missing")
-        return url
-
     def _url(self, document: Document, name: str) -> str | None:
         """Return a URL that may be requested; None if it is missing."""
-        if document.get(name) is None:
-            return None
+        return None if document.get(name) is None else self._required_url(document, name)
+
+    def _required_url(self, document: Document, name: str) -> str:
         url = _text(document, name)
         if not self._http_client.allows(url):
             raise DiscoveryFailed(f"{name} may not be asked")
         return url
-
-
-@contextmanager
-def _timeout_as_discovery_failure() -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError:
-        raise DiscoveryFailed("somebody else's question took all the time there was") from None
 
 
 def _text(document: Document, name: str) -> str:

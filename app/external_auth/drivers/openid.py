@@ -100,7 +100,7 @@ class OpenIdDriver(Driver):
         """Fetch the discovery document and the keys."""
         metadata = self._discovery.metadata(self.issuer)
         token_endpoint = _token_endpoint(metadata)
-        count = id_token.readable_keys(self._discovery.keys(metadata).value)
+        count = id_token.readable_keys(self._discovery.keys(metadata))
         return TestResult(
             provider=self.provider.provider_kind.traits.display_name,
             issuer=metadata.issuer,
@@ -139,11 +139,11 @@ class OpenIdDriver(Driver):
                 raise ProviderRejected("the ID token is signed with a secret that we do not have")
             return self.provider.client_secret.encode()
         keys = self._discovery.keys(metadata)
-        fitting = id_token.fitting_keys(keys.value, header)
+        fitting = id_token.fitting_keys(keys, header)
         if not fitting and header.key_id is not None:
             # The provider may have rotated its keys.
-            keys = self._discovery.newer_keys(metadata, keys)
-            fitting = id_token.fitting_keys(keys.value, header)
+            keys = self._discovery.keys(metadata, other_than=keys)
+            fitting = id_token.fitting_keys(keys, header)
         if len(fitting) != 1:
             raise ProviderRejected("the ID token's key is unknown, or not the only one that fits")
         return fitting[0]

@@ -21,11 +21,6 @@ from app.external_auth.drivers.issuers import (
 from app.external_auth.errors import KindUnknown, ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.kinds import ALIASES, Protocol, ProviderKind
 
-MAX_NAME_BYTES, MAX_CLIENT_ID_BYTES, MAX_ISSUER_BYTES, MAX_URL_BYTES = 128, 512, 512, 2048
-MAX_SECRET_BYTES = 4096
-MAX_SCOPE_BYTES = MAX_CLAIM_BYTES = 128
-MAX_SCOPES_BYTES = 2048
-MAX_DOMAIN_LENGTH = 253
 OPENID = "openid"
 ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 CLAIMS = (
@@ -43,6 +38,19 @@ FLAGS = (
     "auto_link_verified_email_enabled",
     "require_email_verified",
 )
+
+MAX_DOMAIN_LENGTH = 253
+MAX_SCOPES_BYTES = 2048
+MAX_BYTES = {
+    "display_name": 128,
+    "client_id": 512,
+    "client_secret": 4096,
+    "icon_url": 2048,
+    "issuer_url": 512,
+    "scopes": 128,  # each of them
+    **dict.fromkeys(ENDPOINTS, 2048),
+    **dict.fromkeys(CLAIMS, 128),
+}
 
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
@@ -100,18 +108,9 @@ def changed_columns(kind: ProviderKind, typed: Mapping[str, Any]) -> dict[str, A
     Fields are named as on the wire, but `tenant` stands for `options`, and `allowed_domains` is a
     list; a blank text clears an optional field. Raises: ProviderInvalid.
     """
-    rules: dict[str, Callable[[Any], Any]] = {
-        "display_name": lambda text: _required("display_name", text, MAX_NAME_BYTES),
-        "client_id": lambda text: _required("client_id", text, MAX_CLIENT_ID_BYTES),
-        "icon_url": _icon_url,
-        "issuer_url": lambda text: _issuer_url(kind, text),
-        "scopes": lambda text: _scopes(kind, text),
-        "allowed_domains": _allowed_domains,
-        **{name: _endpoint_rule(kind, name) for name in ENDPOINTS},
-        **{name: _claim_rule(name) for name in CLAIMS},
-        **dict.fromkeys(FLAGS, bool),
+    columns = {
+        name: rule(kind, name, typed[name]) for name, rule in _RULES.items() if name in typed
     }
-    columns = {name: rules[name](typed[name]) for name in rules if name in typed}
     if "tenant" in typed:
         columns["options"] = json.dumps(_options(kind, typed["tenant"]))
     return columns
@@ -123,59 +122,45 @@ def client_secret(typed: str | None) -> str | None:
     Raises: ProviderInvalid.
     """
     secret = (typed or "").strip()
-    if len(secret.encode()) > MAX_SECRET_BYTES:
-        raise ProviderInvalid(f"client_secret must have at most {MAX_SECRET_BYTES} bytes")
+    if len(secret.encode()) > MAX_BYTES["client_secret"]:
+        raise ProviderInvalid(f"client_secret must have at most {MAX_BYTES['client_secret']} bytes")
     return secret or None
 
 
-def _required(name: str, typed: str | None, max_bytes: int) -> str:
-    text = _optional(name, typed, max_bytes)
-    if text is None:
-        raise ProviderInvalid(f"{name} must not be empty")
-    return text
-
-
-def _optional(name: str, typed: str | None, max_bytes: int) -> str | None:
+def _optional(_kind: ProviderKind, name: str, typed: str | None) -> str | None:
     text = (typed or "").strip()
-    if len(text.encode()) > max_bytes:
-        raise ProviderInvalid(f"{name} must have at most {max_bytes} bytes")
+    if len(text.encode()) > MAX_BYTES[name]:
+        raise ProviderInvalid(f"{name} must have at most {MAX_BYTES[name]} bytes")
     if has_controls(text):
         raise ProviderInvalid(f"{name} must not contain control characters")
     return text or None
 
 
-def _claim_rule(name: str) -> Callable[[str | None], str | None]:
-    return lambda text: _optional(name, text, MAX_CLAIM_BYTES)
+def _required(kind: ProviderKind, name: str, typed: str | None) -> str:
+    text = _optional(kind, name, typed)
+    if text is None:
+        raise ProviderInvalid(f"{name} must not be empty")
+    return text
 
 
-def _endpoint_rule(kind: ProviderKind, name: str) -> Callable[[str | None], str | None]:
-    def rule(typed: str | None) -> str | None:
-        url = _url(name, typed, MAX_URL_BYTES)
-        if url is None and kind.has_manual_endpoints:
-            raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
-        if url is not None and not kind.has_manual_endpoints:
-            raise ProviderInvalid(f"{name} cannot be set for the kind {kind}")
-        return url
-
-    return rule
-
-
-def _issuer_url(kind: ProviderKind, typed: str | None) -> str | None:
-    url = _url("issuer_url", typed, MAX_ISSUER_BYTES)
+def _provider_url(kind: ProviderKind, name: str, typed: str | None) -> str | None:
+    """Return a URL of the provider, which a kind must have, may have or cannot have."""
+    is_issuer = name == "issuer_url"
+    url = _url(kind, name, typed)
     if url is None:
-        if kind is ProviderKind.OIDC:
-            raise ProviderInvalid(f"issuer_url must not be empty for the kind {kind}")
+        if kind is ProviderKind.OIDC if is_issuer else kind.has_manual_endpoints:
+            raise ProviderInvalid(f"{name} must not be empty for the kind {kind}")
         return None
-    if kind.is_dedicated:
-        raise ProviderInvalid(f"issuer_url cannot be set for the kind {kind}")
-    if "?" in url:
+    if kind.is_dedicated if is_issuer else not kind.has_manual_endpoints:
+        raise ProviderInvalid(f"{name} cannot be set for the kind {kind}")
+    if is_issuer and "?" in url:
         raise ProviderInvalid("issuer_url must not have a query")
-    return url.rstrip("/")
+    return url.rstrip("/") if is_issuer else url
 
 
-def _url(name: str, typed: str | None, max_bytes: int) -> str | None:
+def _url(kind: ProviderKind, name: str, typed: str | None) -> str | None:
     """Return an https URL, or an http one of a loopback host; None for a blank text."""
-    text = _optional(name, typed, max_bytes)
+    text = _optional(kind, name, typed)
     if text is None:
         return None
     problem = ProviderInvalid(f"{name} must be an https address without fragment")
@@ -193,23 +178,26 @@ def _url(name: str, typed: str | None, max_bytes: int) -> str | None:
     raise problem
 
 
-def _icon_url(typed: str | None) -> str | None:
-    text = _optional("icon_url", typed, MAX_URL_BYTES)
+def _icon_url(kind: ProviderKind, name: str, typed: str | None) -> str | None:
+    text = _optional(kind, name, typed)
     if text is None or not text.startswith("/"):
-        return _url("icon_url", text, MAX_URL_BYTES)
+        return _url(kind, name, text)
     if text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
         raise ProviderInvalid("icon_url must be a path of this site or an https address")
     return text
 
 
-def _scopes(kind: ProviderKind, typed: str) -> str:
+def _scopes(kind: ProviderKind, name: str, typed: str) -> str:
     """Return the scopes without duplicates; for OpenID Connect, prepend a missing `openid`."""
     scopes = list(dict.fromkeys(typed.split()))
     if kind.traits.protocol is Protocol.OIDC and OPENID not in scopes:
         scopes.insert(0, OPENID)
     for scope in scopes:
-        _optional("scopes", scope, MAX_SCOPE_BYTES)
-    return _optional("scopes", " ".join(scopes), MAX_SCOPES_BYTES) or ""
+        _optional(kind, name, scope)
+    joined = " ".join(scopes)
+    if len(joined.encode()) > MAX_SCOPES_BYTES:
+        raise ProviderInvalid(f"scopes must have at most {MAX_SCOPES_BYTES} bytes")
+    return joined
 
 
 def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
@@ -225,7 +213,7 @@ def _options(kind: ProviderKind, tenant: str | None) -> dict[str, Any]:
     return {"microsoft": {"tenant": named}}
 
 
-def _allowed_domains(typed: Iterable[str] | None) -> str | None:
+def _allowed_domains(_kind: ProviderKind, _name: str, typed: Iterable[str] | None) -> str | None:
     """Return the domains as JSON without duplicates; None if every domain is allowed."""
     bare = (domain.strip().removeprefix("@").lower() for domain in typed or ())
     domains = list(dict.fromkeys(domain for domain in bare if domain))
@@ -233,3 +221,16 @@ def _allowed_domains(typed: Iterable[str] | None) -> str | None:
         if len(domain) > MAX_DOMAIN_LENGTH or "." not in domain or not _DOMAIN.fullmatch(domain):
             raise ProviderInvalid("allowed_domains must name domains such as example.com")
     return json.dumps(domains) if domains else None
+
+
+_RULES: dict[str, Callable[[ProviderKind, str, Any], Any]] = {
+    "display_name": _required,
+    "client_id": _required,
+    "icon_url": _icon_url,
+    "issuer_url": _provider_url,
+    "scopes": _scopes,
+    "allowed_domains": _allowed_domains,
+    **dict.fromkeys(ENDPOINTS, _provider_url),
+    **dict.fromkeys(CLAIMS, _optional),
+    **dict.fromkeys(FLAGS, lambda _kind, _name, value: bool(value)),
+}
