@@ -1,4 +1,4 @@
-"""What database, Redis, outbox and log keep of external sign-ins (decision A27)."""
+"""What database, Redis, outbox and log keep of external sign-ins."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The whole way with a real, certified OpenID provider on loopback (issue, Must hold)."""
+"""The whole way with a real, certified OpenID provider on loopback."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`flask external-auth` (decisions C, E33; spec 03 §9)."""
+"""`flask external-auth`."""
 
 import json
 import logging
@@ -543,7 +543,7 @@ def test_a_new_tenant_takes_the_place_of_a_stored_issuer(rt, run):
 def test_a_stored_microsoft_issuer_is_shown_as_its_tenant_where_it_names_one(
     rt, run, issuer, options, shown
 ):
-    """Spec 03 §9.1: only one that cannot be read as a tenant is shown as it is."""
+    """Only one that cannot be read as a tenant is shown as it is."""
     provider = add_provider(rt, kind="microsoft", key="ms")
     change_provider(rt, provider, options="{}", issuer_url=issuer)
     [found] = run("list")
@@ -551,7 +551,7 @@ def test_a_stored_microsoft_issuer_is_shown_as_its_tenant_where_it_names_one(
 
 
 def test_addresses_in_place_of_fixed_ones_are_not_shown(rt, run):
-    """The hook of tests (spec 03 §7.3) is neither set nor seen through an interface."""
+    """The hook of tests is neither set nor seen through an interface."""
     provider = add_provider(rt, kind="github", key="hub")
     change_provider(rt, provider, authorization_url="http://127.0.0.1:1", issuer_url="http://x")
     [shown] = run("list")

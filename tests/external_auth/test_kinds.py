@@ -1,4 +1,4 @@
-"""Every kind end to end, with answers in the shape the services give (spec 03 §7.3, test hook)."""
+"""Every kind end to end, with answers in the shape the services give."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""GET and DELETE /auth/external-auth/links (spec 03 §8.4, §8.5; decisions A26, E26)."""
+"""GET and DELETE /auth/external-auth/links."""
 
 import pytest
 
@@ -160,7 +160,7 @@ def test_a_link_of_an_issuer_that_the_provider_had_before_is_none(
 def test_a_link_whose_issuer_ends_in_a_slash_is_a_way_in(
     rt, signed_in, user, provider, second, only_external
 ):
-    """The provider's is stored without (spec 03 §9.1)."""
+    """The provider's is stored without."""
     link(rt, user, provider, identity_namespace=f"{provider.issuer_url}/")
     other = link(rt, user, second)
     signed_in.delete(f"{PATH}/{other}").ok()

@@ -1,4 +1,4 @@
-"""An identity whose owner is told by a mailbox (spec 03 §8.1, §8.2; decisions E19, E25, E27)."""
+"""An identity whose owner is told by a mailbox."""
 
 import re
 from unittest.mock import Mock

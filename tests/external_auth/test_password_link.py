@@ -1,4 +1,4 @@
-"""An identity whose owner is told by a password (spec 03 §8.3; decisions E25, E32)."""
+"""An identity whose owner is told by a password."""
 
 from unittest.mock import Mock
 

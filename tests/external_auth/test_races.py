@@ -1,4 +1,4 @@
-"""External sign-in under simultaneous requests (issue "External identities", Must hold)."""
+"""External sign-in under simultaneous requests."""
 
 import itertools
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which account a proven identity signs in to, row by row (spec 03 §6; decisions A25, E31)."""
+"""Which account a proven identity signs in to, row by row."""
 
 from datetime import timedelta
 

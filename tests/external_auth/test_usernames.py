@@ -1,4 +1,4 @@
-"""Usernames of accounts that external identities bring along (spec 03 §6.1)."""
+"""Usernames of accounts that external identities bring along."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""GitHub, Google, Microsoft and QQ, with answers shaped as theirs (spec 03 §7.3)."""
+"""GitHub, Google, Microsoft and QQ, with answers shaped as theirs."""
 
 from dataclasses import astuple, replace
 from urllib.parse import parse_qs, urlsplit

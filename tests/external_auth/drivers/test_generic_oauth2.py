@@ -1,4 +1,4 @@
-"""Any OAuth 2 provider with a user info endpoint (spec 03 §7.2)."""
+"""Any OAuth 2 provider with a user info endpoint."""
 
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit

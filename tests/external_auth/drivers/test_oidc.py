@@ -1,4 +1,4 @@
-"""Any OpenID provider (spec 03 §7.1; OpenID Connect Core §3.1.3.7)."""
+"""Any OpenID provider (OpenID Connect Core §3.1.3.7)."""
 
 import threading
 from dataclasses import replace
