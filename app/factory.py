@@ -78,7 +78,7 @@ BLUEPRINTS = (
     storage_policies,
 )
 DISK_THREADS = 4
-# Uploads queue instead of being rejected (spec 04 §3.1).
+# Uploads queue instead of being rejected.
 MAX_QUEUED = 100_000
 
 

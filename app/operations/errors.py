@@ -1,4 +1,4 @@
-"""Errors of the readiness check (spec 04 §8.1) and of the reference page."""
+"""Errors of the readiness check and of the reference page."""
 
 from app.core.error_codes import ErrorCode
 from app.core.errors import Unavailable

@@ -10,9 +10,9 @@ import segno
 
 from app.core.thread_pool import ThreadPool
 
-# A code takes 10 ms, one of the longest links 40 ms: too long for the event loop. Niceness 0,
-# because Python code holds the GIL: at a lower priority the thread would be preempted while holding
-# it, and the event loop would have to wait (priority inversion).
+# A code takes 10 ms, one of the longest links 40 ms: too long for the event loop. The thread is not
+# nice, because Python code holds the GIL: preempted while holding it, it would keep the event loop
+# waiting (priority inversion).
 _drawing = ThreadPool(1, max_queued=16)
 
 

@@ -1,4 +1,4 @@
-"""WebAuthn options as JSON, for pages to pass to `navigator.credentials` (spec 02 §2.2, §2.7)."""
+"""WebAuthn options as JSON, for pages to pass to `navigator.credentials`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The WebAuthn relying party: the site that passkeys belong to (spec 02 §2.1; decision A12)."""
+"""The WebAuthn relying party: the site that passkeys belong to."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Request bodies and payloads of passkeys.
 
 A credential's shape is only described here. It is checked after the flow is consumed, as the
-specified order of refusals requires (spec 02 §2.3, §2.8).
+specified order of refusals requires.
 """
 
 from typing import Any

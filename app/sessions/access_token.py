@@ -1,4 +1,4 @@
-"""Access tokens: signed claims that name a session (decisions A7, E4)."""
+"""Access tokens: signed claims that name a session."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

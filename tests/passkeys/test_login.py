@@ -1,4 +1,4 @@
-"""Signing in with a passkey (spec 02 §2.7, §2.8; decisions A3, A4, A9, A17a, E21)."""
+"""Signing in with a passkey."""
 
 import json
 import re
@@ -251,7 +251,7 @@ def test_an_unverified_address_keeps_nobody_out(rt, stranger, user, device, pass
 
 
 def test_the_checks_come_in_their_order(rt, signed_in, user, device, passkey):
-    """Each request has every fault of those after it, too (spec 02 §2.8)."""
+    """Each request has every fault of those after it, too."""
     stranger = signed_in.stranger()
     change_user(rt, user, status="disabled", activated_at=None)
 

@@ -1,4 +1,4 @@
-"""Credentials that are none: a documented refusal, and the flow is used up (spec 02 §2.3, §2.8)."""
+"""Credentials that are none: a documented refusal, and the flow is used up."""
 
 import json
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Listing, renaming and removing passkeys (spec 02 §2.4 to §2.6; decisions A26, E26)."""
+"""Listing, renaming and removing passkeys."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Registering a passkey (spec 02 §2.1 to §2.3; decisions A12, A17a)."""
+"""Registering a passkey."""
 
 import json
 import re
@@ -293,7 +293,7 @@ def test_a_bad_name_is_refused_at_the_start_and_last_at_the_finish(
 
 
 def test_the_checks_come_in_their_order(rt, signed_in, other, passkey, device):
-    """Each request has every fault of those after it, too (spec 02 §2.3)."""
+    """Each request has every fault of those after it, too."""
     long_name = {"name": "x" * 129}
     theirs = start_registration(other)
     configure(rt, public_site_url=[])

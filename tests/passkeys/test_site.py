@@ -1,4 +1,4 @@
-"""Which site passkeys belong to (spec 02 §2.1; decision A12)."""
+"""Which site passkeys belong to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing secret is ever logged, and every line can be traced (decision D)."""
+"""Nothing secret is ever logged, and every line can be traced."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""gunicorn on a unix socket, as behind a proxy on the same machine (decision A10)."""
+"""gunicorn on a unix socket, as behind a proxy on the same machine."""
 
 import http.client
 import socket
