@@ -5,13 +5,13 @@ from app.core.errors import BadRequest, Conflict, Misconfigured
 
 
 class LastAdministrator(Conflict):
-    """Nobody would be left to administer the service (decision E15)."""
+    """Nobody would be left to administer the service."""
 
     message = "This is the last active administrator."
 
 
 class AdministratorUndeletable(Conflict):
-    """Administrators are not deleted (decision E15)."""
+    """Administrators are not deleted."""
 
     message = "An administrator cannot be deleted; take the role away first."
 

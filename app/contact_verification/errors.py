@@ -1,4 +1,4 @@
-"""Errors of tokens from mails (spec 01 §4)."""
+"""Errors of tokens from mails."""
 
 from app.core.access import AccountDisabled
 from app.core.error_codes import ErrorCode

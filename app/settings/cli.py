@@ -11,7 +11,9 @@ from app.core.setting_kinds import Key
 from app.core.texts import pluralized
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
-from app.settings.responses import default_of, described, page, setting
+from app.settings.page import default_of, page
+from app.settings.schemas import KeyData, SettingData
+from app.settings.upkeep import Setting
 from app.web.cli import Commands, Output, printable, table
 from app.web.cli_input import read_secret, read_text
 from app.web.runtime import runtime
@@ -32,8 +34,8 @@ group = Commands("config", help="Runtime settings; every change is in force with
 def list_settings() -> Output:
     """List every setting with the value in force."""
     settings = upkeep.list_all(runtime())
-    rows = [[s.key.name, _short(s.value), s.text is not None] for s in settings]
-    return Output([setting(found) for found in settings], table(["KEY", "VALUE", "SET"], rows))
+    rows = [[s.key.name, _short(s.value), s.is_set] for s in settings]
+    return Output(SettingData(many=True).dump(settings), table(["KEY", "VALUE", "SET"], rows))
 
 
 @group.command("get")
@@ -55,10 +57,12 @@ def describe(key: str | None, markdown: bool) -> Output:
         found = service.find_key(key)
         entries = f"\n    possible entries: {', '.join(found.options)}"
         is_set = found.value_type == "string_enum_set"
-        return Output(described(found), _in_words(found) + (entries if is_set else ""))
+        return Output(
+            KeyData().dump(Setting(found)), _in_words(found) + (entries if is_set else "")
+        )
     everything = [found for _, found in sorted(keys.ALL.items())]
     text = page().rstrip() if markdown else "\n".join(map(_in_words, everything))
-    return Output([described(found) for found in everything], text)
+    return Output([KeyData().dump(Setting(found)) for found in everything], text)
 
 
 @group.command("set", epilog=EXAMPLES)

@@ -26,6 +26,11 @@ class Setting:
     updated_at: datetime | None = None
 
     @property
+    def is_set(self) -> bool:
+        """Whether an operator has set it."""
+        return self.text is not None
+
+    @property
     def value(self) -> Wire:
         """Return the value in force as it is shown; secrets are redacted."""
         if self.key.is_sensitive:

@@ -61,6 +61,6 @@ class TeamOwnerUndeletable(Conflict):
 
 
 class TeamCreatorUndeletable(Conflict):
-    """Deleting the account is refused while a team that it created exists (spec 04 §5.1)."""
+    """Deleting the account is refused while a team that it created exists."""
 
     message = "The account created a team that still exists; archive it and wait for its deletion."

@@ -1,4 +1,4 @@
-"""How settings are shown: as JSON, and as the page docs/settings.md."""
+"""The page docs/settings.md."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Any
 from app.core.setting_kinds import Key
 from app.settings import keys
 from app.settings.upkeep import Setting
-from app.web.schema import timestamp
 
 # Each section lists the settings whose names start with one of its prefixes.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -28,28 +27,6 @@ Every worker follows within a second. Several are changed at once with `flask co
 
 This page is printed by `flask config describe --markdown`.
 """
-
-
-def setting(shown: Setting) -> dict[str, Any]:
-    """Return one setting with the value in force."""
-    return {
-        **described(shown.key),
-        "value": shown.value,
-        "is_set": shown.text is not None,
-        "updated_at": timestamp(shown.updated_at),
-    }
-
-
-def described(key: Key[Any]) -> dict[str, Any]:
-    """Return the static description of a setting, without its value."""
-    return {
-        "key": key.name,
-        "description": key.description,
-        "default": Setting(key).default,
-        "value_type": key.value_type,
-        "options": list(key.options),
-        "is_sensitive": key.is_sensitive,
-    }
 
 
 def default_of(key: Key[Any]) -> str:
