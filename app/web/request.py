@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
-from inspect import signature
 from itertools import islice
 from typing import Any, Literal, NoReturn
 
@@ -48,16 +47,12 @@ def _members(
     schema = schema_class()
 
     def decorate(view: View) -> View:
-        takes_dict = kind in signature(view).parameters
-
         @wraps(view)
         def load_and_call(**arguments: Any) -> Any:
             try:
                 members: dict[str, Any] = schema.load(read())
             except ValidationError as error:
                 raise BadRequest(f"invalid {what}: {_all_complaints(error)}") from None
-            if takes_dict:
-                members = {kind: members}
             return view(**members, **arguments)
 
         operation = operation_of(load_and_call)

@@ -1,8 +1,8 @@
 """What a view takes is what its schemas load: mypy sees the one, marshmallow the other."""
 
 import inspect
-from types import NoneType
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 import pytest
 from marshmallow import fields
@@ -29,11 +29,13 @@ def test_a_view_takes_the_members_of_its_body_and_query_by_name_and_type(app):
         schemas = [schema() for schema in (operation.body, operation.query) if schema]
         loaded = {name: field for schema in schemas for name, field in schema.fields.items()}
         parameters = inspect.signature(view).parameters
-        if "body" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             continue
         hints = {name: parameter.annotation for name, parameter in parameters.items()}
         assert hints.keys() - OTHERS - set(route.arguments) == loaded.keys(), route.name
         for name, field in loaded.items():
-            kinds = set(get_args(hints[name])) or {hints[name]}
+            hint = hints[name]
+            parts = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+            kinds = {get_origin(part) or part for part in parts}
             wanted = {type_of(field)} | ({NoneType} if field.allow_none else set())
             assert kinds == wanted, (route.name, name)
