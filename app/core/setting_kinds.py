@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from app.core import sizes
 from app.core.texts import has_controls, whole_number
@@ -68,16 +68,13 @@ def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
     takes_words = name.startswith("auth_")
 
     def parse(text: str) -> bool:
-        word = text.strip().lower()
-        if word in TRUE_WORDS or word in FALSE_WORDS:
-            return word in TRUE_WORDS
-        raise ValueError("must be true or false")
+        return _switch(text) == "true"
 
     def render(value: object) -> str:
         text = _as_text(value)
         if not takes_words and text not in {"true", "false"}:
             raise ValueError("must be true or false")
-        return "true" if parse(text) else "false"
+        return _switch(text)
 
     return Key(name, default, "boolean", parse, render, meaning=meaning, takes="true or false")
 
@@ -161,7 +158,7 @@ def choice(
     def parse(text: str) -> str:
         word = text.strip().lower()
         if is_switch and word in TRUE_WORDS | FALSE_WORDS:
-            word = "true" if word in TRUE_WORDS else "false"
+            word = _switch(word)
         if word not in options:
             raise ValueError(f"must be one of {', '.join(options)}")
         return word
@@ -194,53 +191,44 @@ def text_list(
     """
     takes = f"a JSON list of strings, such as {json.dumps(example)}"
 
-    def listed(text: str) -> list[object]:
-        entries = _entries(text)
-        if entries is None:
-            raise ValueError(f"must be {takes}")
-        return entries
+    def listed(value: object) -> list[Any]:
+        with suppress(ValueError, RecursionError):
+            entries = json.loads(value) if isinstance(value, str) else value
+            if isinstance(entries, list | tuple):
+                return list(entries)
+        raise ValueError(f"must be {takes}")
+
+    def arranged(entries: list[str]) -> tuple[str, ...]:
+        distinct = dict.fromkeys(entries)
+        return tuple(distinct if in_order else sorted(distinct))
 
     def parse(text: str) -> tuple[str, ...]:
-        return _arranged(_accepted(listed(text), normalize), in_order=in_order)
+        kept = []
+        for entry in listed(text):
+            try:
+                kept.append(normalize(entry.strip()))
+            except (AttributeError, ValueError):
+                log.warning("a stored list entry is not valid and was skipped")
+        return arranged(kept)
 
     def render(value: object) -> str:
-        entries = listed(value) if isinstance(value, str) else value
-        if not isinstance(entries, list | tuple) or not all(isinstance(e, str) for e in entries):
+        entries = listed(value)
+        if not all(isinstance(entry, str) for entry in entries):
             raise ValueError(f"must be {takes}")
         kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
         if refuses_duplicates and len(set(kept)) != len(kept):
             raise ValueError("must not name anything twice")
-        return json.dumps(_arranged(kept, in_order=in_order))
+        return json.dumps(arranged(kept))
 
     kind: ValueType = "string_enum_set" if options else "string_array"
     return Key(name, default, kind, parse, render, options=options, meaning=meaning, takes=takes)
 
 
-def _entries(text: str) -> list[object] | None:
-    """Return the list in a JSON text; None if it is not a list."""
-    try:
-        entries = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return entries if isinstance(entries, list) else None
-
-
-def _accepted(entries: list[object], normalize: Callable[[str], str]) -> list[str]:
-    found = [_normalized(entry, normalize) for entry in entries]
-    return [entry for entry in found if entry is not None]
-
-
-def _normalized(entry: object, normalize: Callable[[str], str]) -> str | None:
-    with suppress(ValueError):
-        if isinstance(entry, str):
-            return normalize(entry.strip())
-    log.warning("a stored list entry is not valid and was skipped")
-    return None
-
-
-def _arranged(entries: list[str], *, in_order: bool) -> tuple[str, ...]:
-    distinct = dict.fromkeys(entries)
-    return tuple(distinct if in_order else sorted(distinct))
+def _switch(text: str) -> str:
+    word = text.strip().lower()
+    if word in TRUE_WORDS or word in FALSE_WORDS:
+        return "true" if word in TRUE_WORDS else "false"
+    raise ValueError("must be true or false")
 
 
 def _as_text(value: object) -> str:

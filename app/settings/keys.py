@@ -1,13 +1,16 @@
 """The runtime settings, and the registry of all keys, with those of `audit` and `web`."""
 
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 from app.audit import keys as audit
-from app.core import setting_kinds
+from app.core import email_address, setting_kinds
 from app.core.setting_kinds import Key, boolean, number, text
-from app.settings import rules
 from app.web import cors, site
 
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+MAX_DOMAIN_LENGTH = 253
 DAY = 86_400
 YEAR = 365 * DAY
 PRODUCT_TITLE = "Gatehouse"
@@ -17,6 +20,57 @@ _ADDRESSES = ("example.com", "ada@example.net")
 
 def _seconds(name: str, meaning: str, default: int, *, least: int = 1, most: int = DAY) -> Key[int]:
     return number(name, meaning, default, unit="seconds", least=least, most=most)
+
+
+def _email_policy_entry(entry: str) -> str:
+    """Return an exact address or an ASCII domain, in lower case; `@domain` means `domain`."""
+    # The lower case of the Kelvin sign is the letter k, which would hide that it is not ASCII.
+    lowered = entry.lower() if entry.isascii() else entry
+    domain = lowered.removeprefix("@")
+    if not (_is_domain(domain) or _is_address(lowered)):
+        raise ValueError(
+            f"{entry!r} must be an e-mail address or a domain, internationalised ones in punycode"
+        )
+    return domain
+
+
+def _http_url(text: str) -> str:
+    """Return an absolute http(s) URL; empty means the default."""
+    parts = urlsplit(text)
+    if text and (parts.scheme not in {"http", "https"} or not parts.netloc):
+        raise ValueError("must be an absolute http or https address")
+    return text
+
+
+def _link(text: str) -> str:
+    """Return an http(s) URL or an absolute path, so that no `javascript:` URL gets into a page."""
+    is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
+    return text if is_path else _http_url(text)
+
+
+def _mail_address(text: str) -> str:
+    """Return an address that mail can be sent from; empty means none."""
+    try:
+        return email_address.normalized(text) if text else text
+    except ValueError as error:
+        raise ValueError(f"must be an e-mail address: {error}") from None
+
+
+def _is_address(entry: str) -> bool:
+    """Return whether an entry is a normalised address, as stored for accounts, so it can match."""
+    try:
+        return email_address.normalized(entry) == entry
+    except ValueError:
+        return False
+
+
+def _is_domain(domain: str) -> bool:
+    labels = domain.split(".")
+    return (
+        len(labels) >= 2
+        and len(domain) <= MAX_DOMAIN_LENGTH
+        and all(len(label) <= 63 and _LABEL.fullmatch(label) for label in labels)
+    )
 
 
 PASSWORD_LOGIN_ENABLED = boolean(
@@ -120,13 +174,13 @@ RESET_COOLDOWN_SECONDS = _seconds(
 EMAIL_ALLOWLIST = setting_kinds.text_list(
     "auth_local_email_allowlist",
     "The only addresses and domains a new account or new address may have; empty means any",
-    rules.email_policy_entry,
+    _email_policy_entry,
     example=_ADDRESSES,
 )
 EMAIL_BLOCKLIST = setting_kinds.text_list(
     "auth_local_email_blocklist",
     "Addresses and domains no new account or new address may have, whatever is allowed",
-    rules.email_policy_entry,
+    _email_policy_entry,
     example=_ADDRESSES,
 )
 
@@ -141,7 +195,7 @@ GRAVATAR_BASE_URL = text(
     "gravatar_base_url",
     "Address at which avatars of the source gravatar are found; empty means the default",
     "https://www.gravatar.com/avatar",
-    check=rules.http_url,
+    check=_http_url,
 )
 AVATAR_MAX_UPLOAD_BYTES = number(
     "avatar_max_upload_size_bytes",
@@ -164,17 +218,17 @@ BRANDING_FAVICON_URL = text(
     "branding_favicon_url",
     "Address of the frontend's icon, or a path of this site",
     "/favicon.svg",
-    check=rules.link,
+    check=_link,
 )
 BRANDING_WORDMARK_DARK_URL = text(
     "branding_wordmark_dark_url",
     "Address or path of the frontend's wordmark for dark pages",
-    check=rules.link,
+    check=_link,
 )
 BRANDING_WORDMARK_LIGHT_URL = text(
     "branding_wordmark_light_url",
     "Address or path of the frontend's wordmark for light pages",
-    check=rules.link,
+    check=_link,
 )
 
 MAIL_SMTP_HOST = text(
@@ -193,7 +247,7 @@ MAIL_FROM_ADDRESS = text(
     "mail_from_address",
     "The sender's address; without it no mail leaves by SMTP",
     max_length=255,
-    check=rules.mail_address,
+    check=_mail_address,
 )
 MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, max_length=255)
 MAIL_SECURITY = boolean(
