@@ -6,14 +6,16 @@ row is locked; a name that a row no longer holds is never reused.
 """
 
 import logging
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock
 
+from prometheus_client import Counter, Gauge, Histogram
+
 from app.audit.models import Action
-from app.avatars import files, metrics, queries, render_process
+from app.avatars import files, queries, render_process
 from app.avatars.errors import (
     FileRequired,
     FileTooLarge,
@@ -26,6 +28,7 @@ from app.avatars.errors import (
 from app.avatars.files import Staged, on_disk
 from app.core.access import Principal
 from app.core.client import Client
+from app.core.errors import AppError
 from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody
 from app.core.runtime import Runtime
 from app.sessions import service as sessions
@@ -36,14 +39,33 @@ from app.users.models import Account, AvatarSource
 
 log = logging.getLogger(__name__)
 
+UPLOADS = Counter("avatar_uploads_total", "Uploads by what came of them.", ["outcome"])
+REJECTIONS = Counter("avatar_rejections_total", "Uploads refused, by code.", ["code"])
+SOURCE_BYTES = Histogram(
+    "avatar_source_bytes",
+    "Sizes of uploaded image files.",
+    buckets=(16_384, 65_536, 262_144, 1_048_576, 4_194_304, 10_485_760, 16_777_216),
+)
+RENDER_SECONDS = Histogram("avatar_render_duration_seconds", "Time to decode, resize and encode.")
+WAIT_SECONDS = Histogram("avatar_render_wait_duration_seconds", "Time an upload waited its turn.")
+PUBLISH_SECONDS = Histogram("avatar_publish_duration_seconds", "Time of the publishing change.")
+WAITING = Gauge(
+    "avatar_render_waiting", "Uploads waiting to be rendered.", multiprocess_mode="livesum"
+)
+ACTIVE = Gauge("avatar_render_active", "Uploads being rendered.", multiprocess_mode="livesum")
+
+# Export every series as 0 from the start: the increase to a series' first sample is never counted.
+for _outcome in ("applied", "superseded", "failed"):
+    UPLOADS.labels(_outcome)
+
 LAST_VERSION = 2**31 - 1  # an int32 on the wire, and in PostgreSQL
-# Of one account, per process: an upload may take half an hour, during which it occupies a
+# Of one account, per process: an upload may take hours, during which it occupies a
 # connection and the disk space of what has arrived.
 MAX_UPLOADS = 20
 RETRY_SECONDS = 10
 RENDERS_AT_ONCE = 2  # per process; more uploads wait, and none is rejected
 
-_uploads: Counter[int] = Counter()
+_uploads: defaultdict[int, int] = defaultdict(int)
 # Serialize the renders of each account, or one that uploads many images would starve all others. An
 # entry exists only while its account has uploads.
 _turns: dict[int, Lock] = {}
@@ -59,19 +81,28 @@ class Uploaded:
     applied: bool
 
 
-def publish_upload(
-    rt: Runtime, principal: Principal, body: MultipartBody, client: Client
-) -> Uploaded:
-    """Receive an image, render it and publish it, unless another change came first.
+def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:
+    """Receive an image, render it and make it the account's avatar.
 
-    Raises: as `service.upload`.
+    It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
+    and on every failure, the account keeps the avatar it has and the upload is discarded.
+    Raises: `errors.UPLOAD`; AccountDisabled, TokenInvalid if the account or session ended
+    meanwhile.
     """
     max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
-    version = next_version(principal.account)
-    with _upload_slot(principal.user_id), _staged_upload(rt, principal.user_id) as staged:
-        _receive(body, staged, max_bytes)
-        rendered_bytes = _render(rt, staged)
-        return _publish(rt, principal, staged, version, rendered_bytes, client)
+    try:
+        version = next_version(principal.account)
+        with _upload_slot(principal.user_id), _staged_upload(rt, principal.user_id) as staged:
+            _receive(body, staged, max_bytes)
+            rendered_bytes = _render(rt, staged)
+            uploaded = _publish(rt, principal, staged, version, rendered_bytes, client)
+    except Exception as error:
+        UPLOADS.labels("failed").inc()
+        if isinstance(error, AppError):
+            REJECTIONS.labels(error.code.value).inc()
+        raise
+    UPLOADS.labels("applied" if uploaded.applied else "superseded").inc()
+    return uploaded
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -137,21 +168,21 @@ def _receive(body: MultipartBody, staged: Staged, max_bytes: int) -> None:
             raise FileTooLarge from None
     if not received:
         raise FileRequired
-    metrics.SOURCE_BYTES.observe(received)
+    SOURCE_BYTES.observe(received)
 
 
 def _render(rt: Runtime, staged: Staged) -> int:
     """Render once it is the account's turn and a slot is free; return the bytes written."""
     asked = rt.clock.monotonic()
     with ExitStack() as turn:
-        with metrics.WAITING.track_inprogress():
+        with WAITING.track_inprogress():
             turn.enter_context(_turns[staged.user_id])
             turn.enter_context(_slots)
         began = rt.clock.monotonic()
-        with metrics.ACTIVE.track_inprogress(), files.disk_errors():
+        with ACTIVE.track_inprogress(), files.disk_errors():
             written = render_process.render(staged.source, staged.rendered)
-    metrics.WAIT_SECONDS.observe(began - asked)
-    metrics.RENDER_SECONDS.observe(rt.clock.monotonic() - began)
+    WAIT_SECONDS.observe(began - asked)
+    RENDER_SECONDS.observe(rt.clock.monotonic() - began)
     return written
 
 
@@ -195,7 +226,7 @@ def _publish(
         if is_in_place:
             _reconcile_after_failure(rt, staged)
         raise
-    metrics.PUBLISH_SECONDS.observe(rt.clock.monotonic() - began)
+    PUBLISH_SECONDS.observe(rt.clock.monotonic() - began)
     if is_first:
         _remove_replaced(rt, before)
     return Uploaded(account, is_first)

@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.audit.models import Action
-from app.avatars import files, metrics, publishing, queries
+from app.avatars import files, publishing, queries
 from app.avatars.errors import AvatarNotFound, NothingUploaded, SizeUnknown
 from app.avatars.files import on_disk
-from app.avatars.publishing import Uploaded
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.errors import AppError
-from app.core.multipart import MultipartBody
 from app.core.runtime import Runtime
 from app.sessions import service as sessions
 from app.users import queries as users_queries
@@ -46,25 +43,6 @@ class Picture:
     def key(self) -> str:
         """The path relative to the avatar folder."""
         return files.file_key(self.user_id, self.name, self.size)
-
-
-def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:
-    """Receive an image, render it and make it the account's avatar.
-
-    It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
-    and on every failure, the account keeps the avatar it has and the upload is discarded.
-    Raises: `errors.UPLOAD`; AccountDisabled, TokenInvalid if the account or session ended
-    meanwhile.
-    """
-    try:
-        uploaded = publishing.publish_upload(rt, principal, body, client)
-    except Exception as error:
-        metrics.UPLOADS.labels("failed").inc()
-        if isinstance(error, AppError):
-            metrics.REJECTIONS.labels(error.code.value).inc()
-        raise
-    metrics.UPLOADS.labels("applied" if uploaded.applied else "superseded").inc()
-    return uploaded
 
 
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:

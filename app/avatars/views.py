@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.routing import BaseConverter
 
-from app.avatars import errors, service
+from app.avatars import errors, publishing, service
 from app.avatars.publishing import Uploaded
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
@@ -50,7 +50,7 @@ def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
     square. `applied` is false when another upload or change of source came first; the avatar is
     then the one that it set.
     """
-    return service.upload(runtime(), principal, upload, client())
+    return publishing.upload(runtime(), principal, upload, client())
 
 
 @bp.put("/source")
