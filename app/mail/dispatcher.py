@@ -3,6 +3,10 @@
 Invariant: a mail is sent only under a lease, and only the lease's holder records the outcome. So it
 is sent once; again only if its sender died between sending and recording, or could not reach the
 database to record the outcome before the lease expired.
+
+A mail is given up after six attempts. A failure of the server before it had the mail does not
+count, nor does a missing decryption key: an outage of either, up to three days, loses no mail
+except those whose content expires meanwhile.
 """
 
 import collections
@@ -12,6 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from app.audit import service as audit
 from app.core.database.database import DATABASE_ERRORS
@@ -21,13 +26,12 @@ from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
-from app.mail import delivery, outcomes, payload, queries
+from app.mail import delivery, payload, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.durations import rounded_duration
 from app.mail.models import MailStatus
-from app.mail.outcomes import MAX_ATTEMPTS, Outcome
 from app.mail.payload import Content
-from app.mail.queries import Attempt, Leased
+from app.mail.queries import Leased
 from app.mail.templates import Template
 from app.settings import keys
 
@@ -44,6 +48,69 @@ YIELD_FACTOR = 4.0
 MAX_YIELD_SECONDS = 0.1
 MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
+
+BACK_OFF_SECONDS = (5, 15, 60, 300, 900)
+MAX_ATTEMPTS = len(BACK_OFF_SECONDS) + 1
+# During an outage of server or key, a mail backs off for as long as it has waited, within bounds.
+MIN_PAUSE_SECONDS = 5.0
+MAX_PAUSE_FOR_SERVER_SECONDS = 60.0
+# Longer, because each poll retries every mail without a key, but only one or two while the server
+# is down.
+MAX_PAUSE_FOR_KEY_SECONDS = 300.0
+MAX_OUTAGE = timedelta(days=3)  # a weekend
+NO_KEY = "no key opens it, see `flask doctor`"
+MAX_PAUSE = timedelta(seconds=BACK_OFF_SECONDS[-1])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended; `error` is None for a mail that was sent.
+
+    `counts` is False if the attempt uses up no try. `may_be_mail_specific`: the failure may be
+    specific to this mail; only trying another one can tell.
+    """
+
+    status: MailStatus
+    error: str | None = None
+    is_server_failure: bool = False
+    may_be_mail_specific: bool = False
+    counts: bool = True
+
+
+def after_failure(error: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
+    """Return the outcome of a failed attempt at a mail that has `waited` since it was queued.
+
+    If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
+    """
+    blame = error.is_server_failure, error.is_server_failure and error.may_be_mail_specific
+    if error.is_server_failure and not error.may_have_arrived:
+        return Outcome(_status_in_outage(waited), error.reason, *blame, counts=False)
+    status = MailStatus.FAILED if error.is_final else status_after(attempts)
+    return Outcome(status, error.reason, *blame)
+
+
+def without_key(waited: timedelta) -> Outcome:
+    """Return the outcome for a mail, `waited` since it was queued, that no key decrypts now."""
+    return Outcome(_status_in_outage(waited), NO_KEY, counts=False)
+
+
+def _status_in_outage(waited: timedelta) -> MailStatus:
+    return MailStatus.FAILED if waited >= MAX_OUTAGE else MailStatus.QUEUED
+
+
+def status_after(attempts: int) -> MailStatus:
+    """Return the status after a failed attempt: queued for a retry, or failed for good."""
+    return MailStatus.QUEUED if attempts < MAX_ATTEMPTS else MailStatus.FAILED
+
+
+def back_off(outcome: Outcome, attempts: int, waited: timedelta) -> timedelta:
+    """Return the back-off before a mail is retried."""
+    if outcome.counts:
+        return timedelta(seconds=BACK_OFF_SECONDS[attempts - 1])
+    longest = MAX_PAUSE_FOR_KEY_SECONDS
+    if outcome.is_server_failure:
+        longest = MAX_PAUSE_FOR_SERVER_SECONDS
+    return timedelta(seconds=min(max(waited.total_seconds(), MIN_PAUSE_SECONDS), longest))
 
 
 @dataclass
@@ -134,9 +201,10 @@ class Sender:
         first. Returns None if no such mail is due.
         """
         lease, until = random_uuid(), self._rt.clock.now() + LEASE
-        row = queries.lease_next(
-            self._rt.database, lease, due=due, until=until, exclude_recipient=exclude_recipient
-        )
+        with self._rt.transaction() as session:
+            row = queries.lease_next(
+                session, lease, due=due, until=until, exclude_recipient=exclude_recipient
+            )
         if row is None:
             return None
         mail, outcome = self._attempt(row)
@@ -161,17 +229,17 @@ class Sender:
             self._transport.send(mail)
         except Undeliverable as error:
             log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, error.reason)
-            return mail, outcomes.after_failure(error, row.attempts, waited)
+            return mail, after_failure(error, row.attempts, waited)
         except SecretUnreadable:
-            log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, outcomes.NO_KEY)
-            return mail, outcomes.without_key(waited)
+            log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, NO_KEY)
+            return mail, without_key(waited)
         except DATABASE_ERRORS:
             raise
         except Exception as error:
             # One mail that cannot be rendered must not stop all others.
             log.exception("mail %s could not be made", row.id)
             reason = f"the mail could not be made ({type(error).__name__})"
-            return mail, Outcome(outcomes.status_after(row.attempts), reason)
+            return mail, Outcome(status_after(row.attempts), reason)
         return mail, Outcome(MailStatus.SENT)
 
     def _mark(self, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
@@ -196,20 +264,26 @@ def _ready_mail(rt: Runtime, row: Leased, stored: Content) -> ReadyMail:
 
 
 def _settle(rt: Runtime, row: Leased, lease: str, mail: ReadyMail | None, outcome: Outcome) -> None:
-    now, error = rt.clock.now(), outcome.error
+    now, status = rt.clock.now(), outcome.status
     made = row.attempts if outcome.counts else row.attempts - 1
-    attempt = Attempt(row.id, lease, min(made, MAX_ATTEMPTS))
-    if outcome.status is MailStatus.QUEUED:
-        due = now + outcomes.pause(outcome, row.attempts, now - row.created_at)
-        is_ours = queries.settle_retry(rt.database, attempt, error=error, due=due)
+    columns: dict[str, Any] = {
+        "status": status,
+        "attempts": min(made, MAX_ATTEMPTS),
+        "last_error": outcome.error,
+        # Of a finished mail as well, so that `delete_finished` can use the index.
+        "due_at": now,
+    }
+    if status is MailStatus.QUEUED:
+        columns["due_at"] += back_off(outcome, row.attempts, now - row.created_at)
     else:
-        status = outcome.status
-        entry = audit.entry(rt, delivery.event(row.recipient, row.template, mail, error))
-        is_ours = queries.settle_finished(
-            rt.database, attempt, entry, status=status, error=error, now=now
-        )
-        if is_ours:
-            delivery.count(status)
+        columns |= {"payload": None, "finished_at": now}
+    with rt.transaction() as session:
+        is_ours = queries.settle(session, row.id, lease, **columns)
+        if is_ours and status is not MailStatus.QUEUED:
+            event = delivery.event(row.recipient, row.template, mail, outcome.error)
+            audit.record(rt, session, event)
+    if is_ours and status is not MailStatus.QUEUED:
+        delivery.count(status)
     if not is_ours:
         log.warning("mail %s took longer than its lease; another sender has it now", row.id)
 
@@ -264,11 +338,11 @@ def _is_any_due(rt: Runtime, due: datetime) -> bool:
     now = rt.clock.now()
     bounds = {
         "longest_lease": now + LEASE + TOLERANCE,
-        "longest_pause": now + outcomes.MAX_PAUSE + TOLERANCE,
+        "longest_pause": now + MAX_PAUSE + TOLERANCE,
     }
-    found = queries.check_pending_work(rt.database, due, **bounds)
-    if not found.has_stranded:
-        return found.has_due
+    with rt.reading() as reader:
+        if not queries.is_any_stranded(reader, **bounds):
+            return queries.is_any_due(reader, due)
     with rt.transaction() as session:
         count = queries.reschedule_stranded(session, lease_until=now + LEASE, now=now, **bounds)
     log.warning("the clock was set back: %s mails were put off for too long", count)

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, UTCDateTime
 
-# Only notices are counted per recipient, see `queries.ADD_NOTICE`.
-_IS_NOTICE = text("template = 'security_notice'")
+# Only notices are counted per recipient, see `queries.may_get_notice`.
+IS_NOTICE = text("template = 'security_notice'")
 
 
 class MailStatus(StrEnum):
@@ -37,8 +37,8 @@ class OutboxMail(Base):
             "ix_mail_outbox_notices",
             "recipient",
             "created_at",
-            sqlite_where=_IS_NOTICE,
-            postgresql_where=_IS_NOTICE,
+            sqlite_where=IS_NOTICE,
+            postgresql_where=IS_NOTICE,
         ),
     )
 

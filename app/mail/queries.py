@@ -1,31 +1,25 @@
 """Statements on the outbox."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
-    Select,
     Table,
     bindparam,
     delete,
     func,
     insert,
-    null,
     select,
-    true,
     update,
 )
 from sqlalchemy.orm import Session
 
-from app.audit import queries as audit_queries
 from app.core.database import bulk
-from app.core.database.database import Database, Reader
+from app.core.database.database import Reader
 from app.core.database.prepared import Prepared, constant
 from app.core.db import columns_of
-from app.mail.models import MailStatus, OutboxMail
-from app.mail.templates import Template
+from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 
 # Statements that run once per mail bypass the ORM.
 MAILS = cast("Table", OutboxMail.__table__)
@@ -44,25 +38,6 @@ class Leased(NamedTuple):
     payload: str
     attempts: int
     created_at: datetime
-
-
-class Attempt(NamedTuple):
-    """Identifies one attempt at a mail; `made` is how many attempts count so far."""
-
-    mail_id: str
-    old_lease: str
-    made: int
-
-
-class PendingWork(NamedTuple):
-    """What the dispatcher has to do.
-
-    `has_stranded`: a mail is due later than any lease or back-off allows, so the clock must have
-    been set back.
-    """
-
-    has_due: bool
-    has_stranded: bool
 
 
 class Waiting(NamedTuple):
@@ -111,97 +86,38 @@ def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
     return Prepared(statement, (*NEW_COLUMNS, *parameters))
 
 
-def _first(status: MailStatus, *conditions: ColumnElement[bool]) -> Select[tuple[str]]:
-    """Return a select of the mail with this status due first; it reads one end of the index."""
-    of_status = select(MAILS.c.id).where(MAILS.c.status == constant(status), *conditions)
-    # Without an explicit offset, SQLite's dialect would add one as a bind parameter.
-    return of_status.order_by(MAILS.c.due_at).limit(constant(1)).offset(constant(0))
+def add(session: Session, **columns: Any) -> None:
+    """Add a mail, due at once."""
+    queued = {"due_at": columns["created_at"], "status": MailStatus.QUEUED, "attempts": 0}
+    session.execute(insert(MAILS).values(columns | queued))
 
 
-def _first_of(*selects: Select[tuple[str]]) -> ColumnElement[str]:
-    return func.coalesce(*(one.scalar_subquery() for one in selects))
-
-
-def _has_few_notices() -> ColumnElement[bool]:
-    """Return the condition that an address may get another notice; it reads at most MAX_NOTICES."""
+def may_get_notice(session: Session, recipient: str, since: datetime) -> bool:
+    """Return whether an address may get another notice; it reads at most MAX_NOTICES."""
     recent = select(MAILS.c.id).where(
-        MAILS.c.template == constant(Template.SECURITY_NOTICE),
-        MAILS.c.recipient == bindparam("recipient"),
-        MAILS.c.created_at > bindparam("since"),
+        IS_NOTICE, MAILS.c.recipient == recipient, MAILS.c.created_at > since
     )
-    most = recent.limit(constant(MAX_NOTICES)).offset(constant(0)).subquery()
-    count = select(func.count()).select_from(most).scalar_subquery()
-    return count < constant(MAX_NOTICES)
+    return len(session.scalars(recent.limit(MAX_NOTICES)).all()) < MAX_NOTICES
 
 
-ADD = add_if(true())
-ADD_NOTICE = add_if(_has_few_notices(), "since")
-_IS_DUE = MAILS.c.due_at <= bindparam("due")
-_IS_LEASE_STRANDED = MAILS.c.due_at > bindparam("longest_lease")
-_IS_PAUSE_STRANDED = MAILS.c.due_at > bindparam("longest_pause")
-CHECK_PENDING_WORK = Prepared(
-    select(
-        _first_of(*(_first(status, _IS_DUE) for status in UNFINISHED)),
-        _first_of(
-            _first(MailStatus.SENDING, _IS_LEASE_STRANDED),
-            _first(MailStatus.QUEUED, _IS_PAUSE_STRANDED),
-        ),
-    ),
-    ("due", "longest_lease", "longest_pause"),
-)
+def is_any_due(reader: Reader, due: datetime) -> bool:
+    """Return whether a mail is due; it reads one end of the index for each status."""
+    return any(_has(reader, status, MAILS.c.due_at <= due) for status in UNFINISHED)
 
 
-def _lease_first_of(*selects: Select[tuple[str]], parameters: tuple[str, ...] = ()) -> Prepared:
-    wanted = _first_of(*(one.with_for_update(skip_locked=True) for one in selects))
-    values = {
-        "status": constant(MailStatus.SENDING),
-        "lease": bindparam("new_lease"),
-        "attempts": MAILS.c.attempts + constant(1),
-        "due_at": bindparam("until"),
-    }
-    leasing = update(MAILS).where(MAILS.c.id == wanted).values(values)
-    returning = leasing.returning(*columns_of(Leased, MAILS.c))
-    return Prepared(returning, ("due", "new_lease", "until", *parameters))
+def is_any_stranded(reader: Reader, longest_lease: datetime, longest_pause: datetime) -> bool:
+    """Return whether a mail is due later than any lease or back-off allows.
 
-
-LEASE_NEXT = _lease_first_of(*(_first(status, _IS_DUE) for status in UNFINISHED))
-_IS_TO_ANOTHER = MAILS.c.recipient != bindparam("exclude_recipient")
-LEASE_ANOTHER = _lease_first_of(
-    # This scans past mails that failed before, which are few among those due: each backs off.
-    _first(MailStatus.QUEUED, _IS_DUE, _IS_TO_ANOTHER, MAILS.c.last_error.is_(None)),
-    *(_first(status, _IS_DUE, _IS_TO_ANOTHER) for status in UNFINISHED),
-    parameters=("exclude_recipient",),
-)
-_IS_THIS_ATTEMPT = (MAILS.c.id == bindparam("mail_id")) & (MAILS.c.lease == bindparam("old_lease"))
-_SETTLE = (
-    update(MAILS)
-    .where(_IS_THIS_ATTEMPT)
-    .values(
-        status=bindparam("new_status"),
-        lease=null(),
-        attempts=bindparam("made"),
-        last_error=bindparam("error"),
-    )
-)
-_OUTCOME = ("mail_id", "old_lease", "new_status", "made", "error")
-_RETRY = Prepared(_SETTLE.values(due_at=bindparam("due")), (*_OUTCOME, "due"))
-_FINISH = Prepared(
-    # `due_at` is set as well, so that `delete_finished` can use the index.
-    _SETTLE.values(payload=null(), finished_at=bindparam("now"), due_at=bindparam("now")),
-    (*_OUTCOME, "now"),
-)
-_RECORD = audit_queries.add_if(_IS_THIS_ATTEMPT, "mail_id", "old_lease", locks=OutboxMail)
-
-
-def check_pending_work(
-    database: Database, due: datetime, *, longest_lease: datetime, longest_pause: datetime
-) -> PendingWork:
-    """Return what there is to do.
-
-    `longest_lease` and `longest_pause` are the latest times a lease and a back-off may end.
+    The clock must have been set back then.
     """
-    row = database.row(CHECK_PENDING_WORK, due, longest_lease, longest_pause)
-    return PendingWork(*(found is not None for found in row or ()))
+    return _has(reader, MailStatus.SENDING, MAILS.c.due_at > longest_lease) or _has(
+        reader, MailStatus.QUEUED, MAILS.c.due_at > longest_pause
+    )
+
+
+def _has(reader: Reader, status: MailStatus, condition: ColumnElement[bool]) -> bool:
+    statement = select(MAILS.c.id).where(MAILS.c.status == status, condition)
+    return reader.execute(statement.order_by(MAILS.c.due_at).limit(1)).first() is not None
 
 
 def reschedule_stranded(
@@ -228,48 +144,36 @@ def reschedule_stranded(
 
 
 def lease_next(
-    database: Database, lease: str, *, due: datetime, until: datetime, exclude_recipient: str | None
+    session: Session, lease: str, *, due: datetime, until: datetime, exclude_recipient: str | None
 ) -> Leased | None:
     """Lease, until `until`, the mail that has been due longest at `due`; None if none is due.
 
-    It is one statement, so only one of several concurrent senders gets a mail. Mails whose lease
-    has expired come first. With `exclude_recipient`, mails to that address are excluded, and
-    those that never failed come first.
+    Of several concurrent senders only one gets a mail. Mails whose lease has expired come first.
+    With `exclude_recipient`, mails to that address are excluded, and those that never failed come
+    first: past mails that failed before, which are few among those due, as each backs off.
     """
-    values = {"due": due, "new_lease": lease, "until": until}
-    if exclude_recipient is None:
-        step = LEASE_NEXT.step(**values)
+    choices: list[list[ColumnElement[bool]]] = [[MAILS.c.status == one] for one in UNFINISHED]
+    if exclude_recipient is not None:
+        choices.insert(0, [MAILS.c.status == MailStatus.QUEUED, MAILS.c.last_error.is_(None)])
+        choices = [[*one, MAILS.c.recipient != exclude_recipient] for one in choices]
+    for conditions in choices:
+        first = select(MAILS.c.id).where(*conditions, MAILS.c.due_at <= due)
+        first = first.order_by(MAILS.c.due_at).limit(1).with_for_update(skip_locked=True)
+        if (mail_id := session.scalar(first)) is not None:
+            break
     else:
-        step = LEASE_ANOTHER.step(**values, exclude_recipient=exclude_recipient)
-    rows = database.change_then_read(step)
-    return Leased(*rows[0]) if rows else None
+        return None
+    leasing = update(MAILS).where(MAILS.c.id == mail_id)
+    values = {"status": MailStatus.SENDING, "lease": lease, "due_at": until}
+    leasing = leasing.values(values | {"attempts": MAILS.c.attempts + 1})
+    row = session.execute(leasing.returning(*columns_of(Leased, MAILS.c))).one()
+    return Leased(*row)
 
 
-def settle_finished(
-    database: Database,
-    attempt: Attempt,
-    entry: Mapping[str, Any] | None,
-    *,
-    status: MailStatus,
-    error: str | None,
-    now: datetime,
-) -> bool:
-    """Record, with its audit entry, that a mail was sent or given up.
-
-    `entry` is None if nothing is to be audited. Returns False if the attempt has lost its lease.
-    """
-    finish = _FINISH.step(new_status=status, error=error, now=now, **attempt._asdict())
-    # The audit entry comes first: its condition needs the lease, which `finish` clears.
-    mine = {"mail_id": attempt.mail_id, "old_lease": attempt.old_lease}
-    recorded = audit_queries.entry_steps(_RECORD, entry, **mine)
-    return database.change_together(*recorded, finish) == 1
-
-
-def settle_retry(database: Database, attempt: Attempt, *, error: str | None, due: datetime) -> bool:
-    """Record that a mail is to be retried; False if the attempt has lost its lease."""
-    status = MailStatus.QUEUED
-    step = _RETRY.step(new_status=status, error=error, due=due, **attempt._asdict())
-    return database.change_together(step) == 1
+def settle(session: Session, mail_id: str, lease: str, **columns: Any) -> bool:
+    """Record how an attempt ended; False if it has lost its lease."""
+    mine = update(OutboxMail).where(OutboxMail.id == mail_id, OutboxMail.lease == lease)
+    return bulk.change(session, mine.values(lease=None, **columns)) == 1
 
 
 def make_all_due(session: Session, now: datetime) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.core.config import Bucket
 from app.core.database.after_commit import after_commit
-from app.core.database.prepared import Prepared, Step, run_within
+from app.core.database.prepared import Prepared, Step
 from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
@@ -88,7 +88,15 @@ def queue(
     `values` are the template's stored values except `site_name`, which is added. From `expires_at`
     on, its content is useless and it is no longer sent.
     """
-    run_within(session, queue_step(rt, queries.ADD, template, recipient, values, expires_at))
+    mail_id, complete = random_uuid(), _complete(rt, template, values)
+    queries.add(
+        session,
+        id=mail_id,
+        template=template,
+        recipient=recipient,
+        payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
+        created_at=rt.clock.now(),
+    )
     wake_after_commit(rt, session)
 
 
@@ -97,12 +105,9 @@ def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -
 
     Anybody with a session could otherwise trigger any number of them.
     """
-    since = rt.clock.now() - NOTICES_WITHIN
-    template, statement = Template.SECURITY_NOTICE, queries.ADD_NOTICE
-    step = queue_step(rt, statement, template, recipient, values, since=since)
-    if not run_within(session, step):
+    if not queries.may_get_notice(session, recipient, rt.clock.now() - NOTICES_WITHIN):
         return False
-    wake_after_commit(rt, session)
+    queue(rt, session, Template.SECURITY_NOTICE, recipient, expires_at=None, **values)
     return True
 
 

@@ -579,7 +579,7 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
 
 def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
-    failed, look = [], queries.check_pending_work
+    failed, look = [], queries.is_any_stranded
 
     def watched(*arguments, **bounds):
         try:
@@ -588,7 +588,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
             failed.append(error)
             raise
 
-    monkeypatch.setattr(queries, "check_pending_work", watched)
+    monkeypatch.setattr(queries, "is_any_stranded", watched)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
@@ -829,7 +829,8 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
     with plans(rt) as told:
         dispatcher.drain(rt)
         for other in (None, "ada@example.com"):
-            queries.lease_next(rt.database, "x", due=now, until=now, exclude_recipient=other)
+            with rt.transaction() as session:
+                queries.lease_next(session, "x", due=now, until=now, exclude_recipient=other)
     of_mails = [plan for plan in told if "mail_outbox" in plan]
     assert of_mails
     assert all("ix_mail_outbox_status_due_at" in plan for plan in of_mails)
