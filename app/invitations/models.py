@@ -1,4 +1,4 @@
-"""The table of invitations (spec, States; 01 §8)."""
+"""The table of invitations."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -62,7 +62,6 @@ def look_up(rt: Runtime, token: str) -> StoredInvitation:
     """Return the open invitation that a token belongs to.
 
     Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
-    Source: spec 01 §4.
     """
     now = rt.clock.now()
     with rt.reading() as connection:
@@ -84,7 +83,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     An error leaves the invitation open; of concurrent calls for one token exactly one succeeds.
     Raises the first that applies, in this order: PasswordLoginDisabled, what `look_up` raises,
     EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid, SystemNotInitialized,
-    UsernameInvalid, UsernameExists, IdentifierExists. Source: spec, States; 01 §4.
+    UsernameInvalid, UsernameExists, IdentifierExists.
     """
     sign_in_methods.require_password_login(rt)
     invitation = look_up(rt, token)
@@ -118,7 +117,7 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     """Invite an address by mail and revoke its earlier invitations.
 
     With `ttl_seconds` None the configured lifetime applies. Raises: EmailInvalid, EmailBlocked,
-    EmailNotAllowlisted, EmailExists. Source: spec 01 §8; decision E11.
+    EmailNotAllowlisted, EmailExists.
     """
     address = identifiers.email(email)
     users.require_allowed_address(rt, address)
@@ -150,7 +149,6 @@ def revoke(rt: Runtime, typed: str) -> StoredInvitation:
     """Revoke an open invitation.
 
     Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
-    Source: spec 01 §8.
     """
     invitation_id, now = typed_id(typed), rt.clock.now()
     if invitation_id is None:

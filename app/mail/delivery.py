@@ -95,7 +95,7 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
 
 
 def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) -> Event:
-    """Return the audit event for a mail that was sent or given up (spec 02 §1.3).
+    """Return the audit event for a mail that was sent or given up.
 
     `error` is why it was given up, None if it was sent. `mail` is None if rendering failed.
     """
@@ -143,7 +143,7 @@ def _deliver_to_file(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:
     except OSError as error:
         reason = f"{error.filename or rt.config.mail_dir}: {error.strerror}"
         raise Undeliverable(reason, is_server_failure=True) from error
-    # With links and codes, so that none is lost on a developer's machine (decisions B, Mail).
+    # With links and codes, so that none is lost on a developer's machine.
     log.info("no SMTP server is set; %s", " ".join(map(str, (path, *mail.rendered.secrets))))
 
 

@@ -7,7 +7,6 @@ def duration_in_words(seconds: int) -> str:
     """Return a duration in words: "3 days", "1 hour", "90 minutes", "45 seconds".
 
     Whole days or hours if exact, else minutes rounded up; below a minute, seconds.
-    Source: spec 01 §9.
     """
     if exact := _in_whole(seconds, DAY, HOUR):
         return exact
@@ -16,10 +15,7 @@ def duration_in_words(seconds: int) -> str:
 
 
 def exact_duration(seconds: int) -> str:
-    """Return a duration in words without rounding: "5 minutes", "1 minute", "299 seconds".
-
-    Source: spec 02 §1.3, the sign-in code.
-    """
+    """Return a duration in words without rounding: "5 minutes", "1 minute", "299 seconds"."""
     return _in_whole(seconds, DAY, HOUR, MINUTE) or _counted(seconds, "second")
 
 

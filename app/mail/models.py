@@ -1,4 +1,4 @@
-"""The outbox table (spec 01 §9)."""
+"""The outbox table."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -27,7 +27,7 @@ SAMPLES = {
     "event": "A second factor was added.",
     "lang": LANGUAGE,
 }
-# The link that proves a mailbox lives as long as the sign-in that waits for it (decision E27).
+# The link that proves a mailbox lives as long as the sign-in that waits for it.
 EXTERNAL_SIGN_IN_SECONDS = 1800
 
 

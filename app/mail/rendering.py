@@ -1,4 +1,4 @@
-"""Renders a mail from its template and values (spec 01 §9).
+"""Renders a mail from its template and values.
 
 Invariant: a value can inject neither markup nor a header nor a placeholder.
 """

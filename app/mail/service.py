@@ -151,7 +151,7 @@ def is_smtp_configured(rt: Runtime) -> bool:
 
 
 def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> None:
-    """Send a mail synchronously; `values` as for `queue` (decision E17).
+    """Send a mail synchronously; `values` as for `queue`.
 
     Never call it within a transaction: it may take as long as the SMTP server does.
     Raises: MailNotConfigured, MailDeliveryFailed.

@@ -1,4 +1,4 @@
-"""The mail templates and the variables of each (spec 01 §9)."""
+"""The mail templates and the variables of each."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,7 +33,7 @@ class Description:
     """A template's default subject and the variables it knows.
 
     `secrets` are the variables that grant access to whoever reads them, so they must not be logged.
-    `names_recipient`: the To header carries the username (spec 02 §1.3).
+    `names_recipient`: the To header carries the username.
     """
 
     subject: str
@@ -89,7 +89,7 @@ DESCRIPTIONS: dict[Template, Description] = {
     ),
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
-        # `expires_in` is exact (spec 02 §1.3), `good_for` is rounded for human readers.
+        # `expires_in` is exact, `good_for` is rounded for human readers.
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         secrets=("code",),
         names_recipient=True,

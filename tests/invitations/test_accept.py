@@ -1,4 +1,4 @@
-"""POST /auth/invitations/{token}/accept (spec, States; 01 §4; decisions A5, A24, E1)."""
+"""POST /auth/invitations/{token}/accept."""
 
 import pytest
 import sqlalchemy as sa

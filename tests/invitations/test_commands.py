@@ -1,4 +1,4 @@
-"""`flask invitations` (spec 01 §8; decision E11)."""
+"""`flask invitations`."""
 
 from urllib.parse import urlsplit
 

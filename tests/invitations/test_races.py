@@ -1,4 +1,4 @@
-"""An invitation leaves PENDING once, whoever comes at the same moment (spec, States)."""
+"""An invitation leaves PENDING once, whoever comes at the same moment."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""GET /auth/invitations/{token} (spec, States; 01 §4)."""
+"""GET /auth/invitations/{token}."""
 
 import logging
 

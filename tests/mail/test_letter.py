@@ -75,7 +75,8 @@ def test_whatever_it_says_arrives_and_nothing_else(
 def test_a_subject_and_a_name_come_back_as_they_were(text):
     message = parsed(letter(subject=text.strip(), sender_name=text.strip()).as_bytes())
     assert message["Subject"] == text.strip()
-    # The standard library reads a space between two encoded words that is none (RFC 2047 §6.2).
+    # The standard library reads a space between two encoded words that is none
+    # (RFC 2047, section 6.2).
     name = message["From"].addresses[0].display_name
     assert name.replace(" ", "") == text.replace(" ", "")
 

@@ -1,4 +1,4 @@
-"""The outbox: leases, back-off, what becomes of a mail (spec 01 §9)."""
+"""The outbox: leases, back-off, what becomes of a mail."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What a mail says, in both parts (spec 01 §9)."""
+"""What a mail says, in both parts."""
 
 import re
 from datetime import timedelta

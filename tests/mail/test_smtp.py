@@ -1,4 +1,4 @@
-"""Sending to real SMTP servers, proper ones and others (decision E18; spec 01 §9)."""
+"""Sending to real SMTP servers, proper ones and others."""
 
 import base64
 import logging
@@ -247,7 +247,7 @@ def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
 
 @pytest.mark.parametrize("command", [b"MAIL", b"RCPT", b"DATA"])
 def test_a_server_that_closes_for_now_is_asked_once_and_not_per_mail(rt, command):
-    """421 may answer any command (RFC 5321 §3.8), often to who sends too much."""
+    """421 may answer any command (RFC 5321, section 3.8), often to who sends too much."""
 
     def behave(client):
         converse(client, until=command)
