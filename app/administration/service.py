@@ -19,7 +19,7 @@ from app.core.texts import pluralized
 from app.external_auth.providers import upkeep as external_auth_upkeep
 from app.mail import upkeep as mail_upkeep
 from app.mfa import upkeep as mfa_upkeep
-from app.sessions import upkeep as sessions
+from app.sessions import revocation as sessions
 from app.settings import service as settings
 from app.settings import upkeep as settings_upkeep
 from app.setup import service as setup

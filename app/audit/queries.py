@@ -14,7 +14,6 @@ from app.core.database.database import Reader
 from app.core.database.prepared import Prepared, Step
 from app.core.db import Base
 
-_INSERT = insert(AuditEntry).inline()
 ENTRY_COLUMNS = (
     "user_id",
     "action",
@@ -82,7 +81,7 @@ def entry_steps(
 
 def add(session: Session, **columns: Any) -> None:
     """Insert an entry."""
-    session.connection().execute(_INSERT, columns)
+    session.execute(insert(AuditEntry).values(**columns))
 
 
 def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:

@@ -4,15 +4,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, or_, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
 from app.core.database import bulk
-from app.core.database.database import Database, Reader
-from app.core.database.prepared import Prepared, per_database
-from app.core.db import UTCDateTime, columns_of
-from app.users.models import User
+from app.core.database.database import Reader
+from app.core.db import columns_of
 
 
 class StoredToken(NamedTuple):
@@ -26,47 +24,6 @@ class StoredToken(NamedTuple):
 
 
 _COLUMNS = columns_of(StoredToken, ContactToken)
-_LAST = Prepared(
-    select(*_COLUMNS).where(
-        ContactToken.user_id == bindparam("user_id"), ContactToken.purpose == bindparam("purpose")
-    ),
-    ("user_id", "purpose"),
-)
-_GIVEN = ("purpose", "token_digest", "address", "created_at", "expires_at")
-
-# True from the moment the token with this digest is stored, including in the same transaction.
-IS_STORED = exists(
-    select(ContactToken.user_id).where(ContactToken.token_digest == bindparam("token_digest"))
-)
-
-
-def store_statement_for(condition: ColumnElement[bool], *parameters: str) -> Prepared:
-    """Return the statement that stores a token for the account that matches a condition.
-
-    It replaces the account's last token for this purpose, unless that one has not expired, was
-    sent to the same address and was created after `replaces_until`. The account's row is locked
-    first. A single statement, so of concurrent calls only one stores its token.
-    """
-
-    def build(insert: Any) -> Any:
-        values = (bindparam(n, type_=ContactToken.__table__.c[n].type) for n in _GIVEN)
-        source = select(User.id, *values).where(condition).with_for_update(of=User)
-        statement = insert(ContactToken).from_select(["user_id", *_GIVEN], source)
-        new = statement.excluded
-        return statement.on_conflict_do_update(
-            index_elements=[ContactToken.user_id, ContactToken.purpose],
-            set_={name: new[name] for name in _GIVEN if name != "purpose"},
-            where=or_(
-                ContactToken.created_at <= bindparam("replaces_until", type_=UTCDateTime()),
-                ContactToken.expires_at <= new.created_at,
-                ContactToken.address != new.address,
-            ),
-        )
-
-    return Prepared(per_database(build), (*_GIVEN, "replaces_until", *parameters))
-
-
-STORE_FOR_ACCOUNT = store_statement_for(User.id == bindparam("account_id"), "account_id")
 
 
 def find(reader: Reader, digest: str) -> StoredToken | None:
@@ -75,9 +32,17 @@ def find(reader: Reader, digest: str) -> StoredToken | None:
     return _token(reader.execute(statement).one_or_none())
 
 
-def find_last(database: Database, user_id: int, purpose: Purpose) -> StoredToken | None:
+def find_last(reader: Reader, user_id: int, purpose: Purpose) -> StoredToken | None:
     """Return the account's token for this purpose, expired or not; None if there is none."""
-    return _token(database.row(_LAST, user_id, purpose))
+    this = ContactToken.user_id == user_id, ContactToken.purpose == purpose
+    return _token(reader.execute(select(*_COLUMNS).where(*this)).one_or_none())
+
+
+def replace(session: Session, *, user_id: int, purpose: Purpose, **columns: Any) -> None:
+    """Store the account's only token for this purpose; the account is locked."""
+    this = ContactToken.user_id == user_id, ContactToken.purpose == purpose
+    bulk.change(session, delete(ContactToken).where(*this))
+    session.execute(insert(ContactToken).values(user_id=user_id, purpose=purpose, **columns))
 
 
 def consume(session: Session, digest: str, purposes: Collection[Purpose]) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
-from app.contact_verification import queries, tokens
+from app.contact_verification import tokens
 from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
@@ -18,7 +18,6 @@ from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
 from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
-from app.core.database.prepared import run_within
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
 from app.core.tokens import digest
@@ -85,13 +84,12 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id, address)
-    token_mail = _prepare_mail(rt, principal, address)
     cooldown = tokens.settings_for(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
-        if not _store_and_queue(rt, session, token_mail):
+        if not tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address):
             # A concurrent request won the race and has just sent one.
             raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
         now = rt.clock.now()
@@ -115,13 +113,12 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
     if tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         return
     _count_mail(rt, principal.user_id, address)
-    token_mail = _prepare_mail(rt, principal, address)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         if _pending_address(account) != address:
             return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)
-        if _store_and_queue(rt, session, token_mail):
+        if tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
@@ -189,22 +186,6 @@ def _pending_address(account: Account) -> str:
     if account.pending_email is None:
         raise NoPendingChange
     return account.pending_email
-
-
-def _prepare_mail(rt: Runtime, principal: Principal, address: str) -> tokens.TokenMail:
-    purpose, username = Purpose.CONTACT_CHANGE, principal.account.username
-    statement, account_id = queries.STORE_FOR_ACCOUNT, principal.user_id
-    return tokens.prepare_token_mail(
-        rt, purpose, address, username, statement, account_id=account_id
-    )
-
-
-def _store_and_queue(rt: Runtime, session: Session, token_mail: tokens.TokenMail) -> bool:
-    """Store the token and queue its mail; False within the cooldown of the last to this address."""
-    if not run_within(session, token_mail.store, token_mail.send):
-        return False
-    mail.wake_after_commit(rt, session)
-    return True
 
 
 def _require_free(rt: Runtime, user_id: int, address: str) -> None:

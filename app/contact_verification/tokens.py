@@ -4,30 +4,27 @@ Invariant: the account's row is locked before any of its tokens is changed.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.audit import queries as audit_queries
 from app.contact_verification import queries
 from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
 from app.contact_verification.models import Purpose
-from app.contact_verification.queries import IS_STORED, StoredToken
+from app.contact_verification.queries import StoredToken
 from app.core.database.database import Reader
-from app.core.database.prepared import Prepared, Step
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
-from app.mail import queries as mail_queries
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
 from app.users import queries as users_queries
+from app.users.models import Account
 
 PREFIX = "cv_"
 
@@ -47,9 +44,6 @@ COOLDOWN_SETTINGS = {
     Purpose.PASSWORD_RESET: keys.RESET_COOLDOWN_SECONDS,
 }
 
-_MAIL_IF_STORED = mail_queries.add_if(IS_STORED, "token_digest")
-_RECORD_IF_STORED = audit_queries.add_if(IS_STORED, "token_digest")
-
 
 @dataclass(frozen=True)
 class TokenSettings:
@@ -67,66 +61,56 @@ def settings_for(rt: Runtime, purpose: Purpose) -> TokenSettings:
     )
 
 
-@dataclass(frozen=True)
-class TokenMail:
-    """A new token that is about to be stored and mailed.
+def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, address: str) -> bool:
+    """Mail a new token to an address, replacing the account's last one for this purpose.
 
-    `store` is a no-op while the account's last token for this purpose, sent to the same address,
-    is younger than the cooldown; `send` and `entry_steps` are no-ops if `store` was.
+    False, and nothing is sent, within the cooldown of the last one. The caller has locked the
+    account, or just created it.
     """
-
-    store: Step
-    send: Step
-    token_digest: str
-
-    def entry_steps(self, entry: Mapping[str, Any] | None) -> list[Step]:
-        """Return the step that adds an audit entry; no step if `entry` is None."""
-        own = {"token_digest": self.token_digest}
-        return audit_queries.entry_steps(_RECORD_IF_STORED, entry, **own)
-
-
-def prepare_token_mail(
-    rt: Runtime,
-    purpose: Purpose,
-    address: str,
-    username: str,
-    statement: Prepared,
-    **parameters: Any,
-) -> TokenMail:
-    """Return the steps that mail a new token to an address, replacing the last one.
-
-    `statement` is built by `queries.store_statement_for`; `parameters` are those of its condition.
-    """
-    token, now, current = PREFIX + random_token(), rt.clock.now(), settings_for(rt, purpose)
-    expires_at = now + current.lifetime
-    token_digest = digest(token)
-    expires_in = mail.duration_in_words(int(current.lifetime.total_seconds()))
-    values = {"username": username, "token": token, "expires_in": expires_in}
-    store = statement.step(
+    now = rt.clock.now()
+    if _seconds_left(rt, queries.find_last(session, account.id, purpose), address):
+        return False
+    lifetime = settings_for(rt, purpose).lifetime
+    token = PREFIX + random_token()
+    queries.replace(
+        session,
+        user_id=account.id,
         purpose=purpose,
-        token_digest=token_digest,
+        token_digest=digest(token),
         address=address,
         created_at=now,
-        expires_at=expires_at,
-        replaces_until=now - current.cooldown,
-        **parameters,
+        expires_at=now + lifetime,
     )
-    template = TEMPLATES[purpose]
-    send = mail.queue_step(
-        rt, _MAIL_IF_STORED, template, address, values, expires_at, token_digest=token_digest
+    expires_in = mail.duration_in_words(int(lifetime.total_seconds()))
+    mail.queue(
+        rt,
+        session,
+        TEMPLATES[purpose],
+        address,
+        expires_at=now + lifetime,
+        username=account.username,
+        token=token,
+        expires_in=expires_in,
     )
-    return TokenMail(store, send, token_digest)
+    return True
 
 
 def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
-    """Return the seconds until `prepare_token_mail` replaces the last token; 0 if it would now.
+    """Return the seconds until `send` replaces the last token; 0 if it would now.
 
     Call this before taking any lock, so that a refused request does not block others.
     """
-    last, now = queries.find_last(rt.database, user_id, purpose), rt.clock.now()
+    with rt.reading() as session:
+        last = queries.find_last(session, user_id, purpose)
+    return _seconds_left(rt, last, address)
+
+
+def _seconds_left(rt: Runtime, last: StoredToken | None, address: str) -> int:
+    now = rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
-    left = min(last.created_at + settings_for(rt, purpose).cooldown, last.expires_at) - now
+    cooldown = settings_for(rt, last.purpose).cooldown
+    left = min(last.created_at + cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
 
 

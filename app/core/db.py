@@ -6,8 +6,9 @@ from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import BigInteger, DateTime, Integer, MetaData
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
 # SQLite assigns ids by itself only in a column declared INTEGER.
@@ -63,6 +64,12 @@ def _for_sqlite(moment: datetime | None) -> str | None:
 
 def _from_sqlite(text: str | None) -> datetime | None:
     return datetime.fromisoformat(f"{text}+00:00") if text is not None else None
+
+
+def insert_into(session: Session, table: type[Base]) -> Any:
+    """Return an INSERT of the session's database, with `on_conflict_do_update` and the like."""
+    dialect = {"sqlite": sqlite, "postgresql": postgresql}[session.get_bind().dialect.name]
+    return dialect.insert(table)
 
 
 def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:

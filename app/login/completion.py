@@ -9,10 +9,9 @@ the account's failures are forgotten: both factors are proven.
 from contextlib import suppress
 
 from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
 
-from app.audit import service as audit
-from app.audit.models import Action, Event
-from app.core.access import TokenPair
+from app.audit.models import Action
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
 from app.login.mfa_login import Attempt, unchanged_account
@@ -21,10 +20,9 @@ from app.login.service import LoginOutcome
 from app.mfa import email_codes, flows
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFlowInvalid
-from app.mfa.service import EmailCodeProof, Notice, Proof, RecoveryCodeProof, TotpProof
+from app.mfa.service import EmailCodeProof, Proof, TotpProof
 from app.sessions import service as sessions
-from app.users import identifiers, notices
-from app.users import queries as users_queries
+from app.users import identifiers
 
 
 def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> LoginOutcome:
@@ -58,44 +56,26 @@ def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> L
         attempt_count=number - 1,
         password_change_required=is_limited,
     )
-    if isinstance(proof, RecoveryCodeProof):
-        pair = _open_with_recovery_code(rt, step, proof, event, is_limited=is_limited)
-    else:
-        pair = sessions.open_if_unchanged(
-            rt,
-            account,
-            step.login.client,
-            is_limited=is_limited,
-            event=event,
-            use=mfa.one_time_login_use(rt, proof) if isinstance(proof, TotpProof) else None,
-        )
+    pair = sessions.open_if_unchanged(
+        rt,
+        account,
+        step.login.client,
+        is_limited=is_limited,
+        event=event,
+        consume=lambda session: mfa.consume_for_login(rt, session, account, proof),
+    )
     if pair is None:
-        raise _refusal(rt, step, proof)
+        raise _refusal(rt, step)
     return LoginOutcome(pair, is_limited)
 
 
-def _open_with_recovery_code(
-    rt: Runtime, step: SecondStep, proof: RecoveryCodeProof, event: Event, *, is_limited: bool
-) -> TokenPair | None:
-    account, client = step.account, step.login.client
-    with rt.transaction() as session:
-        now_is = users_queries.lock_version(session, account.id)
-        if now_is != (account.status, account.session_version):
-            return None
-        if not mfa.consume_proof(rt, session, proof):
-            return None
-        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
-        audit.record(rt, session, event)
-        return sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
-
-
-def _refusal(rt: Runtime, step: SecondStep, proof: Proof) -> AppError:
-    """Return why no session was opened: the account changed, or the code was used concurrently.
+def _refusal(rt: Runtime, step: SecondStep) -> AppError:
+    """Return, or raise, how the account changed meanwhile.
 
     Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
     """
     unchanged_account(rt, step.login)
-    return proof.lost_race_error()
+    return MfaFlowInvalid()
 
 
 def _reopen_if_safe(
@@ -105,7 +85,8 @@ def _reopen_if_safe(
 
     No database row records that such a code was used: only its login prevents a replay.
     """
-    is_certain = isinstance(error, AppError) and not isinstance(error, DatabaseConnectionLost)
+    is_rolled_back = isinstance(error, (AppError, SQLAlchemyError))
+    is_certain = is_rolled_back and not isinstance(error, DatabaseConnectionLost)
     if isinstance(proof, EmailCodeProof) and not is_certain:
         _forget_email_code(rt, step)
         return

@@ -1,10 +1,12 @@
 """Password login, and `complete_login()`, which alone decides what a proven first factor grants."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
@@ -19,7 +21,6 @@ from app.login.mfa_login import FirstFactorKind, open_login
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.sessions import service as sessions
-from app.sessions.opening import OneTimeUse
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -82,8 +83,8 @@ class FirstFactor:
     """A proven first factor.
 
     `kind` decides whether a second one is required. `action`, the entity and `details` go into the
-    audit log. `password` is set if one was entered. `use` makes the proof single-use, for a factor
-    that needs no second.
+    audit log. `password` is set if one was entered. `consume` makes the proof single-use, for a
+    factor that needs no second: it runs in the transaction that opens the session.
     """
 
     kind: FirstFactorKind
@@ -93,7 +94,7 @@ class FirstFactor:
     password: VerifiedPassword | None = None
     entity_id: int | None = None
     details: Mapping[str, object] = field(default_factory=dict)
-    use: OneTimeUse | None = None
+    consume: Callable[[Session], None] | None = None
 
 
 def log_in(
@@ -174,7 +175,7 @@ def _open_session(
     details["password_change_required"] = is_limited
     event = _event(account, factor, client, details)
     pair = sessions.open_if_unchanged(
-        rt, account, client, is_limited=is_limited, event=event, use=factor.use
+        rt, account, client, is_limited=is_limited, event=event, consume=factor.consume
     )
     if pair is None:
         raise CredentialsFailed

@@ -2,40 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.core.database import bulk
-from app.core.database.prepared import Prepared
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
-from app.sessions import opening
-from app.sessions.opening import OneTimeUse
-from app.users.models import User
-
-
-def _is_before(column: InstrumentedAttribute[int | None], step: Any) -> ColumnElement[bool]:
-    return or_(column.is_(None), column < step)
-
-
-_OPEN_WITH_TOTP = opening.if_unchanged(
-    MfaFactor.user_id == User.id,
-    MfaFactor.id == bindparam("factor_id"),
-    MfaFactor.enabled_at == bindparam("enabled_at"),
-    _is_before(MfaFactor.last_login_step, bindparam("step")),
-    parameters=("factor_id", "enabled_at", "step"),
-    locked=(MfaFactor,),
-)
-_USE_STEP = Prepared(
-    update(MfaFactor)
-    .where(MfaFactor.id == bindparam("factor_id"), opening.session_exists())
-    .values(
-        last_login_step=bindparam("step", type_=MfaFactor.last_login_step.type),
-        last_used_at=bindparam("used_at", type_=MfaFactor.last_used_at.type),
-    ),
-    ("step", "used_at", "factor_id", "session_id"),
-)
 
 
 def find_totp(session: Session, user_id: int) -> MfaFactor | None:
@@ -64,28 +36,19 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
     return factor
 
 
-def one_time_login_use(factor: MfaFactor, step: int, now: datetime) -> OneTimeUse:
-    """Return what opening a session with a TOTP code consumes: its time step.
-
-    No session opens if that step or a later one was already used, so of concurrent logins with one
-    code exactly one succeeds.
-    """
-    which = {"factor_id": factor.id, "step": step}
-    used = [(_USE_STEP, {**which, "used_at": now})]
-    return OneTimeUse(_OPEN_WITH_TOTP, {**which, "enabled_at": factor.enabled_at}, used)
+def consume_login_step(session: Session, factor: MfaFactor, step: int, now: datetime) -> bool:
+    """Consume a time step for signing in; False if it or a later one was already used."""
+    this = _has_unused_step(factor, MfaFactor.last_login_step, step)
+    values = {"last_login_step": step, "last_used_at": now}
+    return bulk.change(session, update(MfaFactor).where(*this).values(values)) == 1
 
 
 def consume_management_step(session: Session, factor: MfaFactor, step: int) -> bool:
     """Consume a time step for managing factors; False if it or a later one was already used."""
-    statement = update(MfaFactor).where(
-        MfaFactor.id == factor.id,
-        MfaFactor.user_id == factor.user_id,
-        # Distinguishes it from a later factor with the same id, since SQLite reuses ids. The sealed
-        # secret could not: it is sealed anew when keys rotate.
-        MfaFactor.enabled_at == factor.enabled_at,
-        _is_before(MfaFactor.last_management_step, step),
+    this = _has_unused_step(factor, MfaFactor.last_management_step, step)
+    return (
+        bulk.change(session, update(MfaFactor).where(*this).values(last_management_step=step)) == 1
     )
-    return bulk.change(session, statement.values(last_management_step=step)) == 1
 
 
 def consume_code(session: Session, code: MfaRecoveryCode, now: datetime) -> bool:
@@ -122,6 +85,20 @@ def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool
     """Store the re-encrypted secret; False if the factor was removed or changed meanwhile."""
     same = MfaFactor.id == factor_id, MfaFactor.secret == old
     return bulk.change(session, update(MfaFactor).where(*same).values(secret=new)) == 1
+
+
+def _has_unused_step(
+    factor: MfaFactor, last: InstrumentedAttribute[int | None], step: int
+) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that the factor is the one that was read, and has used no such step."""
+    return (
+        MfaFactor.id == factor.id,
+        MfaFactor.user_id == factor.user_id,
+        # Distinguishes it from a later factor with the same id, since SQLite reuses ids. The sealed
+        # secret could not: it is sealed anew when keys rotate.
+        MfaFactor.enabled_at == factor.enabled_at,
+        or_(last.is_(None), last < step),
+    )
 
 
 def _delete_codes(session: Session, user_id: int) -> None:

@@ -1,7 +1,7 @@
 """Second factors: which methods are available, whether a code is right, and consuming it.
 
 Invariant: checking consumes nothing. A code works only once because a conditional statement
-consumes it in the transaction of what it authorises: see `one_time_login_use` and `consume_proof`.
+consumes it in the transaction of what it authorises: see `consume_for_login` and `consume_proof`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,6 @@ from app.mail import service as mail
 from app.mfa import queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
-from app.sessions.opening import OneTimeUse
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
@@ -135,9 +134,21 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodePro
     return RecoveryCodeProof(found[0])
 
 
-def one_time_login_use(rt: Runtime, proof: TotpProof) -> OneTimeUse:
-    """Return what a login with this TOTP code consumes; it also marks the factor as just used."""
-    return queries.one_time_login_use(proof.factor, proof.step, rt.clock.now())
+def consume_for_login(rt: Runtime, session: Session, account: Account, proof: Proof) -> None:
+    """Use up a code in the transaction that opens the session of a login.
+
+    Raises: the proof's `lost_race_error` if another request was faster.
+    """
+    now = rt.clock.now()
+    if isinstance(proof, TotpProof):
+        is_ours = queries.consume_login_step(session, proof.factor, proof.step, now)
+    elif isinstance(proof, RecoveryCodeProof):
+        is_ours = queries.consume_code(session, proof.code, now)
+        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
+    else:
+        is_ours = True  # consumed with the login, in Redis
+    if not is_ours:
+        raise proof.lost_race_error
 
 
 def consume_proof(rt: Runtime, session: Session, proof: StoredProof) -> bool:

@@ -9,6 +9,8 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -66,6 +68,13 @@ def finish(
     users.require_sign_in_allowed(account)
     stored = StoredCredential(passkey.public_key, passkey.sign_count, passkey.backup_eligible)
     update = ceremony.verify_authentication(site, flow["challenge"], stored, proof)
+    count, backed_up, now = update.sign_count, update.backed_up, rt.clock.now()
+
+    def consume(session: Session) -> None:
+        which = passkey.id, proof.credential_id
+        if not queries.use(session, *which, count=count, backed_up=backed_up, now=now):
+            raise PasskeyRefused
+
     factor = FirstFactor(
         kind=FirstFactorKind.PASSKEY,
         action=Action.USER_PASSKEY_LOGIN,
@@ -73,13 +82,7 @@ def finish(
         entity_id=passkey.id,
         entity_name=passkey.name,
         details={"passkey_id": passkey.id, "name": passkey.name},
-        use=queries.one_time_use(
-            passkey.id,
-            proof.credential_id,
-            count=update.sign_count,
-            backed_up=update.backed_up,
-            now=rt.clock.now(),
-        ),
+        consume=consume,
     )
     try:
         return complete_login(rt, account, factor, client)

@@ -5,12 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    bindparam,
     delete,
     exists,
-    literal_column,
     or_,
     select,
     update,
@@ -19,42 +15,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
-from app.core.database.prepared import Prepared
-from app.core.db import UTCDateTime
 from app.passkeys.errors import CredentialTaken, PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
-from app.sessions import opening
-from app.sessions.opening import OneTimeUse
 from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 # A runaway client may register thousands; listing them all would block a worker, and every request
 # it serves, for seconds.
 MAX_LISTED = 500
-_COUNT = bindparam("sign_count", type_=BigInteger)
-_IS_PASSKEY = (
-    Passkey.id == bindparam("passkey_id"),
-    # The id alone is not enough: SQLite may reuse the ids of deleted rows.
-    Passkey.credential_id == bindparam("credential"),
-)
-_OPEN = opening.if_unchanged(
-    Passkey.user_id == User.id,
-    *_IS_PASSKEY,
-    # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
-    or_(Passkey.sign_count < _COUNT, (Passkey.sign_count + _COUNT) == literal_column("0")),
-    parameters=("passkey_id", "credential", "sign_count"),
-    locked=(Passkey,),
-)
-_USE = Prepared(
-    update(Passkey)
-    .where(*_IS_PASSKEY, opening.session_exists())
-    .values(
-        sign_count=bindparam("new_count", type_=BigInteger),
-        backed_up=bindparam("new_backed_up", type_=Boolean),
-        last_used_at=bindparam("now", type_=UTCDateTime),
-        updated_at=bindparam("now", type_=UTCDateTime),
-    ),
-    ("passkey_id", "credential", "new_count", "new_backed_up", "now", "session_id"),
-)
 
 
 class PasskeyWithAccount(NamedTuple):
@@ -80,16 +47,32 @@ def find_by_credential_id(session: Session, credential_id: str) -> PasskeyWithAc
     return PasskeyWithAccount(passkey, handle, Account(*account))
 
 
-def one_time_use(
-    passkey_id: int, credential_id: str, *, count: int, backed_up: bool, now: datetime
-) -> OneTimeUse:
-    """Return what opening a session with a passkey requires, and how that updates the passkey.
+def use(
+    session: Session,
+    passkey_id: int,
+    credential_id: str,
+    *,
+    count: int,
+    backed_up: bool,
+    now: datetime,
+) -> bool:
+    """Note the use of a passkey; False if it is gone, or its signature counter does not grow.
 
-    Of concurrent logins with the same non-zero signature counter, exactly one opens a session.
+    Of concurrent logins with the same non-zero counter, exactly one succeeds.
     """
-    which = {"passkey_id": passkey_id, "credential": credential_id}
-    noted = {"new_count": count, "new_backed_up": backed_up, "now": now}
-    return OneTimeUse(_OPEN, {**which, "sign_count": count}, [(_USE, {**which, **noted})])
+    statement = update(Passkey).where(
+        Passkey.id == passkey_id,
+        Passkey.credential_id == credential_id,  # SQLite may reuse the ids of deleted rows
+        # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
+        or_(Passkey.sign_count < count, Passkey.sign_count + count == 0),
+    )
+    values = {
+        "sign_count": count,
+        "backed_up": backed_up,
+        "last_used_at": now,
+        "updated_at": now,
+    }
+    return bulk.change(session, statement.values(values)) == 1
 
 
 def list_passkeys(session: Session, user_id: int) -> Sequence[Passkey]:

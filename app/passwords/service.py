@@ -13,7 +13,6 @@ from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail
 from app.mail.templates import Template
-from app.passwords import queries
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
 from app.users import identifiers, notices
@@ -62,21 +61,16 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     """
     sign_in_methods.require_password_login(rt)
     address = identifiers.email(email)
-    account = users_queries.look_up_identifier(rt.database, Identifier(address, is_email=True))
+    who = Identifier(address, is_email=True)
+    account = users_queries.look_up_identifier(rt.database, who)
     if account is None or not _is_open(account):
         return
-    entry = users.entry(rt, Action.USER_REQUEST_PASSWORD_RESET, account, client)
-    recorded = queries.entry_steps(account, entry)
-    if tokens.seconds_to_wait(rt, account.id, Purpose.PASSWORD_RESET, address):
-        if recorded:
-            rt.database.change_together(*recorded)
-        return
-    statement, username = queries.STORE_FOR_OPEN, account.username
-    token_mail = tokens.prepare_token_mail(
-        rt, Purpose.PASSWORD_RESET, address, username, statement, account_id=account.id
-    )
-    if rt.database.change_together(token_mail.store, *recorded, token_mail.send):
-        mail.wake(rt)
+    with rt.transaction() as session:
+        account = users_queries.lock_and_find(session, account.id)
+        if account is None or not _is_open(account) or account.email != address:
+            return
+        tokens.send(rt, session, account, Purpose.PASSWORD_RESET, address)
+        users.record(rt, session, Action.USER_REQUEST_PASSWORD_RESET, account, client)
 
 
 def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client) -> None:
@@ -139,8 +133,7 @@ def _replace(
 ) -> TokenPair:
     account, now = principal.account, rt.clock.now()
     with rt.transaction() as session:
-        seen = (account.status, account.session_version)
-        is_unchanged = users_queries.lock_version(session, account.id) == seen
+        is_unchanged = users_queries.lock_unchanged(session, account)
         if not is_unchanged or not sessions.is_live(rt, session, principal.session_id):
             raise TokenInvalid
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):

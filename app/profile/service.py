@@ -1,4 +1,4 @@
-"""Use cases of the account's own profile and preferences (spec 04 §1.3, §2)."""
+"""Use cases of the account's own profile and preferences."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import has_controls
-from app.profile import preferences, queries
+from app.profile import preferences
 from app.profile.errors import DisplayNameInvalid
 from app.sessions import service as sessions
 from app.users import queries as users_queries
@@ -30,7 +30,7 @@ def update_profile(
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         if display_name is not None and name != account.display_name:
-            queries.set_display_name(session, account.id, name, now)
+            users_queries.set_display_name(session, account.id, name, now)
         details = {} if display_name is None else {"display_name": name}
         users.record(rt, session, Action.USER_UPDATE_PROFILE, account, client, details)
         return users.get(session, account.id)

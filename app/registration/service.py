@@ -1,20 +1,14 @@
 """Use cases of public registration."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from sqlalchemy.exc import IntegrityError
-
-from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
-from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.mail import service as mail
-from app.registration import queries
 from app.registration.errors import RegistrationDisabled
 from app.settings import keys
 from app.setup import service as setup
@@ -25,10 +19,7 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import (
     EmailBlocked,
-    EmailExists,
     EmailInvalid,
-    IdentifierExists,
-    UsernameExists,
 )
 from app.users.models import Account, Status
 
@@ -57,7 +48,17 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         activated_at=None if is_activation_needed(rt) else now,
         storage_quota=rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
     )
-    return _add(rt, users.new_account_columns(new, name, address, now), client)
+    with rt.transaction() as session:
+        # The set-up state is not locked: an ordinary account never changes it, and leaving READY
+        # right now is no different from leaving it just afterwards.
+        group_id = storage_queries.find_default_group_id(session)
+        if group_id is None:
+            raise SystemNotInitialized
+        account = users.create(session, replace(new, policy_group_id=group_id), now)
+        if account.activated_at is None:
+            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address)
+        users.record(rt, session, Action.USER_REGISTER, account, client)
+    return account
 
 
 def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
@@ -74,15 +75,12 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     purpose, address = Purpose.REGISTER_ACTIVATION, account.email
     if tokens.seconds_to_wait(rt, account.id, purpose, address):
         return
-    statement = queries.STORE_FOR_PENDING
-    token_mail = tokens.prepare_token_mail(
-        rt, purpose, address, account.username, statement, account_id=account.id
-    )
-    entry = users.entry(rt, Action.USER_RESEND_REGISTRATION, account, client)
-    if rt.database.change_together(
-        token_mail.store, *token_mail.entry_steps(entry), token_mail.send
-    ):
-        mail.wake(rt)
+    with rt.transaction() as session:
+        account = users_queries.lock_and_find(session, account.id)
+        if account is None or not _is_pending_activation(account) or account.email != address:
+            return
+        if tokens.send(rt, session, account, purpose, address):
+            users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
 
 
 def is_activation_needed(rt: Runtime) -> bool:
@@ -111,46 +109,6 @@ def _allowed_address(rt: Runtime, typed: str) -> str | None:
         return None
     users.require_allowed_address(rt, address)
     return address
-
-
-def _add(rt: Runtime, columns: Mapping[str, Any], client: Client) -> Account:
-    """Insert an account with its mail and its audit entry in one transaction.
-
-    Raises: SystemNotInitialized, UsernameExists, EmailExists, IdentifierExists.
-    """
-    username, address = columns["username"], columns["email"]
-    event = Event(Action.USER_REGISTER, EntityType.USER, client=client, entity_name=username)
-    entry = audit.entry(rt, event)
-    # The set-up state is not locked: an ordinary account never changes it, and leaving READY
-    # right now is no different from leaving it just afterwards.
-    steps = [*users.lock_address_steps(rt, address), queries.add_step(columns)]
-    if columns["activated_at"] is None:
-        statement, identifying = queries.STORE_FOR_NEW, queries.identifying_columns(columns)
-        token_mail = tokens.prepare_token_mail(
-            rt, Purpose.REGISTER_ACTIVATION, address, username, statement, **identifying
-        )
-        steps += [token_mail.store, token_mail.send]
-    steps += queries.entry_steps(columns, entry)
-    try:
-        account = queries.add(rt.database, steps, columns)
-    except IntegrityError:
-        account = None  # lost the race to a concurrent insert
-    if account is None:
-        raise _registration_error(rt, username, address)
-    if account.activated_at is None:
-        mail.wake(rt)
-    return account
-
-
-def _registration_error(rt: Runtime, username: str, address: str) -> AppError:
-    """Return the error for an account that was not added, as far as the cause still shows."""
-    with rt.reading() as connection:
-        if storage_queries.find_default_group_id(connection) is None:
-            return SystemNotInitialized()
-        has_username, has_email = users_queries.check_taken(connection, username, address)
-    if has_username:
-        return UsernameExists()
-    return EmailExists() if has_email else IdentifierExists()
 
 
 def _is_pending_activation(account: Account) -> bool:

@@ -10,9 +10,10 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import Principal, TokenInvalid
 from app.core.client import Client
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.core.texts import shortened
-from app.sessions import access_token, queries, refresh_token, revocation_events
+from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.users import queries as users_queries
 
@@ -29,9 +30,9 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
     if current.user_id != user_id:
         raise SessionUserMismatch
     with rt.transaction() as session:
-        _lock_and_require_live(session, user_id, current.session_id, now)
+        _lock_and_require_live(session, user_id, current.id, now)
         users_queries.drop_pending_email(session, user_id)
-        removed = queries.revoke_others(session, user_id, current.session_id, now)
+        removed = queries.revoke_others(session, user_id, current.id, now)
         details = {"removed": removed}
         _record_and_publish(
             rt, session, Action.USER_REVOKE_OTHER_SESSIONS, user_id, client, details
@@ -55,7 +56,7 @@ def revoke(
             raise SessionNotFound
         is_current = session_id in {
             principal.session_id,
-            token_session.session_id if token_session else None,
+            token_session.id if token_session else None,
         }
         if is_current:
             users_queries.lock_version(session, user_id)
@@ -87,7 +88,7 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
-        revocation_events.publish_after_commit(rt, session, owner)
+        service.publish_after_commit(rt, session, owner)
         event = Event(
             Action.USER_REVOKE_SESSION,
             EntityType.AUTH_SESSION,
@@ -98,7 +99,7 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
 
 
 def log_out(rt: Runtime, presented: str | None, token: str | None, client: Client) -> None:
-    """End the open session of a refresh token, else of an access token, expired or not (E6)."""
+    """End the open session of a refresh token, else of an access token, expired or not."""
     now = rt.clock.now()
     session_id = _session_to_end(rt, presented, token, now)
     if session_id is None:
@@ -110,10 +111,15 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
             _record_and_publish(rt, session, Action.USER_LOGOUT, user_id, client, details)
 
 
+def delete_expired(rt: Runtime) -> int:
+    """Delete sessions whose tokens have all expired; return how many."""
+    return bulk.delete_in_batches(rt, queries.delete_expired, rt.clock.now())
+
+
 def canonical_id(session_id: str) -> str:
     """Return the id as stored, in lower case.
 
-    Raises: SessionNotFound for anything that is not a UUID (E9).
+    Raises: SessionNotFound for anything that is not a UUID.
     """
     typed = session_id.lower()
     try:
@@ -134,7 +140,7 @@ def _record_and_publish(
     details: Mapping[str, object],
 ) -> None:
     """Record what has ended, and notify every process of it after the commit."""
-    revocation_events.publish_after_commit(rt, session, user_id)
+    service.publish_after_commit(rt, session, user_id)
     event = Event(action, EntityType.AUTH_SESSION, client=client, user_id=user_id, details=details)
     audit.record(rt, session, event)
 
@@ -144,7 +150,7 @@ def _session_to_end(
 ) -> str | None:
     token_session = _find_presented_session(rt, presented)
     if token_session is not None and _is_open(token_session, now):
-        return token_session.session_id
+        return token_session.id
     try:
         return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
     except TokenInvalid:
@@ -169,4 +175,7 @@ def _is_open(token_session: queries.TokenSession, now: datetime) -> bool:
 def _find_presented_session(rt: Runtime, presented: str | None) -> queries.TokenSession | None:
     """Return the session whose live refresh token is presented; None for a spent or invalid one."""
     token = refresh_token.parse(rt.keyring, presented) if presented else None
-    return queries.find_by_live_token(rt.database, token) if token else None
+    if token is None:
+        return None
+    with rt.reading() as session:
+        return queries.find_by_live_token(session, token)

@@ -1,9 +1,9 @@
-"""Use cases of sessions: the access check, opening, rotating, listing."""
+"""Use cases of sessions: the access check, opening, listing."""
 
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
@@ -11,27 +11,17 @@ from app.audit import service as audit
 from app.audit.models import Event
 from app.core.access import (
     AccountDisabled,
-    PasswordChangeRequired,
     Principal,
-    TokenExpired,
     TokenInvalid,
     TokenPair,
 )
 from app.core.client import Client
+from app.core.database.after_commit import after_commit
 from app.core.logs import note_caller
+from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_uuid
-from app.sessions import (
-    access_token,
-    opening,
-    queries,
-    refresh_token,
-    replay,
-    revocation_events,
-    rotations,
-)
-from app.sessions.errors import RefreshTokenStale
-from app.sessions.opening import OneTimeUse
+from app.core.tokens import digest
+from app.sessions import access_token, queries, refresh_token
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
@@ -42,7 +32,6 @@ def authenticate(rt: Runtime, token: str) -> Principal:
     """Return the principal of an access token, checked against the current state of the database.
 
     Raises: TokenInvalid, TokenExpired, AccountDisabled.
-    Source: decisions A3 and A7; spec 01 §1.1.
     """
     now = rt.clock.now()
     claims = access_token.read(rt.access_tokens, token, now)
@@ -60,10 +49,11 @@ def authenticate(rt: Runtime, token: str) -> Principal:
 
 def is_password_change_forced(rt: Runtime, account: Account | queries.TokenSession) -> bool:
     """Return whether a password change is forced, which requires that password login is enabled."""
-    return account.must_change_password and _enforces_change(rt)
+    return account.must_change_password and enforces_change(rt)
 
 
-def _enforces_change(rt: Runtime) -> bool:
+def enforces_change(rt: Runtime) -> bool:
+    """Return whether accounts that must change their password may do nothing else."""
     return rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
 
 
@@ -71,10 +61,23 @@ def open_session(
     rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
 ) -> TokenPair:
     """Start a session in the caller's transaction; return its first token pair."""
-    columns, pair = _new_session(rt, user_id, client, is_limited=is_limited)
-    queries.add(session, **columns)
-    note_caller(user_id, columns["id"])
-    return pair
+    now, session_id = rt.clock.now(), str(uuid4())
+    token = refresh_token.new(rt.keyring, refresh_expiry(rt, now))
+    queries.add(
+        session,
+        id=session_id,
+        user_id=user_id,
+        refresh_selector=token.selector_digest,
+        refresh_digest=token.digest,
+        is_limited=is_limited,
+        ip_address=client.address,
+        user_agent=client.user_agent,
+        created_at=now,
+        last_seen_at=now,
+        expires_at=token.expires_at,
+    )
+    after_commit(session, lambda: note_caller(user_id, session_id))
+    return pair(rt, session_id, user_id, token, now)
 
 
 def open_if_unchanged(
@@ -84,85 +87,22 @@ def open_if_unchanged(
     *,
     is_limited: bool,
     event: Event,
-    use: OneTimeUse | None = None,
+    consume: Callable[[Session], None] | None = None,
 ) -> TokenPair | None:
     """Start a session if the account is still as it was read, and record `event` with it.
 
     None if the account was disabled or its sessions were ended since: a login in progress must not
-    survive that. None, too, if a condition of `use` no longer holds. The cost does not depend on
-    how many sessions the account has.
-    Raises: DatabaseConnectionLost if the session may be open; DatabaseUnavailable if it is not.
+    survive that. `consume` uses up, in the same transaction, what works only once, and raises if
+    another request was faster. The cost does not depend on how many sessions the account has.
+    Raises: DatabaseConnectionLost if the session may be open, or not.
     """
-    columns, pair = _new_session(rt, account.id, client, is_limited=is_limited)
-    entry = audit.entry(rt, event)
-    if not opening.add_if_unchanged(rt.database, account, columns, entry, use):
-        return None
-    note_caller(account.id, columns["id"])
-    return pair
-
-
-def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) -> TokenPair:
-    """Exchange a refresh token for a new pair.
-
-    Raises: TokenInvalid, TokenExpired, AccountDisabled, PasswordChangeRequired, RefreshTokenStale;
-    RefreshTokenReused, after every session of the user has been ended.
-    Source: spec, Endpoint rules 6; decisions A6, E5, E7, E16.
-    """
-    token = refresh_token.parse(rt.keyring, presented)
-    if token is None:
-        raise TokenInvalid
-    with rotations.awaiting_concurrent_requests(rt, token.digest):
-        return _rotate(rt, token, client, arrived_at)
-
-
-def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
-    # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
-    was_live_on_arrival = (
-        rt.fail_fast_breaker.is_broken
-        and queries.find_by_live_token(rt.database, token) is not None
-    )
-    now = rt.clock.now()
-    successor = refresh_token.new(rt.keyring, _refresh_expiry(rt, now), selector=token.selector)
-    rotated = queries.rotate(
-        rt.database,
-        token,
-        successor,
-        client,
-        now,
-        enforces_change=_enforces_change(rt),
-    )
-    if rotated is None:
-        _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live_on_arrival)
-    session_id, user_id = rotated
-    rotations.record_commit(rt, token.digest)
-    note_caller(user_id, session_id)
-    return _pair(rt, session_id, user_id, successor, now)
-
-
-def _refuse_rotation(
-    rt: Runtime,
-    token: RefreshToken,
-    client: Client,
-    arrived_at: datetime,
-    *,
-    was_live_on_arrival: bool,
-) -> NoReturn:
-    """Raise the reason a token was refused; a replay first ends all of the user's sessions."""
-    token_session = queries.find_by_token(rt.database, token)
-    if token_session is None:
-        raise TokenInvalid
-    if token_session.status != Status.ACTIVE:
-        raise AccountDisabled
-    if token_session.revoked_at is not None:
-        raise TokenInvalid
-    if not token.is_stored_as(token_session.refresh_digest) and not was_live_on_arrival:
-        replay.refuse_spent(rt, token, token_session, client, arrived_at)
-    if token_session.expires_at <= rt.clock.now():
-        raise TokenExpired
-    if token_session.is_limited or is_password_change_forced(rt, token_session):
-        raise PasswordChangeRequired
-    # Another request has just exchanged it, or the obstacle has gone meanwhile.
-    raise RefreshTokenStale
+    with rt.transaction() as session:
+        if not users_queries.lock_unchanged(session, account):
+            return None
+        if consume is not None:
+            consume(session)
+        audit.record(rt, session, event)
+        return open_session(rt, session, account.id, client, is_limited=is_limited)
 
 
 def list_sessions(
@@ -173,7 +113,8 @@ def list_sessions(
     At most `queries.MAX_LISTED`: the most recently seen, and the current one.
     """
     current = digest(presented) if presented else ""
-    rows = queries.list_live(rt.database, user_id, rt.clock.now(), current)
+    with rt.reading() as session:
+        rows = queries.list_live(session, user_id, rt.clock.now(), current)
     return [(row, hmac.compare_digest(row.refresh_digest, current)) for row in rows]
 
 
@@ -195,9 +136,22 @@ def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
     return queries.is_live(session, session_id, rt.clock.now())
 
 
+def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
+    """Tell every process, after the commit, that sessions of a user have ended.
+
+    For what outlives a request, such as an event stream. The message only names the user whose
+    sessions to recheck: the database alone decides what has ended, so a lost or forged message does
+    no harm.
+    """
+    after_commit(
+        session,
+        lambda: rt.fail_fast_breaker.attempt(lambda r: r.publish(SESSIONS_CHANNEL, str(user_id))),
+    )
+
+
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     """End every session of a user in the caller's transaction; return how many ended."""
-    revocation_events.publish_after_commit(rt, session, user_id)
+    publish_after_commit(rt, session, user_id)
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
@@ -206,35 +160,17 @@ def filter_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
 
     Excludes sessions that may only change the password. Raises: DatabaseUnavailable.
     """
-    return queries.list_open_among(
-        rt.database, session_ids, rt.clock.now(), enforces_change=_enforces_change(rt)
-    )
+    enforces = enforces_change(rt)
+    with rt.reading() as session:
+        return queries.list_open_among(
+            session, session_ids, rt.clock.now(), enforces_change=enforces
+        )
 
 
-def _new_session(
-    rt: Runtime, user_id: int, client: Client, *, is_limited: bool
-) -> tuple[dict[str, Any], TokenPair]:
-    """Return a session's columns and its first token pair."""
-    now, session_id = rt.clock.now(), random_uuid()
-    token = refresh_token.new(rt.keyring, _refresh_expiry(rt, now))
-    columns = {
-        "id": session_id,
-        "user_id": user_id,
-        "refresh_selector": token.selector_digest,
-        "refresh_digest": token.digest,
-        "is_limited": is_limited,
-        "ip_address": client.address,
-        "user_agent": client.user_agent,
-        "created_at": now,
-        "last_seen_at": now,
-        "expires_at": token.expires_at,
-    }
-    return columns, _pair(rt, session_id, user_id, token, now)
-
-
-def _pair(
+def pair(
     rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
 ) -> TokenPair:
+    """Return a refresh token with a new access token of its session."""
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(
@@ -245,5 +181,6 @@ def _pair(
     )
 
 
-def _refresh_expiry(rt: Runtime, now: datetime) -> datetime:
+def refresh_expiry(rt: Runtime, now: datetime) -> datetime:
+    """Return when a refresh token issued now expires."""
     return now + timedelta(seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS))

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint
 
 from app.core.access import Principal, TokenMissing, TokenPair
-from app.sessions import errors, revocation, service
+from app.sessions import errors, revocation, rotation, service
 from app.sessions.schemas import RefreshedData, RevokedSessionsData, SessionItem
 from app.web import cookies, origin
 from app.web.guards import anonymous_route, login_required, presented_token
@@ -30,7 +30,7 @@ def refresh() -> TokenPair:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    pair = service.rotate(runtime(), token, client(), arrived_at())
+    pair = rotation.rotate(runtime(), token, client(), arrived_at())
     cookies.sign_in(pair)
     return pair
 

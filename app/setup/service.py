@@ -37,7 +37,8 @@ class PublicState:
 
 def public_state(rt: Runtime) -> PublicState:
     """Return the set-up state and the enabled ways to register and sign in."""
-    facts = queries.facts_now(rt.database)
+    with rt.reading() as session:
+        facts = queries.facts(session)
     passwords = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
     return PublicState(
         setup_state=state_of(facts),
@@ -89,8 +90,8 @@ def require_ready_now(rt: Runtime) -> None:
 
     Raises: SystemNotInitialized.
     """
-    if state_of(queries.facts_now(rt.database)) is not SetupState.READY:
-        raise SystemNotInitialized
+    with rt.reading() as session:
+        require_ready(session)
 
 
 def create_first_admin(
@@ -102,7 +103,8 @@ def create_first_admin(
     site's URL if none is set (decision A12). Raises: SystemAlreadyInitialized, PasswordInvalid,
     UsernameInvalid, EmailInvalid. Source: spec 01 §4.
     """
-    _require_untouched(queries.facts_now(rt.database))
+    with rt.reading() as session:
+        _require_untouched(queries.facts(session))
     users.require_acceptable(rt, password, username, email)
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Reader
-from app.core.database.prepared import constant
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users.models import User
 
@@ -29,8 +28,7 @@ DEFAULT_GROUP = (
     select(StoragePolicyGroup.id)
     .where(usable_default_group(), exists().where(StoragePolicy.is_default))
     .order_by(StoragePolicyGroup.id)
-    .limit(constant(1))
-    .offset(constant(0))  # SQLite's dialect would add one as a parameter
+    .limit(1)
     .with_for_update(read=True, key_share=True)
     .subquery("default_group")
 )

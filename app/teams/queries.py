@@ -9,21 +9,9 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
-from app.core.database.many_keys import among
-from app.core.database.prepared import Prepared
 from app.teams.models import Team, TeamMember, TeamRole
 from app.users.models import User
 
-_MEMBERS_AMONG = Prepared(
-    select(TeamMember.team_id, TeamMember.user_id)
-    .join(Team, Team.id == TeamMember.team_id)
-    .where(
-        among(TeamMember.team_id, "team_ids"),
-        among(TeamMember.user_id, "user_ids"),
-        Team.archived_at.is_(None),
-    ),
-    ("team_ids", "user_ids"),
-)
 _OWNER_ID = (
     select(func.min(TeamMember.user_id))
     .where(TeamMember.team_id == Team.id, TeamMember.role == TeamRole.OWNER)
@@ -80,10 +68,19 @@ def list_members_among(
 ) -> list[tuple[int, int]]:
     """Return (team id, user id) of every membership of one of these users in one of these teams.
 
-    Archived teams count as empty. Raises: DatabaseUnavailable.
+    Archived teams count as empty.
     """
-    rows = database.rows(_MEMBERS_AMONG, list(team_ids), list(user_ids))
-    return [(row[0], row[1]) for row in rows]
+    statement = (
+        select(TeamMember.team_id, TeamMember.user_id)
+        .join(Team, Team.id == TeamMember.team_id)
+        .where(
+            TeamMember.team_id.in_(team_ids),
+            TeamMember.user_id.in_(user_ids),
+            Team.archived_at.is_(None),
+        )
+    )
+    with database.reading() as session:
+        return [(row[0], row[1]) for row in session.execute(statement)]
 
 
 def find(reader: Reader, team_id: int) -> TeamInfo | None:

@@ -1,7 +1,7 @@
 """Statements on accounts.
 
-Functions that take a `Database` run prepared statements and need no connection of the caller's; the
-others are part of the caller's transaction or read.
+Functions that take a `Database` read by themselves; the others are part of the caller's transaction
+or read.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Update,
-    bindparam,
     delete,
     exists,
     insert,
@@ -24,34 +23,21 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
-from app.core.database.lookups import Lookup
-from app.core.database.prepared import Prepared
+from app.core.db import insert_into
 from app.users.identifiers import Identifier, username_key
-from app.users.models import ACCOUNT_COLUMNS, Account, Role, Standing, Status, User, with_profile
+from app.users.models import (
+    ACCOUNT_COLUMNS,
+    Account,
+    AvatarSource,
+    Role,
+    Standing,
+    Status,
+    User,
+    UserProfile,
+    with_profile,
+)
 
 _ACCOUNT = with_profile(select(*ACCOUNT_COLUMNS))
-_BY_ID = Lookup(_ACCOUNT, User.id)
-_CREDENTIALS = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
-_BY_EMAIL = Prepared(_CREDENTIALS.where(User.email == bindparam("key")), ("key",))
-_BY_USERNAME = Prepared(_CREDENTIALS.where(User.username_key == bindparam("key")), ("key",))
-# Whether an account has the username, and whether one has the address or is changing to it.
-IS_USERNAME_TAKEN = exists(select(User.id).where(User.username_key == bindparam("username_key")))
-IS_EMAIL_TAKEN = exists(
-    select(User.id).where(
-        or_(User.email == bindparam("email"), User.pending_email == bindparam("email"))
-    )
-)
-_TAKEN = select(IS_USERNAME_TAKEN, IS_EMAIL_TAKEN)
-_ADD = insert(User).returning(User.id)
-_PASSWORD_HASH = Prepared(
-    select(User.password_hash).where(User.id == bindparam("user_id")), ("user_id",)
-)
-_LOCK_VERSION = (
-    select(User.status, User.session_version)
-    .where(User.id == bindparam("user_id"))
-    # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
-    .with_for_update(key_share=True)
-)
 
 
 def find_account(reader: Reader, user_id: int) -> Account | None:
@@ -61,9 +47,9 @@ def find_account(reader: Reader, user_id: int) -> Account | None:
 
 
 def look_up_account(database: Database, user_id: int) -> Account | None:
-    """Like `find_account`, in one round trip with concurrent lookups."""
-    row = database.lookup(_BY_ID, user_id)
-    return Account(*row) if row else None
+    """Like `find_account`, in a read of its own."""
+    with database.reading() as session:
+        return find_account(session, user_id)
 
 
 def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
@@ -116,20 +102,22 @@ def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
 
 def find_credentials(database: Database, who: Identifier) -> tuple[Account, str | None] | None:
     """Return the account with this username or address, and its password hash; None if none."""
-    row = database.row(_BY_EMAIL if who.is_email else _BY_USERNAME, who.key)
+    statement = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
+    with database.reading() as session:
+        row = session.execute(statement.where(_column(who) == who.key)).one_or_none()
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
 def look_up_identifier(database: Database, who: Identifier) -> Account | None:
-    """Like `find_by_identifier`, without a connection of the caller's."""
+    """Like `find_by_identifier`, in a read of its own."""
     found = find_credentials(database, who)
     return found[0] if found else None
 
 
 def find_password_hash(database: Database, user_id: int) -> str | None:
     """Return the password hash; None if there is no account or no usable password."""
-    row = database.row(_PASSWORD_HASH, user_id)
-    return row[0] if row else None
+    with database.reading() as session:
+        return session.scalar(select(User.password_hash).where(User.id == user_id))
 
 
 def has_password(session: Session, user_id: int) -> bool:
@@ -142,9 +130,8 @@ def check_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
 
     An address is taken also while an account is changing to it.
     """
-    values = {"username_key": username_key(name), "email": address}
-    row = reader.execute(_TAKEN, values).one()
-    return bool(row[0]), bool(row[1])
+    has_username = _any(reader, User.username_key == username_key(name))
+    return has_username, is_email_taken(reader, address)
 
 
 def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
@@ -158,14 +145,27 @@ def is_email_taken(reader: Reader, address: str, *, except_for: int | None = Non
 
 def add(session: Session, **columns: Any) -> int:
     """Insert an account and return its id."""
-    user_id: int = session.connection().execute(_ADD, columns).scalar_one()
-    return user_id
+    return session.execute(insert(User).values(**columns).returning(User.id)).scalar_one()
 
 
 def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
     """Lock the account until the transaction ends; return (status, session_version) or None."""
-    row = session.connection().execute(_LOCK_VERSION, {"user_id": user_id}).one_or_none()
+    statement = select(User.status, User.session_version).where(User.id == user_id)
+    row = session.execute(statement.with_for_update(key_share=True)).one_or_none()
     return (row[0], row[1]) if row else None
+
+
+def lock_unchanged(session: Session, account: Account) -> bool:
+    """Lock an account until the transaction ends; False if it is not as it was read.
+
+    That is: its status, its session_version, or, as SQLite reuses ids, the account itself differs.
+    """
+    # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
+    statement = select(User.status, User.session_version, User.created_at)
+    locked = statement.where(User.id == account.id).with_for_update(key_share=True)
+    seen = account.status, account.session_version, account.created_at
+    row = session.execute(locked).one_or_none()
+    return row is not None and tuple(row) == seen
 
 
 def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
@@ -197,6 +197,21 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
     """Update columns of an account."""
     its_row = update(User).where(User.id == user_id)
     bulk.change(session, its_row.values(updated_at=now, **values))
+
+
+def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
+    """Store the name; None clears it. The avatar and its version are left unchanged."""
+    values = {"display_name": name, "updated_at": now}
+    statement = insert_into(session, UserProfile).values(
+        user_id=user_id,
+        avatar_source=AvatarSource.NONE,
+        avatar_version=0,
+        created_at=now,
+        **values,
+    )
+    session.execute(
+        statement.on_conflict_do_update(index_elements=[UserProfile.user_id], set_=values)
+    )
 
 
 def drop_pending_email(session: Session, user_id: int) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -15,7 +14,6 @@ from app.core.client import Client
 from app.core.common_passwords import is_guessable
 from app.core.database import locks
 from app.core.database.database import Reader
-from app.core.database.prepared import Step
 from app.core.ids import typed_id
 from app.core.passwords import is_acceptable
 from app.core.runtime import Runtime
@@ -78,12 +76,16 @@ def record(
 
     If `client` is None, an operator did it on the command line.
     """
-    audit.record(rt, session, _event(action, account, client, details))
-
-
-def entry(rt: Runtime, action: Action, account: Account, client: Client) -> dict[str, Any] | None:
-    """Return the columns of the entry that `record` would add; None if it would add none."""
-    return audit.entry(rt, _event(action, account, client))
+    event = Event(
+        action,
+        EntityType.USER,
+        client,
+        user_id=0 if client is None else account.id,
+        entity_id=account.id,
+        entity_name=account.username,
+        details=details,
+    )
+    audit.record(rt, session, event)
 
 
 def create(session: Session, new: NewUser, now: datetime) -> Account:
@@ -99,9 +101,26 @@ def create(session: Session, new: NewUser, now: datetime) -> Account:
     if has_email:
         raise EmailExists
     try:
-        user_id = queries.add(session, **new_account_columns(new, username, email, now))
+        user_id = queries.add(
+            session,
+            username=username,
+            username_key=identifiers.username_key(username),
+            email=email,
+            password_hash=new.password_hash,
+            role=new.role,
+            status=Status.ACTIVE,
+            must_change_password=new.must_change_password,
+            session_version=FIRST_SESSION_VERSION,
+            activated_at=new.activated_at,
+            email_verified_at=new.email_verified_at,
+            storage_used=0,
+            storage_quota=new.storage_quota,
+            policy_group_id=new.policy_group_id,
+            created_at=now,
+            updated_at=now,
+        )
     except IntegrityError as error:
-        raise duplicate_error(error) from error
+        raise _duplicate_error(error) from error
     return get(session, user_id)
 
 
@@ -126,12 +145,7 @@ def require_free_address(reader: Reader, address: str, *, user_id: int | None = 
 
 def lock_address(session: Session, address: str) -> None:
     """Lock an address against being claimed until the transaction ends."""
-    locks.hold_text(session, _lock_name(address))
-
-
-def lock_address_steps(rt: Runtime, address: str) -> list[Step]:
-    """Return `lock_address` as a step; none on SQLite, which has one writer at a time."""
-    return locks.hold_text_steps(rt.database, _lock_name(address))
+    locks.hold_text(session, f"address:{address}")
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:
@@ -205,28 +219,7 @@ def lock_named(session: Session, typed: str) -> Account:
     return get(session, user_id)
 
 
-def new_account_columns(new: NewUser, username: str, email: str, now: datetime) -> dict[str, Any]:
-    """Return the row of a new account; `username` and `email` are normalised already."""
-    return {
-        "username": username,
-        "username_key": identifiers.username_key(username),
-        "email": email,
-        "password_hash": new.password_hash,
-        "role": new.role,
-        "status": Status.ACTIVE,
-        "must_change_password": new.must_change_password,
-        "session_version": FIRST_SESSION_VERSION,
-        "activated_at": new.activated_at,
-        "email_verified_at": new.email_verified_at,
-        "storage_used": 0,
-        "storage_quota": new.storage_quota,
-        "policy_group_id": new.policy_group_id,
-        "created_at": now,
-        "updated_at": now,
-    }
-
-
-def duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
+def _duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:
     """Return the error for the unique column on which a concurrent insert won."""
     # Not PostgreSQL's message: it quotes what was typed, which would be searched too.
     diagnosis = getattr(error.orig, "diag", None)
@@ -236,24 +229,3 @@ def duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | Ide
     if "email" in complaint:
         return EmailExists()
     return IdentifierExists()
-
-
-def _event(
-    action: Action,
-    account: Account,
-    client: Client | None,
-    details: Mapping[str, object] | None = None,
-) -> Event:
-    return Event(
-        action,
-        EntityType.USER,
-        client,
-        user_id=0 if client is None else account.id,
-        entity_id=account.id,
-        entity_name=account.username,
-        details=details,
-    )
-
-
-def _lock_name(address: str) -> str:
-    return f"address:{address}"

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from app.core.database.after_commit import after_commit
 from app.mail import service as mail
 from app.mail.templates import Template
-from app.sessions import revocation_events
+from app.sessions import service as sessions
 from app.users.models import User
 
 
@@ -54,7 +54,7 @@ def test_mails_and_ended_sessions_wait_for_it(rt, done, monkeypatch):
     monkeypatch.setattr(rt.fail_fast_breaker.redis, "publish", lambda *told: done.append(told))
     rt.mail_due.clear()
     with rt.transaction() as session:
-        revocation_events.publish_after_commit(rt, session, 7)
+        sessions.publish_after_commit(rt, session, 7)
         mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "a@example.com", username="a")
         with session.begin_nested():
             session.execute(sa.select(1))

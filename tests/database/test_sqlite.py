@@ -47,8 +47,8 @@ def test_hardly_anybody_waits_in_c(rt):
 
 def test_a_writer_waits_for_that_of_another_process(rt, user, elsewhere):
     elsewhere.execute("BEGIN IMMEDIATE")
-    threading.Timer(0.1, elsewhere.rollback).start()
     began = time.monotonic()
+    threading.Timer(0.1, elsewhere.rollback).start()
     assert rename(rt, user) == 1
     assert time.monotonic() - began >= 0.1
 

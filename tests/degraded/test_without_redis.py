@@ -8,7 +8,7 @@ from redis import Redis
 from app.core import redis as redis_client
 from app.core.config import Bucket
 from app.login import challenge
-from app.sessions import queries
+from app.sessions import service
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify
@@ -49,14 +49,14 @@ def test_sessions_live_on(api, user):
 def test_who_saw_the_token_live_lost_an_honest_race(rt, api, user, monkeypatch):
     """Nobody can tell when the winner committed, and its own stamp is from before."""
     api.login(user).ok()
-    late, exchange = api.twin(), queries.rotate
+    late, expiry = api.twin(), service.refresh_expiry
 
-    def overtaken(*arguments, **named):
-        monkeypatch.setattr(queries, "rotate", exchange)
+    def overtaken(*arguments):
+        monkeypatch.setattr(service, "refresh_expiry", expiry)
         api.refresh().ok()
-        return exchange(*arguments, **named)
+        return expiry(*arguments)
 
-    monkeypatch.setattr(queries, "rotate", overtaken)
+    monkeypatch.setattr(service, "refresh_expiry", overtaken)
     assert late.refresh().fails(401, "auth.refresh_token_stale").set_cookies == {}
     api.me().ok()
     late.refresh().fails(401, "auth.refresh_token_reuse_detected")

@@ -3,14 +3,11 @@
 import pytest
 from passlib.context import CryptContext
 
-from app.audit.models import Action, EntityType, Event
-from app.core.client import Client
 from app.core.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod
 from app.mfa.service import EmailCodeProof, Purpose, RecoveryCodeProof
-from app.sessions import service as sessions
 from app.users import queries as users_queries
 from tests.support.factories import change_user, configure
 
@@ -30,10 +27,12 @@ def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
         with rt.transaction() as session:
             return service.consume_proof(rt, session, proof)
     account = users_queries.look_up_account(rt.database, user.id)
-    use = service.one_time_login_use(rt, proof)
-    event = Event(Action.USER_LOGIN, EntityType.AUTH_SESSION)
-    pair = sessions.open_if_unchanged(rt, account, Client(), is_limited=False, event=event, use=use)
-    return pair is not None
+    try:
+        with rt.transaction() as session:
+            service.consume_for_login(rt, session, account, proof)
+    except proof.lost_race_error:
+        return False
+    return True
 
 
 @pytest.fixture

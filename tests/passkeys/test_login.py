@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from app.core import redis as redis_client
-from app.passkeys import queries
+from app.passkeys import ceremony, queries
 from app.passkeys.models import Passkey
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp
@@ -357,13 +357,13 @@ def test_redis_shows_no_flow_that_could_be_answered(rt, api, user):
 def test_a_login_overtaken_is_refused_and_changes_nothing(
     rt, signed_in, user, device, passkey, monkeypatch, columns
 ):
-    real = queries.one_time_use
+    real = ceremony.verify_authentication
 
     def overtaken(*args, **options):
         change_user(rt, user, **columns)
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "one_time_use", overtaken)
+    monkeypatch.setattr(ceremony, "verify_authentication", overtaken)
     log_in(signed_in.stranger(), device, count=5).fails(*REFUSED)
     assert audit_rows(rt, "user_passkey_login") == []
     with rt.transaction() as session:
@@ -371,14 +371,14 @@ def test_a_login_overtaken_is_refused_and_changes_nothing(
 
 
 def test_a_passkey_removed_meanwhile_is_refused(rt, signed_in, user, device, passkey, monkeypatch):
-    real = queries.one_time_use
+    real = ceremony.verify_authentication
 
     def overtaken(*args, **options):
         with rt.transaction() as session:
             queries.remove(session, queries.get_passkey(session, user.id, passkey["id"]))
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "one_time_use", overtaken)
+    monkeypatch.setattr(ceremony, "verify_authentication", overtaken)
     log_in(signed_in.stranger(), device).fails(*REFUSED)
     assert audit_rows(rt, "user_passkey_login") == []
 
@@ -387,7 +387,7 @@ def test_a_passkey_that_took_a_removed_ones_id_is_another(
     rt, signed_in, user, device, passkey, monkeypatch
 ):
     """SQLite gives ids out again."""
-    real = queries.one_time_use
+    real = ceremony.verify_authentication
 
     def overtaken(*args, **options):
         with rt.transaction() as session:
@@ -395,7 +395,7 @@ def test_a_passkey_that_took_a_removed_ones_id_is_another(
             session.execute(statement)
         return real(*args, **options)
 
-    monkeypatch.setattr(queries, "one_time_use", overtaken)
+    monkeypatch.setattr(ceremony, "verify_authentication", overtaken)
     log_in(signed_in.stranger(), device).fails(*REFUSED)
 
 

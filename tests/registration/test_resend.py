@@ -225,6 +225,6 @@ def test_tokens_are_long_and_stored_as_digests_only(rt, api, waiting, mailbox):
     assert len(token) == len(tokens.PREFIX) + 43
     with rt.reading() as connection:
         for table in ("contact_verification_tokens", "mail_outbox", "audit_log"):
-            rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
+            rows = connection.connection().exec_driver_sql(f"SELECT * FROM {table}").all()
             assert rows
             assert token not in str(rows)

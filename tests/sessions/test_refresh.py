@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.sessions import queries
+from app.sessions import queries, service
 from app.sessions.models import LoginSession
 from app.settings.errors import SettingInvalid
 from tests.support.api import ApiClient
@@ -363,15 +363,15 @@ def test_only_a_trusted_proxy_tells_the_time_of_arrival(signed_in, clock):
 def test_a_token_spent_while_its_refresh_was_under_way_is_stale(signed_in, clock, monkeypatch):
     """Two requests bring the same live token; the one that came later is faster."""
     late = signed_in.twin()
-    exchange = queries.rotate
+    expiry = service.refresh_expiry
 
-    def overtaken(*arguments, **named):
-        monkeypatch.setattr(queries, "rotate", exchange)
+    def overtaken(*arguments):
+        monkeypatch.setattr(service, "refresh_expiry", expiry)
         clock.advance(seconds=0.001)
         signed_in.refresh().ok()
-        return exchange(*arguments, **named)
+        return expiry(*arguments)
 
-    monkeypatch.setattr(queries, "rotate", overtaken)
+    monkeypatch.setattr(service, "refresh_expiry", overtaken)
     answer = late.refresh().fails(401, "auth.refresh_token_stale")
     assert answer.set_cookies == {}
     signed_in.me().ok()
@@ -380,29 +380,32 @@ def test_a_token_spent_while_its_refresh_was_under_way_is_stale(signed_in, clock
 
 def test_a_session_that_ends_while_its_refresh_is_under_way_gives_no_token(signed_in, monkeypatch):
     copy = signed_in.twin()
-    exchange = queries.rotate
+    expiry = service.refresh_expiry
 
-    def overtaken(*arguments, **named):
+    def overtaken(*arguments):
         copy.post("/auth/logout").ok()
-        return exchange(*arguments, **named)
+        return expiry(*arguments)
 
-    monkeypatch.setattr(queries, "rotate", overtaken)
+    monkeypatch.setattr(service, "refresh_expiry", overtaken)
     signed_in.refresh().fails(401, "auth.token_invalid")
 
 
 def test_an_account_enabled_again_while_its_refresh_is_under_way_may_try_again(
     rt, signed_in, user, monkeypatch
 ):
-    exchange = queries.rotate
+    expiry, find = service.refresh_expiry, queries.find_by_token
 
-    def too_early(*arguments, **named):
+    def too_early(*arguments):
         change_user(rt, user, status="disabled")
-        refused = exchange(*arguments, **named)
+        return expiry(*arguments)
+
+    def too_late(*arguments):
         change_user(rt, user, status="active")
-        return refused
+        return find(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(queries, "rotate", too_early)
+        patch.setattr(service, "refresh_expiry", too_early)
+        patch.setattr(queries, "find_by_token", too_late)
         signed_in.refresh().fails(401, "auth.refresh_token_stale")
     signed_in.refresh().ok()
 

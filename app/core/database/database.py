@@ -24,7 +24,7 @@ from app.core.db import db
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 
 # What can run a SELECT, in its caller's transaction or in none.
-Reader = Connection | Session
+Reader = Session
 
 # What the methods of Database raise while the database does not answer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
@@ -85,6 +85,14 @@ class Database:
                 session.connection(execution_options=self._reading)
             yield session
 
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """Yield a connection that only reads: `reading` without a session, for the hot path."""
+        with _waiting():
+            connection = self.reader.connect()
+        with connection:
+            yield connection
+
     def on_statement(self, count: Callable[[], None]) -> None:
         """Call `count` for every statement."""
         event.listen(self.engine, "after_cursor_execute", lambda *_: count())
@@ -115,7 +123,7 @@ class Database:
 
     def rows(self, prepared: Prepared, *values: Any) -> list[Row]:
         """Run a SELECT and return every row."""
-        with self.reader.connect() as connection:
+        with self.connect() as connection:
             named = dict(zip(prepared.parameters, values, strict=True))
             found = connection.execute(prepared.on(connection.dialect), named).all()
             return [tuple(row) for row in found]

@@ -77,7 +77,7 @@ def _first(
     column: InstrumentedAttribute[Any], reader: Reader, after: int = 0
 ) -> ColumnElement[str]:
     """Return the part of a text up to its first colon, skipping the first `after` characters."""
-    bind = reader.get_bind() if hasattr(reader, "get_bind") else reader
+    bind = reader.get_bind()
     rest = func.substr(column, after + 1)
     place = func.instr if bind.dialect.name == "sqlite" else func.strpos
     return func.substr(rest, 1, place(rest.op("||")(literal(":")), ":") - 1)
