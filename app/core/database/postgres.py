@@ -8,6 +8,7 @@ import psycopg2
 from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
 from sqlalchemy import Engine, event, make_url
+from sqlalchemy.pool import ConnectionPoolEntry
 
 # libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
 # is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
@@ -39,8 +40,9 @@ def connect_args(url: str) -> dict[str, Any]:
 
 
 def install(engine: Engine) -> None:
-    """Resolve the server's name ourselves: libpq would wait for the DNS in C."""
+    """Resolve the server's name ourselves, and take lost connections out of the pool quietly."""
 
+    # libpq would wait for the DNS in C.
     @event.listens_for(engine, "do_connect")
     def find(_dialect: object, _record: object, _args: object, parameters: dict[str, Any]) -> None:
         host = str(parameters.get("host") or "")
@@ -49,6 +51,15 @@ def install(engine: Engine) -> None:
             parameters["hostaddr"] = ",".join(addresses)
             # Certificates are verified against the name. libpq wants lists of equal length.
             parameters["host"] = ",".join([host] * len(addresses))
+
+    # After reads, which commit by themselves, the pool resets this when a connection is given
+    # back; if the server went away just then, its error would end the request that had its answer.
+    @event.listens_for(engine, "reset")
+    def reset(connection: Any, record: ConnectionPoolEntry, _state: object) -> None:
+        try:
+            engine.dialect.reset_isolation_level(connection)
+        except psycopg2.Error as error:
+            record.invalidate(error)
 
 
 def _addresses(host: str, port: Any) -> list[str]:
