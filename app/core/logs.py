@@ -8,8 +8,9 @@ import logging.config
 import re
 import time
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
+from gevent.monkey import get_original
 from pythonjsonlogger.json import JsonFormatter
 
 REQUEST_FIELDS = ("request_id", "user_id", "session_id")
@@ -78,6 +79,18 @@ class JsonLineFormatter(JsonFormatter):
         )
 
 
+class StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to standard error under a lock of the system's.
+
+    Native threads log, too, and waiting for gevent's lock they and the event loop would block each
+    other. No greenlet lets others run while it holds this one.
+    """
+
+    def createLock(self) -> None:  # noqa: N802
+        """Make the lock."""
+        self.lock = get_original("_thread", "RLock")()
+
+
 def _on_one_line(message: str) -> str:
     """Escape characters that could forge another record's line or control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
@@ -116,8 +129,7 @@ def configuration(log_format: Literal["text", "json"], level: str) -> dict[str, 
         "formatters": {"text": {"()": TextFormatter}, "json": {"()": JsonLineFormatter}},
         "handlers": {
             "stderr": {
-                "class": "logging.StreamHandler",
-                "stream": "ext://sys.stderr",
+                "()": StderrHandler,
                 "filters": ["ids"],
                 "formatter": log_format,
             }

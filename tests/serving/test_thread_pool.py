@@ -80,6 +80,34 @@ def test_two_run_at_once_in_threads_of_their_own_and_the_loop_goes_on_meanwhile(
     assert done.stdout == "2 True\n", done.stderr
 
 
+BOTH_LOG = """
+from gevent import monkey
+monkey.patch_all()
+import gevent, logging
+from app.core import logs
+from app.core.thread_pool import ThreadPool
+
+logs.configure("text", "INFO")
+
+def work():
+    for _ in range(1000):
+        logging.info("a line")
+
+pool = ThreadPool(4)
+greenlets = [gevent.spawn(pool.run, work) for _ in range(4)]
+greenlets += [gevent.spawn(work) for _ in range(4)]
+print(len(gevent.joinall(greenlets, timeout=60)))
+"""
+
+
+def test_native_threads_and_greenlets_log_without_waiting_for_each_other():
+    done = subprocess.run(
+        [sys.executable, "-c", BOTH_LOG], cwd=ROOT, capture_output=True, text=True, timeout=90
+    )
+    assert done.stdout == "8\n"
+    assert done.stderr.count(" INFO root a line\n") == 8000
+
+
 def test_who_computes_is_nicer_than_the_loop():
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     computing, waiting = ThreadPool(1, is_nice=True), ThreadPool(1)
