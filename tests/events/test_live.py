@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 from redis import Redis
+from sqlalchemy import text
 
 from app.administration import teams
 from app.core.redis import EVENTS_CHANNEL
@@ -292,7 +293,7 @@ def test_streams_hold_no_connection_and_share_one_subscription(live, sign_in, wa
         assert len(redis.client_list()) - connected < len(opened)
     with live.rt.reading() as connection:
         number = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        assert connection.exec_driver_sql(number).scalar() < len(opened)
+        assert connection.execute(text(number)).scalar() < len(opened)
     for client in clients:
         client.me().ok()
 
