@@ -1,6 +1,5 @@
 """The shared schema layer: one declaration validates a request and describes it."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -126,12 +125,6 @@ def example_metadata(example: str | int) -> dict[str, Any]:
 def whole_number() -> WholeNumber:
     """Return a required field for an int64."""
     return WholeNumber(required=True)
-
-
-def dump(schema: type[Schema], rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return each row as the schema shows it."""
-    shown: list[dict[str, Any]] = schema(many=True).dump(rows)
-    return shown
 
 
 def timestamp(moment: datetime | None) -> str | None:
