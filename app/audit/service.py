@@ -3,7 +3,6 @@
 import json
 import logging
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -22,29 +21,23 @@ MAX_ENTITY_NAME_LENGTH = 255
 
 def record(rt: Runtime, session: Session, event: Event) -> None:
     """Record an event in the current transaction, unless the settings exclude its action."""
-    columns = entry(rt, event)
-    if columns is not None:
-        queries.add(session, **columns)
-
-
-def entry(rt: Runtime, event: Event) -> dict[str, Any] | None:
-    """Return the columns of an event's entry, for `entry_steps`; None if it is not recorded."""
     recorded = rt.settings.get(keys.RECORDED_ACTIONS)
     if not rt.settings.get(keys.ENABLED) or event.action not in recorded:
-        return None
+        return
     client = event.client or Client()
     name, details = event.entity_name, event.details
-    return {
-        "user_id": event.user_id,
-        "action": event.action,
-        "entity_type": event.entity_type,
-        "entity_id": event.entity_id,
-        "entity_name": name[:MAX_ENTITY_NAME_LENGTH] if name else None,
-        "details": json.dumps(details, ensure_ascii=False) if details is not None else None,
-        "ip_address": client.address,
-        "user_agent": client.user_agent,
-        "created_at": rt.clock.now(),
-    }
+    queries.add(
+        session,
+        user_id=event.user_id,
+        action=event.action,
+        entity_type=event.entity_type,
+        entity_id=event.entity_id,
+        entity_name=name[:MAX_ENTITY_NAME_LENGTH] if name else None,
+        details=json.dumps(details, ensure_ascii=False) if details is not None else None,
+        ip_address=client.address,
+        user_agent=client.user_agent,
+        created_at=rt.clock.now(),
+    )
 
 
 def record_best_effort(rt: Runtime, event: Event) -> None:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import (
     ColumnElement,
     Table,
-    bindparam,
     delete,
     func,
     insert,
@@ -17,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Reader
-from app.core.database.prepared import Prepared, constant
 from app.core.db import columns_of
 from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 
@@ -25,7 +23,6 @@ from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 MAILS = cast("Table", OutboxMail.__table__)
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
-NEW_COLUMNS = ("id", "template", "recipient", "payload", "created_at")
 MAX_NOTICES = 10
 
 
@@ -68,22 +65,6 @@ class Sealed(NamedTuple):
 
     id: str
     payload: str
-
-
-def add_if(condition: ColumnElement[bool], *parameters: str) -> Prepared:
-    """Return the statement that inserts a mail, due at once, if a condition holds.
-
-    It takes the values of NEW_COLUMNS, then those of the condition's parameters.
-    """
-    values = [bindparam(name, type_=MAILS.c[name].type) for name in NEW_COLUMNS]
-    fixed = {
-        "due_at": bindparam("created_at", type_=MAILS.c.created_at.type),
-        "status": constant(MailStatus.QUEUED),
-        "attempts": constant(0),
-    }
-    source = select(*values, *fixed.values()).where(condition)
-    statement = insert(MAILS).from_select([*NEW_COLUMNS, *fixed], source)
-    return Prepared(statement, (*NEW_COLUMNS, *parameters))
 
 
 def add(session: Session, **columns: Any) -> None:

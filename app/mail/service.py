@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.core.config import Bucket
 from app.core.database.after_commit import after_commit
-from app.core.database.prepared import Prepared, Step
 from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
 from app.core.smtp_errors import Undeliverable
@@ -36,7 +34,6 @@ __all__ = [
     "list_newest",
     "queue",
     "queue_notice",
-    "queue_step",
     "reach_server",
     "rounded_duration",
     "send_now",
@@ -109,30 +106,6 @@ def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -
         return False
     queue(rt, session, Template.SECURITY_NOTICE, recipient, expires_at=None, **values)
     return True
-
-
-def queue_step(
-    rt: Runtime,
-    statement: Prepared,
-    template: Template,
-    recipient: str,
-    values: Mapping[str, str],
-    expires_at: datetime | None = None,
-    **parameters: Any,
-) -> Step:
-    """Return `queue` as a step; the caller that runs it calls `wake` after the commit.
-
-    `statement` comes from `queries.add_if`; `parameters` are those of its condition.
-    """
-    mail_id, complete = random_uuid(), _complete(rt, template, values)
-    return statement.step(
-        id=mail_id,
-        template=template,
-        recipient=recipient,
-        payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
-        created_at=rt.clock.now(),
-        **parameters,
-    )
 
 
 def wake(rt: Runtime) -> None:

@@ -11,14 +11,12 @@ from typing import Any
 
 from flask import Flask
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.core import wait_times
 from app.core.config import Config
 from app.core.database import failures, postgres, sqlite
-from app.core.database.lookups import Key, Lookup
-from app.core.database.prepared import Prepared, Row, Step, run_on
 from app.core.database.sqlite import SqliteFile
 from app.core.db import db
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
@@ -119,41 +117,6 @@ class Database:
         finally:
             self._writer.release()
 
-    # --- what the areas that have yet to be rewritten still use ----------------------------------
-
-    def rows(self, prepared: Prepared, *values: Any) -> list[Row]:
-        """Run a SELECT and return every row."""
-        with self.connect() as connection:
-            named = dict(zip(prepared.parameters, values, strict=True))
-            found = connection.execute(prepared.on(connection.dialect), named).all()
-            return [tuple(row) for row in found]
-
-    def row(self, prepared: Prepared, *values: Any) -> Row | None:
-        """Like `rows`, for a SELECT by a unique key; None if there is no row."""
-        rows = self.rows(prepared, *values)
-        return rows[0] if rows else None
-
-    def lookup(self, lookup: Lookup, key: Key) -> Row | None:
-        """Return the row with a unique key; None if there is no row."""
-        return self.row(lookup.one, key)
-
-    def lookup_all(self, lookup: Lookup, key: Key) -> list[Row]:
-        """Return the rows with a key, in no particular order."""
-        return self.rows(lookup.one, key)
-
-    def change_together(self, *steps: Step) -> int:
-        """Run statements as one transaction; return how many rows the last one changed.
-
-        Raises: DatabaseConnectionLost; DatabaseUnavailable (nothing was changed); IntegrityError.
-        """
-        with _as_unavailable(), self.transaction() as session:
-            return run_on(session.connection(), steps)[0]
-
-    def change_then_read(self, *steps: Step) -> list[Row]:
-        """Like `change_together`; return the rows of the last one."""
-        with _as_unavailable(), self.transaction() as session:
-            return run_on(session.connection(), steps)[1]
-
 
 def _engine_options(config: Config) -> dict[str, Any]:
     usual: dict[str, Any] = {
@@ -190,11 +153,3 @@ def _note_statements(engine: Engine) -> None:
     @event.listens_for(engine, "after_cursor_execute")
     def end(connection: Connection, *_: Any) -> None:
         wait_times.add_database(perf_counter() - connection.info["began"])
-
-
-@contextmanager
-def _as_unavailable() -> Iterator[None]:
-    try:
-        yield
-    except OperationalError as error:
-        raise DatabaseUnavailable from error
