@@ -25,10 +25,9 @@ from app.operations.schemas import (
     ReadyData,
 )
 from app.web import metrics
-from app.web.envelope import ok
 from app.web.guards import anonymous_route
 from app.web.openapi.document import document
-from app.web.operation import answers
+from app.web.operation import answers, ok
 from app.web.request import json_body
 from app.web.runtime import runtime
 

@@ -17,9 +17,8 @@ from app.profile.schemas import (
 )
 from app.users.models import Account
 from app.users.schemas import ProfileInfo
-from app.web.envelope import ok
 from app.web.guards import login_required
-from app.web.operation import answers
+from app.web.operation import answers, ok
 from app.web.peer import client
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime

@@ -31,7 +31,7 @@ from app.core.errors import (
     Unavailable,
 )
 from app.core.secret_box import SecretUnreadable
-from app.web.envelope import fail
+from app.web.operation import fail
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,9 @@
-"""What a route's decorators know about it, gathered for the API description.
+"""The envelope around every JSON answer, and what a route's decorators know about the route.
 
 Every guard and loader records its part here, so the document cannot diverge from the code.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -12,8 +13,8 @@ from typing import Any, Literal
 from flask import Response
 from marshmallow import Schema, fields
 
+from app.core.error_codes import ErrorCode
 from app.core.errors import AppError
-from app.web.envelope import ok
 
 View = Callable[..., Any]
 Access = Literal["anonymous", "session", "admin"]
@@ -122,3 +123,24 @@ def _dumped(payload: Payloads, result: Any) -> Any:
     if isinstance(payload, fields.Field):
         return payload.serialize("data", {"data": result})
     return payload and payload.dump(result)
+
+
+def ok(data: Any = None, status: int = 200) -> Response:
+    """Return a success response; `data` is None if an operation has no payload."""
+    return _answer(ErrorCode.SUCCESS, "", data, status)
+
+
+def fail(
+    code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return an error response."""
+    response = _answer(code, message, None, status)
+    response.headers.update(headers or {})
+    return response
+
+
+def _answer(code: ErrorCode, message: str, data: Any, status: int) -> Response:
+    members = {"code": code.value, "msg": message, "data": data, "error": None}
+    body = json.dumps(members, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A lone surrogate in a message must not turn a refusal into an internal error.
+    return Response(body.encode("utf-8", "replace"), status, content_type="application/json")
