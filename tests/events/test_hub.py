@@ -155,8 +155,8 @@ def test_teams_of_one_batch_are_looked_up_together(rt, hub, watch, user, monkeyp
     teams.add_member(rt, "Two", user.username, TeamRole.ADMIN)
     mine, theirs = watch(user), watch(other)
     asked = []
-    real = rt.database.rows
-    monkeypatch.setattr(rt.database, "rows", lambda *a: asked.append(a) or real(*a))
+    real = rt.database.reading
+    monkeypatch.setattr(rt.database, "reading", lambda: asked.append(1) or real())
     numbers = {1: one, 2: two, 3: one, 4: two}
     hub.deliver([about(n, Audience(team_id=team), rt) for n, team in numbers.items()])
     assert (queued(mine), queued(theirs)) == ([1, 2, 3, 4], [2, 4])
@@ -166,8 +166,8 @@ def test_teams_of_one_batch_are_looked_up_together(rt, hub, watch, user, monkeyp
 def test_many_streams_share_a_query(rt, hub, watch, monkeypatch):
     opened = [watch(make_user(rt)) for _ in range(12)]
     asked = []
-    real = rt.database.rows
-    monkeypatch.setattr(rt.database, "rows", lambda *a: asked.append(a) or real(*a))
+    real = rt.database.reading
+    monkeypatch.setattr(rt.database, "reading", lambda: asked.append(1) or real())
     hub.deliver([about(1, EVERYBODY, rt)])
     assert len(asked) == 1
     assert all(queued(stream) == [1] for stream in opened)
@@ -330,13 +330,13 @@ def test_every_stream_gets_one_sign_of_life_a_round(rt, hub, watch, user):
 
 def test_a_sign_of_life_waits_for_no_database(rt, hub, watch, user, monkeypatch):
     stream, before = watch(user), []
-    rows = rt.database.rows
+    reading = rt.database.reading
 
-    def looked_up(*arguments):
+    def looked_up():
         before.append(stream._queue.qsize())
-        return rows(*arguments)
+        return reading()
 
-    monkeypatch.setattr(rt.database, "rows", looked_up)
+    monkeypatch.setattr(rt.database, "reading", looked_up)
     tick(hub)  # what is fresh is looked at
     before.clear()
     for _ in range(HEARTBEAT_SECONDS):
@@ -451,10 +451,10 @@ def database_away(rt, monkeypatch):
     """Let every look at sessions and teams fail, until told otherwise."""
 
     def lose(error=None):
-        def rows(*_):
+        def reading():
             raise error or DatabaseUnavailable
 
-        monkeypatch.setattr(rt.database, "rows", rows)
+        monkeypatch.setattr(rt.database, "reading", reading)
 
     yield lose
     monkeypatch.undo()
@@ -490,11 +490,11 @@ def test_a_database_that_does_not_answer_is_asked_now_and_then(
     watch(user)
     asked = []
 
-    def rows(*_):
+    def look_up(*_, **__):
         asked.append(clock.monotonic())
         raise DatabaseUnavailable
 
-    monkeypatch.setattr(rt.database, "rows", rows)
+    monkeypatch.setattr("app.sessions.queries.list_open_among", look_up)
     for _ in range(20):
         hub.deliver([about(1, to(user), rt)])
         tick(hub)
@@ -766,5 +766,5 @@ def test_a_limited_session_has_no_stream(rt, hub, api, user):
 
 def test_while_the_database_is_away_no_stream_is_opened(app, rt, hub, user, database_away):
     bearer = bearer_of(rt, app, user)
-    rt.database.lookup = lambda *_: (_ for _ in ()).throw(DatabaseUnavailable())
+    rt.database.connect = lambda *_: (_ for _ in ()).throw(DatabaseUnavailable())
     bearer.get(PATH).fails(503, "database.error")
