@@ -1,4 +1,4 @@
-"""`flask audit`: who did what (spec 04 §7)."""
+"""`flask audit`: who did what."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The periodic background cleanup, run by one process across all instances (spec 04 §8.5)."""
+"""The periodic background cleanup, run by one process across all instances."""
 
 import logging
 import threading

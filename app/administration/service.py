@@ -89,7 +89,7 @@ def setup_state(rt: Runtime) -> SetupState:
 
 
 def cleanup(rt: Runtime) -> Cleaned:
-    """Delete what has expired (spec 04 §8.5); idempotent, and safe beside concurrent runs."""
+    """Delete what has expired; idempotent, and safe beside concurrent runs."""
     return Cleaned(
         sessions=sessions.delete_expired(rt),
         audit_entries=audit.delete_outdated(rt),
@@ -103,7 +103,7 @@ def cleanup(rt: Runtime) -> Cleaned:
 
 
 def rotate_keys(rt: Runtime) -> Rotation:
-    """Put a new key first and re-encrypt the stored secrets under it (decision A27).
+    """Put a new key first and re-encrypt the stored secrets under it.
 
     Keys from the environment are ordered there by the operator, so for those this only re-encrypts.
     The old key still decrypts and verifies, so an interrupted run does no harm.

@@ -1,4 +1,4 @@
-"""An operator's use cases for policies and groups, and the rules of groups (spec 04 §5.4)."""
+"""An operator's use cases for policies and groups, and the rules of groups."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from app.audit import service as audit
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.storage_policies import audit_events, queries, service
+from app.storage_policies import queries, service
 from app.storage_policies.errors import (
     DefaultGroupRequired,
     GroupAssigned,
@@ -31,7 +31,7 @@ def create_policy(rt: Runtime, name: str) -> StoragePolicy:
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         policy = service.add_policy(session, name, now)
-        audit.record(rt, session, audit_events.policy_created(policy))
+        audit.record(rt, session, service.policy_created(policy))
         return policy
 
 
@@ -51,7 +51,7 @@ def create_group(
         group = service.add_group(session, name, found, now)
         if is_default:
             queries.set_default(session, group.id, now)
-        event = audit_events.group_created(group, found, is_default=is_default)
+        event = service.group_created(group, found, is_default=is_default)
         audit.record(rt, session, event)
         return service.with_items(session, group)
 
@@ -67,7 +67,7 @@ def set_default(rt: Runtime, typed: str) -> GroupWithItems:
         service.require_assignable(session, group)
         if not group.is_default:
             queries.set_default(session, group.id, rt.clock.now())
-            audit.record(rt, session, audit_events.group_updated(group, is_default=True))
+            audit.record(rt, session, service.group_updated(group, is_default=True))
         return service.with_items(session, group)
 
 
@@ -108,7 +108,7 @@ def delete_group(rt: Runtime, typed: str) -> GroupWithItems:
         _require_unassigned(session, group)
         was = service.with_items(session, group)
         queries.remove_group(session, group.id)
-        audit.record(rt, session, audit_events.group_deleted(group))
+        audit.record(rt, session, service.group_deleted(group))
         return was
 
 
@@ -135,5 +135,5 @@ def _switch(
 ) -> GroupWithItems:
     if group.is_enabled is not is_enabled:
         group.is_enabled, group.updated_at = is_enabled, rt.clock.now()
-        audit.record(rt, session, audit_events.group_updated(group, is_enabled=is_enabled))
+        audit.record(rt, session, service.group_updated(group, is_enabled=is_enabled))
     return service.with_items(session, group)

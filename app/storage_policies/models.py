@@ -1,4 +1,4 @@
-"""Tables of policies, groups and the policies in a group (spec 04 §5.1)."""
+"""Tables of policies, groups and the policies in a group."""
 
 from datetime import datetime
 

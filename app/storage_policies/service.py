@@ -1,20 +1,19 @@
-"""The default storage route, and all policies and groups (spec 04 §5.2; decision A23)."""
+"""The default storage route, and all policies and groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Event
+from app.audit.models import Action, EntityType, Event
 from app.core.database import locks
 from app.core.ids import typed_id
 from app.core.runtime import Runtime
 from app.core.texts import shortened
-from app.storage_policies import audit_events, queries
+from app.storage_policies import queries
 from app.storage_policies.errors import (
     GroupAmbiguous,
     GroupNotFound,
@@ -29,8 +28,6 @@ from app.storage_policies.models import (
     StoragePolicyGroupItem,
 )
 from app.teams import queries as teams_queries
-
-T = TypeVar("T")
 
 DEFAULT_POLICY_NAME = "Local storage"
 DEFAULT_GROUP_NAME = "Default Policy Group"
@@ -53,7 +50,7 @@ class GroupWithItems:
 
 
 def bootstrap(rt: Runtime, *, is_audited: bool = False) -> StorageRoute:
-    """Create whatever is missing of the default route; idempotent (decision E10).
+    """Create whatever is missing of the default route; idempotent.
 
     Accounts and teams without a group are assigned to the default one. `is_audited` is whether an
     operator asked for it; what a server does for itself at its start is not recorded.
@@ -78,17 +75,17 @@ def _completed_route(
     policy = queries.find_default_policy(session)
     if policy is None:
         policy = add_policy(session, DEFAULT_POLICY_NAME, now, is_default=True)
-        events.append(audit_events.policy_created(policy))
+        events.append(policy_created(policy))
     group = queries.find_default_group(session)
     if group is None:
         group = add_group(session, DEFAULT_GROUP_NAME, [policy], now, is_default=True)
-        events.append(audit_events.group_created(group, [policy], is_default=True))
+        events.append(group_created(group, [policy], is_default=True))
     if not group.is_enabled:
         group.is_enabled, group.updated_at = True, now
-        events.append(audit_events.group_updated(group, is_enabled=True))
+        events.append(group_updated(group, is_enabled=True))
     if not queries.has_items(session, group.id):
         session.add(_item(group, policy, now))
-        events.append(audit_events.group_updated(group, policy_ids=[policy.id]))
+        events.append(group_updated(group, policy_ids=[policy.id]))
     return policy, group, events
 
 
@@ -119,7 +116,7 @@ def named_policy(session: Session, typed: str) -> StoragePolicy:
 
 
 def require_assignable(session: Session, group: StoragePolicyGroup) -> None:
-    """Refuse assignments to a group that is disabled or has no policy (spec 04 §5.4).
+    """Refuse assignments to a group that is disabled or has no policy.
 
     Raises: GroupUnusable.
     """
@@ -209,3 +206,44 @@ def _item(
 def _which(typed: str, found: Sequence[StoragePolicyGroup] | Sequence[StoragePolicy]) -> str:
     ids = " or ".join(str(row.id) for row in found)
     return f"{shortened(typed)}; give the id, {ids}."
+
+
+# --- events for the audit log ---------------------------------------------------------------------
+
+
+def policy_created(policy: StoragePolicy) -> Event:
+    """Return the event of a new policy."""
+    return Event(
+        Action.ADMIN_CREATE_STORAGE_POLICY,
+        EntityType.STORAGE_POLICY,
+        entity_id=policy.id,
+        entity_name=policy.name,
+    )
+
+
+def group_created(
+    group: StoragePolicyGroup, policies: Sequence[StoragePolicy], *, is_default: bool
+) -> Event:
+    """Return the event of a new group."""
+    details = {"policy_ids": [policy.id for policy in policies], "is_default": is_default}
+    return _of_group(Action.ADMIN_CREATE_POLICY_GROUP, group, details)
+
+
+def group_updated(group: StoragePolicyGroup, **changed: object) -> Event:
+    """Return the event of a group's change to these values."""
+    return _of_group(Action.ADMIN_UPDATE_POLICY_GROUP, group, changed)
+
+
+def group_deleted(group: StoragePolicyGroup) -> Event:
+    """Return the event of a group's deletion."""
+    return _of_group(Action.ADMIN_DELETE_POLICY_GROUP, group, {})
+
+
+def _of_group(action: Action, group: StoragePolicyGroup, details: Mapping[str, object]) -> Event:
+    return Event(
+        action,
+        EntityType.POLICY_GROUP,
+        entity_id=group.id,
+        entity_name=group.name,
+        details=details,
+    )

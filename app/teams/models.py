@@ -1,4 +1,4 @@
-"""Tables of teams and memberships (spec 04 §5.1)."""
+"""Tables of teams and memberships."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -50,7 +50,7 @@ def password_options(function: F) -> F:
 def chosen_password(password: str | None, *, generate: bool) -> str | None:
     """Return the password to set; None to generate one.
 
-    With neither option, prompt for it at a terminal; a script gets a generated one (spec 01 §8).
+    With neither option, prompt for it at a terminal; a script gets a generated one.
     """
     if password is not None and generate:
         raise click.UsageError("--password and --generate exclude each other")

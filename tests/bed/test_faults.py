@@ -1,4 +1,4 @@
-"""A dependency is lost under load, and comes back (decisions A29, A30).
+"""A dependency is lost under load, and comes back.
 
 The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/operations.md.
 """

@@ -1,4 +1,4 @@
-"""`flask storage`: policies and groups, and the rules of groups (spec 04 §5.4)."""
+"""`flask storage`: policies and groups, and the rules of groups."""
 
 import json
 

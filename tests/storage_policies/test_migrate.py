@@ -1,4 +1,4 @@
-"""POST /admin/policy-groups/{id}/migrate-assignments and its command (spec 04 §5.3)."""
+"""POST /admin/policy-groups/{id}/migrate-assignments and its command."""
 
 import json
 

@@ -284,12 +284,12 @@ def test_one_killed_between_its_first_row_and_its_last_changes_nothing(live, cro
         client = begin_migration(live, crowd, groups_of_live)
 
         def is_stuck():
-            with live.rt.reading() as connection:
+            with live.rt.reading() as reader:
                 waiting = (
                     "SELECT count(*) FROM pg_stat_activity"
                     " WHERE wait_event_type = 'Lock' AND datname = current_database()"
                 )
-                return connection.exec_driver_sql(waiting).scalar()
+                return reader.scalar(sa.text(waiting))
 
         eventually(is_stuck, "the migration to wait for the row")
         live.kill()

@@ -1,4 +1,4 @@
-"""`flask teams` (spec 04 §5.5; decisions, section C)."""
+"""`flask teams`."""
 
 import json
 
