@@ -38,8 +38,6 @@ __all__ = [
     "rounded_duration",
     "send_now",
     "send_test",
-    "wake",
-    "wake_after_commit",
 ]
 
 # Limits how many mails a caller can have sent to addresses of their choice.
@@ -94,7 +92,7 @@ def queue(
         payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
         created_at=rt.clock.now(),
     )
-    wake_after_commit(rt, session)
+    after_commit(session, rt.mail_due.set)  # so that it need not wait for the next poll
 
 
 def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -> bool:
@@ -106,16 +104,6 @@ def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -
         return False
     queue(rt, session, Template.SECURITY_NOTICE, recipient, expires_at=None, **values)
     return True
-
-
-def wake(rt: Runtime) -> None:
-    """Wake the dispatcher, so that mails just committed need not wait for its next poll."""
-    rt.mail_due.set()
-
-
-def wake_after_commit(rt: Runtime, session: Session) -> None:
-    """Call `wake` once the running transaction is committed."""
-    after_commit(session, lambda: wake(rt))
 
 
 def is_smtp_configured(rt: Runtime) -> bool:

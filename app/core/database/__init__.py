@@ -1,1 +1,1 @@
-"""Database access: transactions, pools, prepared statements, locks."""
+"""Database access: transactions, pools, locks."""
