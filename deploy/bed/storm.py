@@ -1,5 +1,6 @@
 """Mixed load with faults: which failures clients see, whether data survives, recovery times."""
 
+import itertools
 import math
 import sys
 import time
@@ -20,8 +21,6 @@ UNEXPECTED = (
     "WORKER TIMEOUT",
     "are missing",  # the files of an avatar
 )
-
-LOG_LINES = 80
 
 
 @dataclass
@@ -205,9 +204,11 @@ class Storm:
             new = text[logged.get(name, 0) :]
             for what in UNEXPECTED:
                 if what in new:
-                    # The end of a traceback tells most.
-                    told = "\n".join(new[new.index(what) :].splitlines()[:LOG_LINES])
-                    self._ledger.add_violation(f"log of {name}: {told[-3000:]}")
+                    first, *more = new[new.index(what) :].splitlines()
+                    # Up to the next entry, which begins with its time.
+                    told = [first, *itertools.takewhile(lambda line: line[:2] != "20", more)]
+                    text = "\n".join(told)[-2500:]
+                    self._ledger.add_violation(f"log of {name}, {what!r}: {text}")
 
     def _report(self, seconds: float, skipped: list[str]) -> Report:
         ledger = self._ledger
