@@ -130,6 +130,7 @@ def _engine_options(config: Config) -> dict[str, Any]:
     return usual | {
         "pool_pre_ping": True,
         "pool_use_lifo": True,
+        "pool_reset_on_return": None,  # a listener does it (postgres.py)
         "use_native_hstore": False,  # else each new connection queries for a type we lack
         "connect_args": postgres.connect_args(config.database_url),
     }

@@ -57,6 +57,7 @@ def install(engine: Engine) -> None:
     @event.listens_for(engine, "reset")
     def reset(connection: Any, record: ConnectionPoolEntry, _state: object) -> None:
         try:
+            connection.rollback()  # instead of the pool, see `pool_reset_on_return`
             engine.dialect.reset_isolation_level(connection)
         except psycopg2.Error as error:
             record.invalidate(error)
