@@ -119,8 +119,10 @@ def test_an_invitation_refuses_them_and_stays_open(rt, api, blocklist):
 )
 def test_the_api_description_has_the_refusal(api, method, path):
     described = api.get("/openapi.json", described=False).json
-    responses = described["paths"][f"/api/v1{path}"][method]["responses"]
-    examples = responses["400"]["content"]["application/json"]["examples"]
+    refusal = described["paths"][f"/api/v1{path}"][method]["responses"]["400"]
+    if "$ref" in refusal:
+        refusal = described["components"]["responses"][refusal["$ref"].rpartition("/")[2]]
+    examples = refusal["content"]["application/json"]["examples"]
     assert "PasswordGuessable" in examples
     assert described["components"]["examples"]["PasswordGuessable"]["value"]["msg"] == GUESSABLE
 

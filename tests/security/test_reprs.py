@@ -32,12 +32,9 @@ TELLING = {
     *("url", "uri", "text", "texts", "html", "selector", "payload", "subject"),
 }
 HARMLESS = {
-    "_Genuine.key_id",
     "SecretKey.key_id",
     "Output.exit_code",
-    "Lookup.key",  # a column
     "RelyingParty.id_hash",  # of the site's name
-    "TokenMail.token_digest",  # as it is kept
     "Runtime.secret_box",  # objects without a repr of their own
     "Runtime.access_tokens",
     "FirstFactor.password",  # hides its own
@@ -65,14 +62,11 @@ HARMLESS = {
     "Account.avatar_key",
     "SecondFactors.recovery_codes_remaining",
     # Addresses of providers and of the site, and names: those of claims, keys and identities.
-    *(f"Provider.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
-    *(f"Provider.{name}" for name in ("icon_url", "issuer_url", "avatar_url_claim", "key")),
     *(f"ProviderConfig.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
-    *("ProviderConfig.issuer_url", "ProviderConfig.key", "Provider.subject_claim"),
-    *("Callback.redirect_uri", "SignIn.redirect_uri", "TokenRequest.url", "ExactIssuer.url"),
+    *("ProviderConfig.issuer_url", "ProviderConfig.key", "ProviderConfig.subject_claim"),
+    *("Callback.redirect_uri", "SignIn.redirect_uri", "Issuer.url", "TenantIssuer.url"),
     *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
-    *("TestResult.token_endpoint", "TestResult.jwks_key_count", "ClaimNames.subject"),
-    *("Link.provider_icon_url", "Link.provider_key", "Link.subject", "PendingIdentity.subject"),
+    *("TestResult.token_endpoint", "TestResult.jwks_key_count"),
     "ExternalProfile.subject",
     # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
     "Listed.refresh_digest",
@@ -80,7 +74,6 @@ HARMLESS = {
     "TokenSession.previous_digest",
     "Leased.payload",
     "Sealed.payload",
-    "Provider.client_secret",
 }
 
 
