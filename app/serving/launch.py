@@ -270,7 +270,7 @@ def make_private(folder: Path, origin: str = "") -> None:
             raise StartFailed(f"{origin}{folder} belongs to another user")
         folder.chmod(0o700)
     except FileExistsError:
-        raise StartFailed(f"{origin}{folder} is no folder") from None
+        raise StartFailed(f"{origin}{folder} is not a folder") from None
     except OSError as error:
         raise StartFailed(f"{origin}{folder}: {error.strerror}") from error
 

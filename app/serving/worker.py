@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from errno import ECONNRESET
+from select import select
 from typing import Any
 
 import gevent
@@ -13,15 +15,43 @@ POLL_SECONDS = 0.1
 LAST_REQUEST_SECONDS = 0.5
 
 
-class Worker(GeventWorker):
-    """Hangs up on who waits between two requests when it stops.
+@dataclass(frozen=True)
+class Listener:
+    """What gunicorn asks of a listener for each connection."""
 
-    gunicorn would wait for them until its graceful time-out, and then log a traceback for each.
+    name: Any
+
+    def getsockname(self) -> Any:
+        """Return the address it listens on."""
+        return self.name
+
+
+class Worker(GeventWorker):
+    """Loses no request when it stops, and hangs up on who waits between two.
+
+    gunicorn would wait for them until its graceful time-out, and then log a traceback for each. It
+    would drop connections that it accepted just before it closed the listener, whose address it
+    looks up when it begins with a connection.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._clients: dict[Any, Any] = {}
         self._waiting: set[Any] = set()
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        self._listener = Listener(self.sockets[0].getsockname())
+        super().run()
+
+    def handle(self, _listener: Any, client: Any, addr: Any) -> None:
+        """Serve a connection."""
+        connection = gevent.getcurrent()
+        self._clients[connection] = client
+        try:
+            super().handle(self._listener, client, addr)  # type: ignore[arg-type]  # all it needs
+        finally:
+            del self._clients[connection]
 
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:  # type: ignore[override]  # the stubs say None
@@ -42,4 +72,7 @@ class Worker(GeventWorker):
         while True:
             gevent.sleep(LAST_REQUEST_SECONDS)
             for connection in list(self._waiting):
+                client = self._clients[connection]
+                if client.fileno() < 0 or select([client], [], [], 0)[0]:
+                    continue  # its next request has just arrived
                 connection.kill(ConnectionResetError(ECONNRESET, "stopping"), block=False)

@@ -5,6 +5,7 @@ import json
 import pytest
 from flask import Flask, jsonify
 from schemathesis.checks import CHECKS
+from werkzeug.routing import Map
 
 from tests.security import fuzz
 from tests.support.smtp import RecordingSmtpServer
@@ -59,9 +60,15 @@ def test_others_find_what_the_description_says(service, principal, usual):
 # --- it would tell -----------------------------------------------------------------------------
 
 
+class Apart(Flask):
+    """An application that does not share the routes of the others."""
+
+    url_map_class = Map
+
+
 def faulty(status, body):
     """Return an application with one operation that answers so, and promises something else."""
-    app = Flask("faulty")
+    app = Apart("faulty")
     text = {"type": "object", "required": ["msg"], "properties": {"msg": {"type": "string"}}}
     answers = {"200": {"description": "OK", "content": {"application/json": {"schema": text}}}}
     name = {"in": "query", "name": "name", "schema": {"type": "string"}}
