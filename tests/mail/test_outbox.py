@@ -53,8 +53,9 @@ def plans(rt):
     def explain(_connection, cursor, statement, values, *_):
         if rt.database.is_sqlite:
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}", values)
-        else:  # small tables are read whole
-            cursor.execute("SET LOCAL enable_seqscan = off")
+        else:  # small tables are read whole, or by any index, and then sorted
+            for other in ("seqscan", "bitmapscan", "sort"):
+                cursor.execute(f"SET LOCAL enable_{other} = off")
             cursor.execute(f"EXPLAIN {statement}", values)
         told.append("\n".join(map(str, cursor.fetchall())))
 
