@@ -1,6 +1,5 @@
 """Application factory: the only module that knows every area."""
 
-import logging
 from collections.abc import Mapping
 
 from flask import Flask
@@ -12,26 +11,20 @@ from app.administration import housekeeping
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
-from app.core import redis as redis_client
 from app.core.attempt_limits import AttemptLimits
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database
-from app.core.database.revisions import SchemaCheck
 from app.core.db import db
-from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
-from app.core.outages import Outage
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
-from app.core.redis import Breaker
-from app.core.runtime import Runtime
+from app.core.redis import RedisClients
+from app.core.runtime import Hooks, Limits, Runtime
 from app.core.secret_box import SecretBox
-from app.core.signed_tokens import SignedTokens
-from app.core.thread_pool import ThreadPool
 from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
@@ -77,9 +70,6 @@ BLUEPRINTS = (
     events.bp,
     storage_policies,
 )
-DISK_THREADS = 4
-# Uploads queue instead of being rejected.
-MAX_QUEUED = 100_000
 
 
 def create_app(
@@ -100,9 +90,6 @@ def create_app(
     app.config["SERVER_NAME"] = "localhost"
     # A redirect to the normalised path would name that host.
     app.url_map.merge_slashes = False
-    http_client = http_client or HttpClient(
-        allow_loopback=config.allow_loopback_http, internal=config.provider_networks
-    )
     rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), http_client)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
@@ -115,25 +102,8 @@ def create_app(
     administration.install(app)
     hub = Hub(rt)
     events.install(app, hub)
-    rt.on_shutdown.append(hub.begin_shutdown)
     Migrate(app, db, directory=str(MIGRATIONS))
-    rt.sign_in_methods.extend(
-        [
-            sign_in_methods.by_password,
-            passkeys_management.by_passkey,
-            external_links.by_external_link,
-        ]
-    )
-    rt.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
-    rt.extra_login_methods.append(external_queries.is_any_enabled)
-    rt.on_start.extend(
-        [
-            lambda: settings.listen(rt),
-            lambda: housekeeping.start(rt),
-            lambda: dispatcher.start(rt),
-            hub.start,
-        ]
-    )
+    _fill_hooks(rt, hub)
     return app
 
 
@@ -143,15 +113,13 @@ def _runtime(
     clock: Clock,
     redis: Redis | None,
     mailer: Mailer,
-    http_client: HttpClient,
+    http_client: HttpClient | None,
 ) -> Runtime:
     mailer.context = app.app_context  # Flask-Mail sends the application a signal for every mail
     database = Database(app, config)
-    fail_fast_breaker = Breaker(redis or redis_client.connect_fail_fast(config.redis_url), clock)
-    redis = redis or redis_client.connect(config.redis_url)
+    clients = RedisClients(config.redis_url, clock, redis)
     keyring = Keyring(config, clock)
     secret_box = SecretBox(keyring)
-    disk = ThreadPool(DISK_THREADS, max_queued=MAX_QUEUED)
 
     def load_settings() -> Mapping[str, str]:
         with database.reading() as session:
@@ -161,20 +129,43 @@ def _runtime(
         config=config,
         clock=clock,
         database=database,
-        schema_check=SchemaCheck(),
-        redis=redis,
+        redis=clients,
         settings=LiveSettings(load_settings, clock),
         keyring=keyring,
         secret_box=secret_box,
-        access_tokens=SignedTokens(keyring, "access-token"),
         passwords=Passwords(config.argon2, config.password_threads),
-        breaker=Breaker(redis, clock),
-        fail_fast_breaker=fail_fast_breaker,
-        rate_limits=RateLimits(fail_fast_breaker, clock),
-        attempt_limits=AttemptLimits(fail_fast_breaker, clock, config.failure_limit, secret_box),
+        limits=Limits(
+            RateLimits(clients.fail_fast, clock),
+            AttemptLimits(clients.fail_fast, clock, config.failure_limit, secret_box),
+        ),
         mailer=mailer,
-        unready=Outage(logging.getLogger("gatehouse.ready"), "not ready", "ready again"),
-        disk=disk,
-        http_client=http_client,
-        fetch_cache=FetchCache(clock),
+        http_client=http_client
+        or HttpClient(
+            allow_loopback=config.allow_loopback_http,
+            internal=config.provider_networks,
+            clock=clock,
+        ),
+        hooks=Hooks(),
     )
+
+
+def _fill_hooks(rt: Runtime, hub: Hub) -> None:
+    hooks = rt.hooks
+    hooks.sign_in_methods.extend(
+        [
+            sign_in_methods.by_password,
+            passkeys_management.by_passkey,
+            external_links.by_external_link,
+        ]
+    )
+    hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
+    hooks.extra_login_methods.append(external_queries.is_any_enabled)
+    hooks.on_start.extend(
+        [
+            lambda: settings.listen(rt),
+            lambda: housekeeping.start(rt),
+            lambda: dispatcher.start(rt),
+            hub.start,
+        ]
+    )
+    hooks.on_shutdown.append(hub.begin_shutdown)

@@ -54,7 +54,7 @@ def run_if_due(rt: Runtime) -> bool:
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
-        if not rt.redis.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
+        if not rt.redis.client.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
             return False
     except TRANSIENT_ERRORS as error:
         log.warning("cleaning up was put off: %s", reason_of(error))
@@ -63,7 +63,7 @@ def run_if_due(rt: Runtime) -> bool:
         cleaned = service.cleanup(rt)
     except Exception as error:
         with suppress(RedisError):
-            rt.redis.set(CLEANUP_LOCK_KEY, "failed", px=min(interval_ms, RETRY_MS))
+            rt.redis.client.set(CLEANUP_LOCK_KEY, "failed", px=min(interval_ms, RETRY_MS))
         if not isinstance(error, TRANSIENT_ERRORS):
             raise
         log.warning("cleaning up was put off: %s", reason_of(error))

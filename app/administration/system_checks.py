@@ -138,8 +138,8 @@ def _open_to_others(path: os.PathLike[str]) -> str | None:
 def redis(rt: Runtime) -> Finding:
     """Check that Redis responds, accepts writes and is recent enough."""
     try:
-        server: Any = rt.redis.info("server")
-        redis_client.require_writable(rt.redis)
+        server: Any = rt.redis.client.info("server")
+        redis_client.require_writable(rt.redis.client)
     except ResponseError as error:
         return fail(f"Redis refuses requests ({error}). {_redis_remedy(error)}")
     except RedisError as error:
@@ -244,7 +244,7 @@ def _offsets(rt: Runtime) -> dict[str, float]:
             offsets["PostgreSQL"] = _ahead(rt, asked, theirs)
     try:
         asked = rt.clock.now()
-        answer: Any = rt.redis.time()
+        answer: Any = rt.redis.client.time()
         seconds, microseconds = answer
         theirs = datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
         offsets["Redis"] = _ahead(rt, asked, theirs)

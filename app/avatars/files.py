@@ -19,11 +19,15 @@ from typing import Any, TypeVar
 
 from app.avatars.errors import StorageFailed
 from app.core import folders
-from app.core.runtime import Runtime
+from app.core.thread_pool import ThreadPool
 from app.core.tokens import random_hex
 from app.users.models import Account
 
 T = TypeVar("T")
+
+# For all work on files, also that of other modules: native threads. Uploads queue instead of being
+# rejected.
+DISK = ThreadPool(4, max_queued=100_000)
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +66,13 @@ class Staged:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def on_disk(rt: Runtime, function: Callable[..., T], *arguments: Any) -> T:
+def on_disk(function: Callable[..., T], *arguments: Any) -> T:
     """Run a function that blocks on the disk in a native thread and return its result.
 
     Raises: StorageFailed, which is logged, in place of an OSError.
     """
     with disk_errors():
-        return rt.disk.run(function, *arguments)
+        return DISK.run(function, *arguments)
 
 
 @contextmanager

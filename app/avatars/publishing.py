@@ -114,10 +114,10 @@ def reconcile(rt: Runtime, user_id: int) -> int:
     with rt.transaction() as session:
         # A deleted account has no row to lock, but no upload can be published for it either.
         users_queries.lock(session, user_id)
-        names = on_disk(rt, files.list_names, root, user_id)
+        names = on_disk(files.list_names, root, user_id)
         account = users_queries.find_account(session, user_id)
         kept = files.name_of(account) if account else None
-        return on_disk(rt, files.remove_all_but, root, user_id, names, kept)
+        return on_disk(files.remove_all_but, root, user_id, names, kept)
 
 
 def next_version(account: Account) -> int:
@@ -150,12 +150,12 @@ def _upload_slot(user_id: int) -> Iterator[None]:
 
 @contextmanager
 def _staged_upload(rt: Runtime, user_id: int) -> Iterator[Staged]:
-    staged = on_disk(rt, files.stage, rt.config.avatar_dir, user_id)
+    staged = on_disk(files.stage, rt.config.avatar_dir, user_id)
     try:
         yield staged
     finally:
         with suppress(StorageFailed):
-            on_disk(rt, staged.clear)
+            on_disk(staged.clear)
 
 
 def _receive(body: MultipartBody, staged: Staged, max_bytes: int) -> None:
@@ -221,7 +221,7 @@ def _publish(
             users.record(rt, session, Action.USER_UPLOAD_AVATAR, account, client, details)
             if is_first:
                 is_in_place = True
-                on_disk(rt, files.publish_folder, staged.rendered, root, user_id, name)
+                on_disk(files.publish_folder, staged.rendered, root, user_id, name)
     except BaseException:
         if is_in_place:
             _reconcile_after_failure(rt, staged)
@@ -254,7 +254,7 @@ def _remove_replaced(rt: Runtime, before: Account) -> None:
     name = files.name_of(before)
     try:
         if name is not None:
-            rt.disk.run(files.remove, rt.config.avatar_dir, before.id, name)
+            files.DISK.run(files.remove, rt.config.avatar_dir, before.id, name)
     except FileNotFoundError:
         return
     except OSError as error:

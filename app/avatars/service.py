@@ -109,7 +109,7 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
         path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
         with files.disk_errors():
             try:
-                return wanted, rt.disk.run(use, path)
+                return wanted, files.DISK.run(use, path)
             except FileNotFoundError:
                 account = users_queries.look_up_account(rt.database, wanted.user_id)
         if account is None:
@@ -124,5 +124,5 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
 
 def _require_files(rt: Runtime, account: Account) -> None:
     name = files.name_of(account)
-    if name is None or not on_disk(rt, files.exists, rt.config.avatar_dir, account.id, name):
+    if name is None or not on_disk(files.exists, rt.config.avatar_dir, account.id, name):
         raise NothingUploaded

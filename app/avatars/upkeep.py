@@ -31,14 +31,14 @@ def sweep(rt: Runtime) -> int:
     reconciled.
     """
     before = (rt.clock.now() - ABANDONED_AFTER).timestamp()
-    abandoned = on_disk(rt, files.list_abandoned, rt.config.avatar_dir, before)
+    abandoned = on_disk(files.list_abandoned, rt.config.avatar_dir, before)
     return sum(_clear_up(rt, staged) for staged in abandoned)
 
 
 def cleanup(rt: Runtime) -> int:
     """Remove everything in the avatar folder that no account refers to; return how many items."""
     removed = sweep(rt)
-    user_ids = iter(on_disk(rt, lambda: list(files.list_users(rt.config.avatar_dir))))
+    user_ids = iter(on_disk(lambda: list(files.list_users(rt.config.avatar_dir))))
     while batch := list(islice(user_ids, BATCH_USERS)):
         removed += sum(_reconciled(rt, user_id) for user_id in _suspicious(rt, batch))
         rt.clock.sleep(0)
@@ -62,7 +62,7 @@ def _clear_up(rt: Runtime, staged: Staged) -> bool:
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", reason_of(error))
         return False
-    on_disk(rt, staged.clear)
+    on_disk(staged.clear)
     return not staged.folder.exists()
 
 
@@ -77,7 +77,7 @@ def _reconciled(rt: Runtime, user_id: int) -> int:
 def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder differs from what the profile row says."""
     root = rt.config.avatar_dir
-    listed = on_disk(rt, lambda: [_names(root, user_id) for user_id in user_ids])
+    listed = on_disk(lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as connection:
         keys = queries.list_keys(connection, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):

@@ -29,7 +29,9 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 import app
 from app.core import addresses
+from app.core.clock import Clock, SystemClock
 from app.core.config import Network
+from app.core.fetch_cache import FetchCache
 from app.core.tls import verifying_tls
 
 log = logging.getLogger(__name__)
@@ -91,6 +93,7 @@ class HttpClient:
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
         resolve: Resolve = look_up,
+        clock: Clock | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.internal = internal
@@ -98,6 +101,8 @@ class HttpClient:
         # Shared by all conversations, since loading the trust store is slow.
         self._tls = cache(lambda: tls or verifying_tls())
         self._resolve = resolve
+        # Of what was fetched, for all conversations.
+        self.cache = FetchCache(clock or SystemClock())
         self._ends_at = math.inf
 
     @property

@@ -7,6 +7,7 @@ its name with a valid certificate. Flask-Mail by itself verifies none, and waits
 import binascii
 import smtplib
 import ssl
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -57,7 +58,8 @@ class Mailer(flask_mail.Mail):
     """What all mail of a process shares.
 
     `tls` replaces this machine's trust store. `context` is entered around every attempt: Flask-Mail
-    signals each mail to the current application, so there must be an application context.
+    signals each mail to the current application, so there must be an application context. `due` is
+    set when this process has put a mail into the outbox.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Mailer(flask_mail.Mail):
         super().__init__()
         self.timeouts = timeouts or Timeouts()
         self.context: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self.due = threading.Event()
         self._tls = tls
 
     @cached_property

@@ -28,7 +28,7 @@ def put(
     """Store `data` for `lifetime` or until it is taken; Redis sees only what `seal` returns."""
     expires_at = (rt.clock.now() + lifetime).timestamp()
     kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
-    rt.breaker.call(lambda redis: redis.setex(key, lifetime + TTL_MARGIN, kept))
+    rt.redis.breaker.call(lambda redis: redis.setex(key, lifetime + TTL_MARGIN, kept))
 
 
 def take(rt: Runtime, key: str, *, unseal: Callable[[str], str] = str) -> dict[str, Any] | None:
@@ -36,7 +36,7 @@ def take(rt: Runtime, key: str, *, unseal: Callable[[str], str] = str) -> dict[s
 
     None: unknown or expired. Raises what `unseal` raises.
     """
-    kept: Any = rt.breaker.call(lambda redis: redis.getdel(key))
+    kept: Any = rt.redis.breaker.call(lambda redis: redis.getdel(key))
     if kept is None:
         return None
     data: dict[str, Any] = json.loads(unseal(kept))

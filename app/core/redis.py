@@ -120,8 +120,8 @@ class Breaker:
     for another. pybreaker tells the time by the system's clock alone, and ours is injected.
     """
 
-    def __init__(self, redis: Redis, clock: Clock) -> None:
-        self.redis = redis
+    def __init__(self, client: Redis, clock: Clock) -> None:
+        self.client = client
         self._clock = clock
         self._failed_at = self._next_try_at = -math.inf
         self._outage = Outage(log, "Redis failed", "Redis answers again")
@@ -135,7 +135,7 @@ class Breaker:
         if self.is_broken:
             self._require_turn()
         try:
-            answer = ask(self.redis)
+            answer = ask(self.client)
         except RedisError as error:
             self.is_broken = True
             self._failed_at = self._clock.monotonic()
@@ -169,3 +169,21 @@ class Breaker:
 
     def _seconds_since_failure(self) -> float:
         return self._clock.monotonic() - self._failed_at
+
+
+class RedisClients:
+    """Two clients of one server: `client`, whose answers are waited for, and a fail-fast one.
+
+    `breaker` guards the former. `fail_fast` is for what a request can do without: counting, and
+    news of token rotations. `injected` replaces both clients.
+    """
+
+    def __init__(self, url: str, clock: Clock, injected: Redis | None = None) -> None:
+        self.client = injected or connect(url)
+        self.breaker = Breaker(self.client, clock)
+        self.fail_fast = Breaker(injected or connect_fail_fast(url), clock)
+
+    def close(self) -> None:
+        """Close all connections of both clients."""
+        self.client.close()
+        self.fail_fast.client.close()

@@ -1,30 +1,23 @@
 """Runtime: everything a use case may touch besides its arguments."""
 
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from redis import Redis
 from sqlalchemy.orm import Session
 
 from app.core.attempt_limits import AttemptLimits
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
-from app.core.database.revisions import SchemaCheck
-from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
-from app.core.outages import Outage
 from app.core.passwords import Passwords
 from app.core.rate_limits import RateLimits
-from app.core.redis import Breaker
+from app.core.redis import RedisClients
 from app.core.secret_box import SecretBox
-from app.core.signed_tokens import SignedTokens
-from app.core.thread_pool import ThreadPool
 
 # Called with the runtime, before a transaction; returns the check to run inside it: whether an
 # account can sign in by this method as things stand then.
@@ -32,44 +25,47 @@ SignInMethod = Callable[["Runtime"], Callable[[Session, int], bool]]
 
 
 @dataclass(frozen=True)
-class Runtime:
-    """What one application was built with; passed down as `rt`.
+class Limits:
+    """How often something may be tried: requests and mails, and secrets."""
 
-    `unready` logs when this process stops being ready, and when it is again. `disk` is
-    the native thread pool for files. `mail_due` is set when this process has
-    put a mail into the outbox. The factory fills the lists with hooks of areas for lower layers:
-    `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign
-    in; `on_unverified_reset` remove what must not survive a reset through an unverified address;
+    rates: RateLimits
+    attempts: AttemptLimits
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What areas do for lower layers, which may not import them; filled by the factory.
+
+    `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign in;
+    `on_unverified_reset` remove what must not survive a reset through an unverified address.
     `on_start`, each of which returns its stop function, and `on_shutdown` are called by the
     serving process.
     """
 
-    config: Config
-    clock: Clock
-    database: Database
-    schema_check: SchemaCheck
-    redis: Redis
-    settings: LiveSettings
-    keyring: Keyring
-    secret_box: SecretBox
-    access_tokens: SignedTokens
-    passwords: Passwords
-    breaker: Breaker
-    fail_fast_breaker: Breaker
-    rate_limits: RateLimits
-    attempt_limits: AttemptLimits
-    mailer: Mailer
-    unready: Outage
-    disk: ThreadPool
-    http_client: HttpClient
-    fetch_cache: FetchCache
-    mail_due: threading.Event = field(default_factory=threading.Event)
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     sign_in_methods: list[SignInMethod] = field(default_factory=list)
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)
-    _closers: list[Callable[[], None]] = field(default_factory=list)
+    stops: list[Callable[[], None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What one application was built with; passed down as `rt`."""
+
+    config: Config
+    clock: Clock
+    database: Database
+    redis: RedisClients
+    settings: LiveSettings
+    keyring: Keyring
+    secret_box: SecretBox
+    passwords: Passwords
+    limits: Limits
+    mailer: Mailer
+    http_client: HttpClient
+    hooks: Hooks
 
     def transaction(self) -> AbstractContextManager[Session]:
         """Open the one transaction of a use case."""
@@ -84,17 +80,16 @@ class Runtime:
         """Start the background work of a serving process; called once, after the fork."""
         self.database.forget_inherited_connections()
         self.settings.forget()
-        self._closers.extend(start() for start in self.on_start)
+        self.hooks.stops.extend(start() for start in self.hooks.on_start)
 
     def begin_shutdown(self) -> None:
         """End what would last as long as the process; called when its shutdown begins."""
-        for end in self.on_shutdown:
+        for end in self.hooks.on_shutdown:
             end()
 
     def close(self) -> None:
         """Stop the background work and close all connections."""
-        while self._closers:
-            self._closers.pop()()
+        while self.hooks.stops:
+            self.hooks.stops.pop()()
         self.redis.close()
-        self.fail_fast_breaker.redis.close()
         self.database.close()

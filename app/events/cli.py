@@ -98,7 +98,7 @@ def publish(
 def tail(count: int | None) -> Iterator[Output]:
     """Print what is published, until Ctrl-C; with --json one message a line."""
     rt = runtime()
-    rt.redis.ping()
+    rt.redis.client.ping()
     texts: SimpleQueue[str] = SimpleQueue()
 
     def take(arrived: list[str]) -> None:
@@ -106,7 +106,7 @@ def tail(count: int | None) -> Iterator[Output]:
             texts.put(text)
 
     channel = Channel(EVENTS_CHANNEL, on_messages=take, on_gap=lambda: None)
-    listener = Listener(rt.redis, rt.clock, [channel])
+    listener = Listener(rt.redis.client, rt.clock, [channel])
     listener.start()
     try:
         for _ in range(count) if count else itertools.count():

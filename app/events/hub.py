@@ -82,7 +82,7 @@ class Hub:
     def start(self) -> Callable[[], None]:
         """Start listening and accepting streams; return a function that stops the hub."""
         listener = Listener(
-            self._rt.redis,
+            self._rt.redis.client,
             self._rt.clock,
             [
                 Channel(EVENTS_CHANNEL, on_messages=self.deliver, on_gap=self.sync_after_gap),

@@ -49,9 +49,7 @@ class Permits:
         most = self._rt.config.sse_per_user
         arguments = now, most, now + LEASE_SECONDS, permit, LEASE_SECONDS
         try:
-            is_free = self._rt.fail_fast_breaker.run_script(
-                _ACQUIRE, [f"{KEY}{user_id}"], *arguments
-            )
+            is_free = self._rt.redis.fail_fast.run_script(_ACQUIRE, [f"{KEY}{user_id}"], *arguments)
         except RedisError:
             return permit
         return permit if is_free else None
@@ -68,7 +66,7 @@ class Permits:
                 pipeline.execute()
 
         if streams:
-            self._rt.fail_fast_breaker.attempt(extend)
+            self._rt.redis.fail_fast.attempt(extend)
         # Some may have ended while the others were renewed.
         self.release([stream for stream in streams if stream.has_ended])
 
@@ -82,7 +80,7 @@ class Permits:
                 pipeline.execute()
 
         if streams:
-            self._rt.fail_fast_breaker.attempt(remove)
+            self._rt.redis.fail_fast.attempt(remove)
 
     def _now(self) -> float:
         return self._rt.clock.now().timestamp()

@@ -16,5 +16,5 @@ def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
     text = message.text()
     if len(text) > MAX_MESSAGE_LENGTH:
         raise EventTooLarge
-    rt.redis.publish(EVENTS_CHANNEL, text)
+    rt.redis.client.publish(EVENTS_CHANNEL, text)
     return message

@@ -41,7 +41,7 @@ def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> Lo
         raise
     for network in {step.client.network, login.client.network}:
         key = identifiers.attempts_key(login.user_id)
-        rt.attempt_limits.clear(key, network, attempt.name)
+        rt.limits.attempts.clear(key, network, attempt.name)
     if isinstance(proof, EmailCodeProof):
         _forget_email_code(rt, step)
     return outcome

@@ -104,7 +104,7 @@ def take_attempt(rt: Runtime, login: MfaLogin, client: Client) -> Attempt:
         raise MfaFlowInvalid
     try:
         key = identifiers.attempts_key(login.user_id)
-        rt.attempt_limits.reserve(key, client.network, login.user_id, attempt=name)
+        rt.limits.attempts.reserve(key, client.network, login.user_id, attempt=name)
     except RateLimited:
         _return_to_login(rt, login, name)
         raise
@@ -114,7 +114,7 @@ def take_attempt(rt: Runtime, login: MfaLogin, client: Client) -> Attempt:
 def give_back(rt: Runtime, login: MfaLogin, attempt: Attempt, client: Client) -> None:
     """Undo `take_attempt`, if no code was judged or the verdict had no effect."""
     key = identifiers.attempts_key(login.user_id)
-    rt.attempt_limits.give_back(key, client.network, attempt.name)
+    rt.limits.attempts.give_back(key, client.network, attempt.name)
     _return_to_login(rt, login, attempt.name)
 
 

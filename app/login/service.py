@@ -134,7 +134,7 @@ def check_password(
     else:
         attempts_key = identifiers.attempts_key(account.id)
     user_id = None if account is None else account.id
-    with rt.attempt_limits.counted_attempt(attempts_key, client.network, user_id) as attempt:
+    with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:
         verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
         raise CredentialsFailed
@@ -158,7 +158,7 @@ def complete_login(
             return _wait_for_second(rt, account, factor, methods, client)
         outcome = _open_session(rt, account, factor, client)
     if (verified := factor.password) is not None:
-        rt.attempt_limits.clear(verified.attempts_key, client.network, verified.attempt)
+        rt.limits.attempts.clear(verified.attempts_key, client.network, verified.attempt)
         _renew_hash(rt, account, verified)
     return outcome
 
@@ -231,7 +231,7 @@ def refund_on_failure(
 def _refund_attempt(rt: Runtime, verified: VerifiedPassword | None, client: Client) -> None:
     """Refund a correct password's attempt; wrong ones before it stay counted (decision E20)."""
     if verified is not None:
-        rt.attempt_limits.give_back(verified.attempts_key, client.network, verified.attempt)
+        rt.limits.attempts.give_back(verified.attempts_key, client.network, verified.attempt)
 
 
 def _event(

@@ -32,5 +32,5 @@ def require_password_login(rt: Runtime) -> None:
 
 def by_any_method(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate for whether an account can sign in at all; call before the transaction."""
-    checks = [method(rt) for method in rt.sign_in_methods]
+    checks = [method(rt) for method in rt.hooks.sign_in_methods]
     return lambda session, user_id: any(can_sign_in(session, user_id) for can_sign_in in checks)

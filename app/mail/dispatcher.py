@@ -135,7 +135,7 @@ def start(rt: Runtime) -> Callable[[], None]:
 
     def stop() -> None:
         stopped.set()
-        rt.mail_due.set()
+        rt.mailer.due.set()
         thread.join(timeout=STOP_SECONDS)
 
     return stop
@@ -296,7 +296,7 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
     )
     with closing(Sender(rt)) as sender:
         while True:
-            rt.mail_due.clear()
+            rt.mailer.due.clear()
             if stopped.is_set():  # after clear(), which may have swallowed stop's wake-up
                 return
             try:
@@ -319,7 +319,7 @@ def _wait(rt: Runtime, sender: Sender) -> None:
     waited = 0.0
     while (left := _interval(rt) - waited) > 0:
         step = min(left, MAX_STEP_SECONDS)
-        if rt.mail_due.wait(step):
+        if rt.mailer.due.wait(step):
             return
         # Mails in a busy period share a connection; an idle one is given up to other clients.
         sender.close()

@@ -66,7 +66,7 @@ def limit_requested_mail(rt: Runtime, tier: str, whose: str) -> None:
     Raises: RateLimited, if `whose` has used up this tier.
     """
     if rt.config.rate_limits:
-        rt.rate_limits.take(tier, REQUESTED_MAIL_BUCKET, whose)
+        rt.limits.rates.take(tier, REQUESTED_MAIL_BUCKET, whose)
 
 
 def queue(
@@ -92,7 +92,7 @@ def queue(
         payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
         created_at=rt.clock.now(),
     )
-    after_commit(session, rt.mail_due.set)  # so that it need not wait for the next poll
+    after_commit(session, rt.mailer.due.set)  # so that it need not wait for the next poll
 
 
 def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -> bool:

@@ -81,7 +81,7 @@ def issue(
         "created_at": now.timestamp(),
         "expires_at": (now + life).timestamp(),
     }
-    wait_ms = rt.breaker.run_script(
+    wait_ms = rt.redis.breaker.run_script(
         _ISSUE,
         [_key(account.id)],
         now.timestamp(),
@@ -100,7 +100,7 @@ def find_hash(rt: Runtime, account: Account, flow: Flow) -> str:
     Raises: MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
     key = _key(account.id)
-    found = cast("dict[str, str]", rt.breaker.call(lambda redis: redis.hgetall(key)))
+    found = cast("dict[str, str]", rt.redis.breaker.call(lambda redis: redis.hgetall(key)))
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
     if float(found["expires_at"]) <= rt.clock.now().timestamp():
@@ -130,11 +130,11 @@ def delete_for_login(rt: Runtime, account: Account, flow: Flow) -> None:
 
 def delete_for_account(rt: Runtime, user_id: int) -> None:
     """Delete the newest code of an account, whichever login it is for."""
-    rt.breaker.call(lambda redis: redis.delete(_key(user_id)))
+    rt.redis.breaker.call(lambda redis: redis.delete(_key(user_id)))
 
 
 def _delete_if(rt: Runtime, user_id: int, name: str, value: str) -> None:
-    rt.breaker.run_script(_DELETE_IF, [_key(user_id)], name, value)
+    rt.redis.breaker.run_script(_DELETE_IF, [_key(user_id)], name, value)
 
 
 def _key(user_id: int) -> str:

@@ -16,12 +16,12 @@ log = logging.getLogger(__name__)
 
 def logins(rt: Runtime) -> FlowStore:
     """Return the store of logins waiting for their second factor."""
-    return FlowStore(rt.breaker, rt.clock, LOGIN)
+    return FlowStore(rt.redis.breaker, rt.clock, LOGIN)
 
 
 def totp_setups(rt: Runtime) -> FlowStore:
     """Return the store of setups waiting for the first code of the new authenticator app."""
-    return FlowStore(rt.breaker, rt.clock, TOTP_SETUP)
+    return FlowStore(rt.redis.breaker, rt.clock, TOTP_SETUP)
 
 
 def discard_all(rt: Runtime, user_id: int) -> None:

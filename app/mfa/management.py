@@ -96,9 +96,9 @@ def _proven(
         raise MfaCodeInvalid
     user_id, network = principal.user_id, client.network
     key = identifiers.attempts_key(user_id)
-    with rt.attempt_limits.counted_attempt(key, network, user_id) as attempt:
+    with rt.limits.attempts.counted_attempt(key, network, user_id) as attempt:
         proof = _proof(rt, user_id, code)
-    rt.attempt_limits.give_back(key, network, attempt)
+    rt.limits.attempts.give_back(key, network, attempt)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         users.require_activated(account)

@@ -48,7 +48,7 @@ class Dependencies(Collector):
             return mail.outbox(self._rt, connection)
 
     def _redis(self) -> None:
-        redis_client.require_writable(self._rt.fail_fast_breaker.redis)
+        redis_client.require_writable(self._rt.redis.fail_fast.client)
 
     def _asked(
         self,

@@ -11,6 +11,7 @@ from app.core import redis as redis_client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.database.revisions import TablesOutdated
+from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys
@@ -23,25 +24,26 @@ log = logging.getLogger(__name__)
 FRONTEND_CONFIG_VERSION = 3
 
 
-def readiness(rt: Runtime) -> SetupState:
+def readiness(rt: Runtime, unready: Outage) -> SetupState:
     """Return the set-up state if database and Redis answer and accept writes.
 
     The tables must be those of this version or a newer one, beside which this version still works.
+    `unready` logs when this process stops being ready, and when it is again.
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
     try:
         with rt.reading() as connection:
-            rt.schema_check.require_current(connection)
+            rt.database.schema.require_current(connection)
             state = setup.state_if_writable(rt, connection)
     except DATABASE_ERRORS as error:
-        rt.unready.record_failure(reason_of(error))
+        unready.record_failure(reason_of(error))
         raise DatabaseUnreachable from error
     try:
-        redis_client.require_writable(rt.redis)
+        redis_client.require_writable(rt.redis.client)
     except RedisError as error:
-        rt.unready.record_failure(reason_of(error))
+        unready.record_failure(reason_of(error))
         raise CacheUnavailable from error
-    rt.unready.record_success()
+    unready.record_success()
     return state
 
 
@@ -63,7 +65,7 @@ def check_tables(rt: Runtime) -> bool:
     """Log what keeps the database from being ready at start; False if it does not answer."""
     try:
         with rt.reading() as connection:
-            rt.schema_check.require_current(connection)
+            rt.database.schema.require_current(connection)
     except TablesOutdated as error:
         log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason says it all
     except DATABASE_ERRORS as error:

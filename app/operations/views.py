@@ -1,5 +1,6 @@
 """/health*, /public/frontend-config, and the API description with its reference page."""
 
+import logging
 from typing import Any
 
 from flask import (
@@ -11,8 +12,10 @@ from flask import (
     render_template,
     request,
 )
+from flask.sansio.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 
+from app.core.outages import Outage
 from app.core.thread_pool import Overloaded
 from app.operations import qr_code, reference, service
 from app.operations.dependencies import Dependencies
@@ -35,6 +38,15 @@ bp = Blueprint("operations", __name__)
 docs = Blueprint("docs", __name__, url_prefix="/api/v1", template_folder="templates")
 
 FRONTEND_CONFIG_SECONDS = 60
+UNREADY = "gatehouse_unready"
+
+ready_log = logging.getLogger("gatehouse.ready")
+
+
+@bp.record_once
+def install(state: BlueprintSetupState) -> None:
+    """Keep, for one application, since when it has not been ready."""
+    state.app.extensions[UNREADY] = Outage(ready_log, "not ready", "ready again")
 
 
 @bp.get("/health")
@@ -48,7 +60,7 @@ def health() -> ResponseReturnValue:
 @answers(ReadyData(), errors=(CacheUnavailable, DatabaseUnreachable), name="getReadiness")
 def ready() -> dict[str, Any]:
     """Report whether database and Redis answer, and how far the installation is set up."""
-    return {"status": service.readiness(runtime())}
+    return {"status": service.readiness(runtime(), current_app.extensions[UNREADY])}
 
 
 @bp.get("/health/metrics")

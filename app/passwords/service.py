@@ -38,13 +38,13 @@ def change_password(
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
-    with rt.attempt_limits.counted_attempt(
+    with rt.limits.attempts.counted_attempt(
         attempts_key, client.network, principal.user_id
     ) as attempt:
         is_right = rt.passwords.check(current_password, old_hash).matches
     if old_hash is None or not is_right:
         raise CredentialsFailed("The current password is not correct.")
-    rt.attempt_limits.give_back(attempts_key, client.network, attempt)
+    rt.limits.attempts.give_back(attempts_key, client.network, attempt)
     if are_equivalent(new_password, current_password):
         raise PasswordUnchanged
     account = principal.account
@@ -113,7 +113,7 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         )
         removed = 0
         if account.email_verified_at is None:
-            removed = sum(remove(session, account.id) for remove in rt.on_unverified_reset)
+            removed = sum(remove(session, account.id) for remove in rt.hooks.on_unverified_reset)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.core.access import TokenExpired, TokenInvalid
+from app.core.keyring import Keyring
 from app.core.signed_tokens import SignedTokens, TokenForged
 from app.core.tokens import random_uuid
 
@@ -18,12 +19,10 @@ class AccessClaims:
     expires_at: int
 
 
-def issue(
-    signed: SignedTokens, session_id: str, user_id: int, now: datetime, life: timedelta
-) -> str:
+def issue(keyring: Keyring, session_id: str, user_id: int, now: datetime, life: timedelta) -> str:
     """Return a token that is valid for `life`."""
     issued_at = int(now.timestamp())
-    return signed.sign(
+    return _tokens(keyring).sign(
         {
             "sub": str(user_id),
             "sid": session_id,
@@ -35,17 +34,21 @@ def issue(
 
 
 def read(
-    signed: SignedTokens, token: str, now: datetime, *, ignore_expiry: bool = False
+    keyring: Keyring, token: str, now: datetime, *, ignore_expiry: bool = False
 ) -> AccessClaims:
     """Return the claims of a token.
 
     Raises: TokenInvalid; TokenExpired, unless `ignore_expiry`.
     """
     try:
-        claims = signed.verified(token)
+        claims = _tokens(keyring).verified(token)
         access = AccessClaims(str(claims["sid"]), int(claims["exp"]))
     except (TokenForged, KeyError, ValueError, TypeError):
         raise TokenInvalid from None
     if not ignore_expiry and now.timestamp() > access.expires_at + LEEWAY_SECONDS:
         raise TokenExpired
     return access
+
+
+def _tokens(keyring: Keyring) -> SignedTokens:
+    return SignedTokens(keyring, "access-token")

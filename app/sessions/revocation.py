@@ -152,7 +152,7 @@ def _session_to_end(
     if token_session is not None and _is_open(token_session, now):
         return token_session.id
     try:
-        return access_token.read(rt.access_tokens, token or "", now, ignore_expiry=True).session_id
+        return access_token.read(rt.keyring, token or "", now, ignore_expiry=True).session_id
     except TokenInvalid:
         return None
 

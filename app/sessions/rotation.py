@@ -61,7 +61,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
     # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
-    was_live_on_arrival = rt.fail_fast_breaker.is_broken and _is_live_token(rt, token)
+    was_live_on_arrival = rt.redis.fail_fast.is_broken and _is_live_token(rt, token)
     now, enforces_change = rt.clock.now(), service.enforces_change(rt)
     expires_at = service.refresh_expiry(rt, now)
     successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
@@ -194,7 +194,7 @@ def _wait_for_concurrent_requests(rt: Runtime, token_digest: str) -> None:
 def record_commit(rt: Runtime, spent_digest: str) -> None:
     """Record that the rotation which spent this token is now committed."""
     now, key = rt.clock.now().timestamp(), _key(spent_digest)
-    rt.fail_fast_breaker.attempt(lambda redis: redis.set(key, now, ex=COMMIT_TIME_TTL_SECONDS))
+    rt.redis.fail_fast.attempt(lambda redis: redis.set(key, now, ex=COMMIT_TIME_TTL_SECONDS))
 
 
 def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
@@ -210,7 +210,7 @@ def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
 
 
 def _read(rt: Runtime, spent_digest: str) -> str | None:
-    seconds = rt.fail_fast_breaker.call(lambda redis: redis.get(_key(spent_digest)))
+    seconds = rt.redis.fail_fast.call(lambda redis: redis.get(_key(spent_digest)))
     return str(seconds) if seconds else None
 
 

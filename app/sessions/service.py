@@ -34,7 +34,7 @@ def authenticate(rt: Runtime, token: str) -> Principal:
     Raises: TokenInvalid, TokenExpired, AccountDisabled.
     """
     now = rt.clock.now()
-    claims = access_token.read(rt.access_tokens, token, now)
+    claims = access_token.read(rt.keyring, token, now)
     access = queries.find_access(rt.database, claims.session_id)
     if access is None:
         raise TokenInvalid
@@ -145,7 +145,7 @@ def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
     """
     after_commit(
         session,
-        lambda: rt.fail_fast_breaker.attempt(lambda r: r.publish(SESSIONS_CHANNEL, str(user_id))),
+        lambda: rt.redis.fail_fast.attempt(lambda r: r.publish(SESSIONS_CHANNEL, str(user_id))),
     )
 
 
@@ -174,7 +174,7 @@ def pair(
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
     life = timedelta(seconds=access_seconds)
     return TokenPair(
-        access_token=access_token.issue(rt.access_tokens, session_id, user_id, now, life),
+        access_token=access_token.issue(rt.keyring, session_id, user_id, now, life),
         access_seconds=access_seconds,
         refresh_token=token.text,
         refresh_seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS),

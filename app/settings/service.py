@@ -32,7 +32,7 @@ def announce(rt: Runtime) -> None:
     """Make every process reload the settings; one that misses this reloads within a second."""
     rt.settings.expire()
     try:
-        rt.redis.publish(SETTINGS_CHANNEL, "changed")
+        rt.redis.client.publish(SETTINGS_CHANNEL, "changed")
     except RedisError:
         log.warning("a settings change could not be announced; workers notice it by themselves")
 
@@ -44,7 +44,7 @@ def listen(rt: Runtime) -> Callable[[], None]:
         on_messages=lambda _texts: rt.settings.expire(),
         on_gap=rt.settings.expire,
     )
-    listener = Listener(rt.redis, rt.clock, [channel])
+    listener = Listener(rt.redis.client, rt.clock, [channel])
     listener.start()
     return listener.close
 
@@ -137,7 +137,7 @@ def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, st
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
         return False
-    return not any(check(session) for check in rt.extra_login_methods)
+    return not any(check(session) for check in rt.hooks.extra_login_methods)
 
 
 def _in_force(key: Key[T], texts: Mapping[str, str]) -> T:

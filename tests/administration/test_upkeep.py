@@ -221,9 +221,9 @@ def test_one_process_takes_the_turn_per_interval(rt, make_app):
     other = make_app().extensions["gatehouse"]
     assert housekeeping.run_if_due(rt)
     assert not housekeeping.run_if_due(other)
-    remaining = rt.redis.pttl(housekeeping.CLEANUP_LOCK_KEY)
+    remaining = rt.redis.client.pttl(housekeeping.CLEANUP_LOCK_KEY)
     assert 3_500_000 < remaining <= 3_600_000
-    rt.redis.delete(housekeeping.CLEANUP_LOCK_KEY)
+    rt.redis.client.delete(housekeeping.CLEANUP_LOCK_KEY)
     assert housekeeping.run_if_due(other)
 
 
@@ -235,8 +235,8 @@ def test_a_turn_that_fails_comes_again_soon(rt, monkeypatch, failure, outcome):
     with monkeypatch.context() as failing, outcome:
         failing.setattr(housekeeping.service, "cleanup", Mock(side_effect=failure))
         assert not housekeeping.run_if_due(rt)
-    assert 0 < rt.redis.pttl(housekeeping.CLEANUP_LOCK_KEY) <= 120_000
-    rt.redis.delete(housekeeping.CLEANUP_LOCK_KEY)
+    assert 0 < rt.redis.client.pttl(housekeeping.CLEANUP_LOCK_KEY) <= 120_000
+    rt.redis.client.delete(housekeeping.CLEANUP_LOCK_KEY)
     assert housekeeping.run_if_due(rt)
 
 
@@ -248,7 +248,7 @@ def test_nobody_takes_the_turn_without_redis(make_app):
 def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch, wait_for):
     monkeypatch.setattr(housekeeping, "POLL_SECONDS", 0.01)
     stop = housekeeping.start(rt)
-    wait_for(lambda: rt.redis.exists(housekeeping.CLEANUP_LOCK_KEY))
+    wait_for(lambda: rt.redis.client.exists(housekeeping.CLEANUP_LOCK_KEY))
     stop()
 
 

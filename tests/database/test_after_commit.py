@@ -51,12 +51,12 @@ def test_what_is_undone_is_not_told(rt, done):
 
 
 def test_mails_and_ended_sessions_wait_for_it(rt, done, monkeypatch):
-    monkeypatch.setattr(rt.fail_fast_breaker.redis, "publish", lambda *told: done.append(told))
-    rt.mail_due.clear()
+    monkeypatch.setattr(rt.redis.fail_fast.client, "publish", lambda *told: done.append(told))
+    rt.mailer.due.clear()
     with rt.transaction() as session:
         sessions.publish_after_commit(rt, session, 7)
         mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "a@example.com", username="a")
         with session.begin_nested():
             session.execute(sa.select(1))
-        assert (done, rt.mail_due.is_set()) == ([], False)
-    assert (done, rt.mail_due.is_set()) == ([("gatehouse:sessions", "7")], True)
+        assert (done, rt.mailer.due.is_set()) == ([], False)
+    assert (done, rt.mailer.due.is_set()) == ([("gatehouse:sessions", "7")], True)

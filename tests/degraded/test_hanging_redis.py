@@ -119,7 +119,7 @@ def test_who_cannot_go_on_without_it_waits_for_a_late_answer(
     enabled = give_totp(rt, user)
 
     def answer_late():
-        eventually(lambda: rt.fail_fast_breaker.is_broken, "nobody to count")
+        eventually(lambda: rt.redis.fail_fast.is_broken, "nobody to count")
         # Longer than two who are impatient, for whoever asks twice.
         time.sleep(3 * FAIL_FAST_TIMEOUT_SECONDS)
         own_valkey.resume()
@@ -129,5 +129,5 @@ def test_who_cannot_go_on_without_it_waits_for_a_late_answer(
     late.start()
     token = start_login(client, user)
     late.join()
-    assert rt.fail_fast_breaker.is_broken
+    assert rt.redis.fail_fast.is_broken
     verify(client, token, enabled.app.code()).ok()

@@ -192,7 +192,7 @@ def test_a_login_that_waits_is_finished_once_redis_is_back(make_app, clock):
     user = make_user(rt)
     enabled = give_totp(rt, user, clock)
     flow_token = start_login(api, user)
-    loss = Loss(rt.redis, rt.fail_fast_breaker.redis)
+    loss = Loss(rt.redis.client, rt.redis.fail_fast.client)
     loss.begin()
     verify(api, flow_token, enabled.app.code()).fails(503, "internal_server_error")
     loss.end()
@@ -207,7 +207,7 @@ def test_a_redis_lost_in_the_middle_uses_nothing_up(make_app, clock, monkeypatch
     user = make_user(rt)
     enabled = give_totp(rt, user, clock)
     flow_token = start_login(api, user)
-    loss, real = Loss(rt.redis, rt.fail_fast_breaker.redis), challenge.mfa.check_totp
+    loss, real = Loss(rt.redis.client, rt.redis.fail_fast.client), challenge.mfa.check_totp
 
     def lose_redis(*arguments):
         loss.begin()
@@ -226,7 +226,7 @@ def test_a_login_of_ones_own_while_redis_is_back_forgets_no_guess_at_others(make
     app = make_app()
     rt, api = app.extensions["gatehouse"], ApiClient(app)
     user, own = make_user(rt), make_user(rt)
-    loss = Loss(rt.redis, rt.fail_fast_breaker.redis)
+    loss = Loss(rt.redis.client, rt.redis.fail_fast.client)
     loss.begin()
     fail(api, user, 10)
     loss.end()
@@ -287,7 +287,7 @@ def test_what_is_written_to_see_is_gone_a_moment_later(make_app, monkeypatch):
     monkeypatch.setattr(redis_client, "WRITE_PROBE_TTL_MS", 60_000)
     app = make_app()
     ApiClient(app).get("/health/ready").ok()
-    client = app.extensions["gatehouse"].redis
+    client = app.extensions["gatehouse"].redis.client
     assert 0 < client.pttl(redis_client.WRITE_PROBE_KEY) <= 60_000
 
 
@@ -295,7 +295,7 @@ def test_redis_coming_back_is_noticed(make_app, clock):
     """The limits hold again a second later, with no restart."""
     app = make_app(anonymous_bucket=Bucket(per_second=0.01, burst=1))
     api = ApiClient(app)
-    loss = Loss(app.extensions["gatehouse"].fail_fast_breaker.redis)
+    loss = Loss(app.extensions["gatehouse"].redis.fail_fast.client)
     loss.begin()
     for _ in range(3):
         api.post("/auth/check").ok()

@@ -17,7 +17,7 @@ from tests.support.storage_events import SCHEMA
 @pytest.fixture
 def heard(rt, wait_for):
     """Return what was published since; waits for so many messages."""
-    with rt.redis.pubsub() as subscription:
+    with rt.redis.client.pubsub() as subscription:
         subscription.subscribe(EVENTS_CHANNEL)
         wait_for(lambda: subscription.get_message(timeout=0.1))
         messages = []
@@ -131,7 +131,7 @@ def tailing(rt, line, wait_for):
 
         def run(*arguments):
             running = pool.submit(line, "events", "tail", *arguments)
-            wait_for(lambda: rt.redis.pubsub_numsub(EVENTS_CHANNEL)[0][1])
+            wait_for(lambda: rt.redis.client.pubsub_numsub(EVENTS_CHANNEL)[0][1])
             return lambda: running.result(10)
 
         yield run
@@ -141,7 +141,7 @@ def test_tail_prints_what_is_published_one_object_a_line(rt, app, tailing, line,
     finish = tailing("--count", "3", "--json")
     event = StorageEvent(Kind.FOLDER_CREATED, {"kind": "personal"}, rt.clock.now())
     sent = [service.publish(rt, EVERYBODY, event)]
-    rt.redis.publish(EVENTS_CHANNEL, "nonsense")
+    rt.redis.client.publish(EVENTS_CHANNEL, "nonsense")
     sent.append(service.publish(rt, EVERYBODY, event))
     ran = finish()
     assert ran.exit_code == 0
@@ -152,7 +152,7 @@ def test_tail_prints_what_is_published_one_object_a_line(rt, app, tailing, line,
 
 def test_tail_as_text_steers_no_terminal(rt, tailing):
     finish = tailing("--count", "2")
-    rt.redis.publish(EVENTS_CHANNEL, "\x1b[2J")
+    rt.redis.client.publish(EVENTS_CHANNEL, "\x1b[2J")
     event = StorageEvent(Kind.LOCK_CREATED, {"kind": "team", "team_id": 5}, rt.clock.now())
     service.publish(rt, service.Audience(team_id=5), event)
     malformed, good = finish().stdout.splitlines()

@@ -284,7 +284,7 @@ def test_a_session_that_ended_while_its_stream_was_opened_is_noticed_within_a_ti
 
 def test_sessions_that_end_are_announced_after_the_commit(rt, api, user, wait_for):
     heard = []
-    with rt.redis.pubsub() as subscription:
+    with rt.redis.client.pubsub() as subscription:
         subscription.subscribe(redis_client.SESSIONS_CHANNEL)
 
         def hears():
@@ -439,7 +439,7 @@ def test_a_client_that_hangs_up_gives_its_seat_back(rt, hub, watch, user, line):
     stream.close()
     assert hub.streams._count == 0
     assert hub.streams.all() == []
-    assert rt.redis.keys("gatehouse:user_streams:*") == []
+    assert rt.redis.client.keys("gatehouse:user_streams:*") == []
     hub.beat()
 
 
@@ -624,7 +624,7 @@ def test_a_redis_that_was_emptied_is_told_again(rt, small, watch, user):
     one, two = small(sse_per_user=2)
     watch(user, on=one)
     watch(user, on=one)
-    rt.redis.flushdb()
+    rt.redis.client.flushdb()
     with pytest.raises(TooManyStreams):
         watch(user, on=one)
     a_round(one)
@@ -638,7 +638,7 @@ def test_a_worker_that_stops_releases_its_permits(rt, small, watch, user):
     one.begin_shutdown()
     watch(user, on=two)
     two.begin_shutdown()
-    assert rt.redis.keys("gatehouse:user_streams:*") == []
+    assert rt.redis.client.keys("gatehouse:user_streams:*") == []
 
 
 def test_without_redis_each_worker_counts_alone(rt, make_app, watch, user, tmp_path):
@@ -658,13 +658,13 @@ def test_permits_acquired_while_redis_was_away_are_told_when_it_is_back(
     rt, small, watch, user, clock
 ):
     one, two = small(sse_per_user=2)
-    rt.redis.config_set("maxmemory", "1")
-    rt.redis.config_set("maxmemory-policy", "noeviction")
+    rt.redis.client.config_set("maxmemory", "1")
+    rt.redis.client.config_set("maxmemory-policy", "noeviction")
     try:
         watch(user, on=one)
         watch(user, on=one)
     finally:
-        rt.redis.config_set("maxmemory", "0")
+        rt.redis.client.config_set("maxmemory", "0")
     clock.advance(seconds=2)
     a_round(one)
     with pytest.raises(TooManyStreams):
@@ -675,7 +675,7 @@ def test_a_permit_that_is_released_while_it_is_renewed_stays_released(
     rt, small, watch, user, monkeypatch
 ):
     hub, _ = small(sse_per_user=1)
-    stream, redis = watch(user, on=hub), hub._rt.fail_fast_breaker.redis
+    stream, redis = watch(user, on=hub), hub._rt.redis.fail_fast.client
     pipeline = redis.pipeline
 
     def crossing(**options):
@@ -686,7 +686,7 @@ def test_a_permit_that_is_released_while_it_is_renewed_stays_released(
     with monkeypatch.context() as patch:
         patch.setattr(redis, "pipeline", crossing)
         hub.streams.permits.renew([stream])
-    assert rt.redis.keys("gatehouse:user_streams:*") == []
+    assert rt.redis.client.keys("gatehouse:user_streams:*") == []
 
 
 def test_a_worker_has_so_many_streams(rt, small, watch):

@@ -398,7 +398,7 @@ def test_a_second_factor_that_cannot_be_remembered(make_app, rt, jane, fake, mon
     genuine = fake._token
 
     def token(request):
-        monkeypatch.setattr(theirs.redis.connection_pool, "get_connection", _refuse)
+        monkeypatch.setattr(theirs.redis.client.connection_pool, "get_connection", _refuse)
         return genuine(request)
 
     fake.reply("/token", token)

@@ -127,7 +127,7 @@ def test_no_trick_gets_past_start(api, rt, corp, trick):
     answer = api.post("/auth/external-auth/oidc/corp/start", body)
     answer.fails(400, "bad_request")
     assert answer.set_cookies == {}
-    assert rt.redis.keys("gatehouse:external-sign-in:*") == []
+    assert rt.redis.client.keys("gatehouse:external-sign-in:*") == []
 
 
 @pytest.mark.parametrize(

@@ -118,11 +118,11 @@ def test_the_answer_ties_the_sign_in_to_the_browser(rt, api, corp):
 
 def test_nothing_is_kept_that_would_finish_a_sign_in(rt, api, corp):
     started = start(api)
-    [key] = rt.redis.keys(PENDING)
-    kept = key + str(rt.redis.get(key))
+    [key] = rt.redis.client.keys(PENDING)
+    kept = key + str(rt.redis.client.get(key))
     for secret in (started.state, started.query["nonce"], started.cookie, "verifier"):
         assert secret not in kept
-    assert 300 < rt.redis.ttl(key) <= 361
+    assert 300 < rt.redis.client.ttl(key) <= 361
 
 
 # --- the address to come back to --------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_a_provider_that_describes_itself_wrongly_is_refused(rt, api, fake, corp
     answer = api.post(PATH, {}).fails(400, "bad_request")
     assert "OIDC discovery failed" in answer.json["msg"]
     assert answer.set_cookies == {}
-    assert rt.redis.keys(PENDING) == []
+    assert rt.redis.client.keys(PENDING) == []
 
 
 def test_internal_addresses_are_not_asked_without_the_switch(make_app, corp, fake):

@@ -79,7 +79,7 @@ def test_a_transaction_reads_no_settings_but_before_it_begins(rt, clock, monkeyp
 def test_a_worker_that_listens_sees_a_change_at_once(rt, other, wait_for):
     stop = settings.listen(other)
     try:
-        channel = rt.redis.pubsub_numsub
+        channel = rt.redis.client.pubsub_numsub
         wait_for(lambda: channel("gatehouse:settings")[0][1] == 1)
         assert lifetime(other) == 900
         configure(rt, auth_access_token_ttl_secs=60)
@@ -210,7 +210,7 @@ def test_without_redis_a_change_still_reaches_everybody(rt, other, clock, monkey
     def gone(*_):
         raise RedisGone
 
-    monkeypatch.setattr(rt.redis, "publish", gone)
+    monkeypatch.setattr(rt.redis.client, "publish", gone)
     configure(rt, auth_access_token_ttl_secs=60)
     assert lifetime(rt) == 60
     clock.advance(seconds=1)
@@ -254,7 +254,7 @@ def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monk
 
         monkeypatch.setattr(rt.settings, "_load", gone)
         loads.clear()
-        rt.redis.client_kill_filter(_type="pubsub")
+        rt.redis.client.client_kill_filter(_type="pubsub")
         wait_for(is_read_anew)
         config = api.get("/public/frontend-config").ok()
         assert config["branding"]["title"] == "Files of Ada"

@@ -11,7 +11,7 @@ MINUTES = timedelta(minutes=1)
 
 @pytest.fixture
 def flows(rt, clock):
-    return FlowStore(rt.breaker, clock, "test")
+    return FlowStore(rt.redis.breaker, clock, "test")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_used_up_or_forgotten_flow_has_no_attempt(rt, flows, token, clock):
     assert flows.take_attempt(flow, "b", 5) == 0
     assert flows.find(token) is None
     assert not flows.consume(flow, "a")
-    assert rt.redis.keys("gatehouse:flow*") == []
+    assert rt.redis.client.keys("gatehouse:flow*") == []
 
 
 def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):
@@ -97,10 +97,10 @@ def test_the_list_of_an_accounts_flows_lives_as_long_as_the_longest(rt, flows):
     list_of = "gatehouse:flows-of:test:1"
     longest = 60 * MINUTES + EXPIRED_RETENTION
     flows.open(1, {}, MINUTES, "t_")
-    assert 0 < rt.redis.ttl(list_of) <= (MINUTES + EXPIRED_RETENTION).total_seconds() + 1
+    assert 0 < rt.redis.client.ttl(list_of) <= (MINUTES + EXPIRED_RETENTION).total_seconds() + 1
     long_lived = flows.open(1, {}, 60 * MINUTES, "t_")
     flows.open(1, {}, MINUTES, "t_")
-    assert rt.redis.ttl(list_of) >= longest.total_seconds() - 60
+    assert rt.redis.client.ttl(list_of) >= longest.total_seconds() - 60
     flows.discard_all(1)
     assert flows.find(long_lived) is None
 
@@ -109,11 +109,11 @@ def test_what_redis_has_forgotten_leaves_the_list(rt, flows, clock):
     flows.open(1, {}, MINUTES, "t_")
     clock.advance(seconds=(MINUTES + EXPIRED_RETENTION).total_seconds())
     flows.open(1, {}, MINUTES, "t_")
-    assert rt.redis.zcard("gatehouse:flows-of:test:1") == 1
+    assert rt.redis.client.zcard("gatehouse:flows-of:test:1") == 1
 
 
 def test_other_accounts_and_kinds_keep_theirs(rt, flows, clock, token):
-    others = FlowStore(rt.breaker, clock, "others")
+    others = FlowStore(rt.redis.breaker, clock, "others")
     theirs, elsewhere = flows.open(2, {}, MINUTES, "t_"), others.open(1, {}, MINUTES, "t_")
     assert others.find(token) is None
     flows.discard_all(1)

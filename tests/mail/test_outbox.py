@@ -78,7 +78,7 @@ def test_a_mail_is_written_with_the_transaction_or_not_at_all(rt):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert rows(rt) == []
-    assert not rt.mail_due.is_set()
+    assert not rt.mailer.due.is_set()
 
 
 def test_what_a_mail_says_cannot_be_read_in_the_database(rt):
@@ -96,7 +96,7 @@ def test_a_mail_is_queued_with_what_its_template_needs(rt, values):
 
 def test_a_commit_wakes_the_sender(rt):
     queue(rt)
-    assert rt.mail_due.is_set()
+    assert rt.mailer.due.is_set()
 
 
 # --- how it ends ---------------------------------------------------------------------------------
@@ -561,7 +561,7 @@ def test_a_server_that_hung_up_meanwhile_is_connected_again(rt, smtp, running, w
 
 def test_a_mail_of_another_process_is_found_at_the_next_look(rt, second, smtp, running, wait_for):
     configure(rt, mail_outbox_dispatch_interval_secs=1)
-    rt.mail_due.set()
+    rt.mailer.due.set()
     queue(second)
     wait_for(lambda: len(smtp.received) == 1)
 
@@ -571,8 +571,8 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
 ):
     monkeypatch.setattr(dispatcher, "MAX_STEP_SECONDS", 0.1)
     configure(rt, mail_outbox_dispatch_interval_secs=3600)
-    rt.mail_due.set()
-    wait_for(lambda: not rt.mail_due.is_set())
+    rt.mailer.due.set()
+    wait_for(lambda: not rt.mailer.due.is_set())
     queue(second)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     wait_for(lambda: len(smtp.received) == 1)
@@ -595,7 +595,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     wait_for(lambda: only_row(rt).status == "sent")
     rename(rt, "mail_outbox", "elsewhere")
     for times in (1, 2, 3):
-        rt.mail_due.set()
+        rt.mailer.due.set()
         wait_for(lambda expected=times: len(failed) >= expected)
     rename(rt, "elsewhere", "mail_outbox")
     queue(rt, "second@example.com")

@@ -362,7 +362,7 @@ def test_a_setup_whose_outcome_is_unknown_is_not_opened_again(
 def test_redis_is_not_asked_within_a_transaction(rt, signed_in, clock, monkeypatch):
     flow_token, app = start_setup(signed_in, clock)
     open_transactions, asked_within = [], []
-    real_transaction, real_command = rt.database.transaction, rt.redis.execute_command
+    real_transaction, real_command = rt.database.transaction, rt.redis.client.execute_command
 
     @contextmanager
     def transaction():
@@ -378,7 +378,7 @@ def test_redis_is_not_asked_within_a_transaction(rt, signed_in, clock, monkeypat
         return real_command(*arguments, **options)
 
     monkeypatch.setattr(rt.database, "transaction", transaction)
-    monkeypatch.setattr(rt.redis, "execute_command", command)
+    monkeypatch.setattr(rt.redis.client, "execute_command", command)
     finish_setup(signed_in, flow_token, app.code()).ok()
     assert asked_within == []
 

@@ -231,7 +231,7 @@ def test_a_way_that_another_area_knows_counts(rt, signed_in, user, passkey):
         asked.append(user_id)
         return True
 
-    rt.sign_in_methods.append(lambda rt: linked)
+    rt.hooks.sign_in_methods.append(lambda rt: linked)
     signed_in.delete(path_of(passkey)).ok()
     assert asked == [user.id]
 

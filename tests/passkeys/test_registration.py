@@ -142,9 +142,9 @@ def test_many_passkeys_take_no_more_room_in_redis_than_one(rt, signed_in):
     for _ in range(3):
         register(signed_in, Authenticator()).ok()
         start_registration(signed_in)
-        [key] = rt.redis.keys("gatehouse:passkey:*")
-        sizes.append(rt.redis.strlen(key))
-        rt.redis.delete(key)
+        [key] = rt.redis.client.keys("gatehouse:passkey:*")
+        sizes.append(rt.redis.client.strlen(key))
+        rt.redis.client.delete(key)
     assert sizes[0] == sizes[1] == sizes[2]
 
 

@@ -183,7 +183,7 @@ def test_switched_off_nothing_is_counted(make_app, rt):
     client = ApiClient(make_app(rate_limits=False, anonymous_bucket=Bucket(1, 1)))
     for _ in range(5):
         check(client).ok()
-    assert [key for key in rt.redis.keys("*") if "rate" in key] == []
+    assert [key for key in rt.redis.client.keys("*") if "rate" in key] == []
 
 
 def test_health_is_never_limited(client):
@@ -201,7 +201,7 @@ def test_buckets_are_shared_by_all_applications_on_one_redis(make_app):
 
 def test_buckets_leave_redis_by_themselves(limited, client):
     check(client).ok()
-    redis = limited.extensions["gatehouse"].redis
+    redis = limited.extensions["gatehouse"].redis.client
     keys = redis.keys("gatehouse:rate:*")
     assert keys
     assert all(0 < redis.pttl(key) <= 50_000 for key in keys)

@@ -36,7 +36,6 @@ HARMLESS = {
     "Output.exit_code",
     "RelyingParty.id_hash",  # of the site's name
     "Runtime.secret_box",  # objects without a repr of their own
-    "Runtime.access_tokens",
     "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
     "Problem.key",

@@ -18,8 +18,12 @@ def connected(server):
 
 def test_no_connection_to_redis_is_left(make_app, server, wait_for):
     rt = make_app().extensions["gatehouse"]
-    with for_listening(rt.redis) as listening:
-        ids = {rt.redis.client_id(), rt.fail_fast_breaker.redis.client_id(), listening.client_id()}
+    with for_listening(rt.redis.client) as listening:
+        ids = {
+            rt.redis.client.client_id(),
+            rt.redis.fail_fast.client.client_id(),
+            listening.client_id(),
+        }
     assert len(ids) == 3
     rt.close()
     wait_for(lambda: not ids & connected(server))

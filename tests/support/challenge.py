@@ -55,4 +55,4 @@ def wrong(code: str) -> str:
 
 def everything_in_redis(rt: Runtime) -> str:
     """Return every key and value in Redis, as one text."""
-    return "\n".join(everything_kept_by(rt.redis))
+    return "\n".join(everything_kept_by(rt.redis.client))

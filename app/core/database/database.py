@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from app.core import wait_times
 from app.core.config import Config
 from app.core.database import failures, postgres, sqlite
+from app.core.database.revisions import SchemaCheck
 from app.core.database.sqlite import SqliteFile
 from app.core.db import db
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
@@ -39,6 +40,7 @@ class Database:
         app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _engine_options(config)
         db.init_app(app)
+        self.schema = SchemaCheck()
         self._app = app
         with app.app_context():
             self.engine: Engine = db.engine

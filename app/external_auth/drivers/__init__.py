@@ -24,4 +24,4 @@ def of(rt: Runtime, provider: ProviderConfig) -> Driver:
     http_client = rt.http_client.conversation()
     if driver := _OAUTH2.get(provider.provider_kind):
         return driver(provider, http_client)
-    return OpenIdDriver(provider, http_client, rt.fetch_cache, rt.clock)
+    return OpenIdDriver(provider, http_client, rt.http_client.cache, rt.clock)

@@ -81,8 +81,10 @@ def claim_code(rt: Runtime, code: str, provider_id: int) -> bool:
     # A provider whose database ignores case and trailing space would accept every spelling.
     key = f"gatehouse:external-code:{digest(code.strip().lower())}"
     mine = str(provider_id)
-    is_new = rt.breaker.call(lambda redis: redis.set(key, mine, nx=True, ex=CODE_TRACKING_TTL))
-    return bool(is_new) or rt.breaker.call(lambda redis: redis.get(key)) == mine
+    is_new = rt.redis.breaker.call(
+        lambda redis: redis.set(key, mine, nx=True, ex=CODE_TRACKING_TTL)
+    )
+    return bool(is_new) or rt.redis.breaker.call(lambda redis: redis.get(key)) == mine
 
 
 def _key(state: str, binding: str) -> str:

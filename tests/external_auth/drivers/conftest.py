@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 
 from app.core.clock import Clock
-from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient, Limits
 from app.core.runtime import Runtime
 from app.external_auth import drivers
@@ -29,7 +28,6 @@ class Surroundings:
     """The part of the runtime that drivers touch."""
 
     http_client: HttpClient
-    fetch_cache: FetchCache
     clock: Clock
 
 
@@ -74,8 +72,8 @@ IMPATIENT = Limits(seconds=0.6)
 @pytest.fixture
 def rt(clock: FakeClock) -> Runtime:
     """Allows loopback."""
-    http_client = HttpClient(allow_loopback=True)
-    return cast(Runtime, Surroundings(http_client, FetchCache(clock), clock))
+    http_client = HttpClient(allow_loopback=True, clock=clock)
+    return cast(Runtime, Surroundings(http_client, clock))
 
 
 @pytest.fixture

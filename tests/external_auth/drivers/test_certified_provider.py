@@ -7,7 +7,6 @@ from typing import cast
 import pytest
 
 from app.core.clock import SystemClock
-from app.core.fetch_cache import FetchCache
 from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth import drivers
@@ -42,7 +41,7 @@ def provider(certified_provider: OidcProvider) -> ProviderConfig:
 def driver_of() -> Callable[[ProviderConfig], drivers.Driver]:
     """Return a function that makes a driver; all of them share what was fetched."""
     clock = SystemClock()
-    rt = Surroundings(HttpClient(allow_loopback=True), FetchCache(clock), clock)
+    rt = Surroundings(HttpClient(allow_loopback=True, clock=clock), clock)
     return lambda provider: drivers.of(cast(Runtime, rt), provider)
 
 

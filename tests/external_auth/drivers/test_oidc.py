@@ -478,4 +478,4 @@ def test_what_providers_say_is_utf_8(encoding: str):
 
 
 def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
-    assert set(vars(rt)) == {"http_client", "fetch_cache", "clock"}
+    assert set(vars(rt)) == {"http_client", "clock"}
