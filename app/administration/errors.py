@@ -1,7 +1,6 @@
 """Errors reported to an operator."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict, Misconfigured
+from app.core.errors import BadRequest, Conflict, ErrorCode, Misconfigured
 
 
 class LastAdministrator(Conflict):

@@ -1,8 +1,8 @@
 """Errors of avatars."""
 
-from app.core.error_codes import ErrorCode
 from app.core.errors import (
     BadRequest,
+    ErrorCode,
     InsufficientStorage,
     NotFound,
     PreconditionFailed,

@@ -1,8 +1,7 @@
 """Errors of tokens from mails."""
 
 from app.core.access import AccountDisabled
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Gone
+from app.core.errors import BadRequest, ErrorCode, Gone
 from app.users.errors import (
     ADDRESS_REFUSED,
     EmailBlocked,

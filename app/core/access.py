@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import Forbidden, Unauthenticated
+from app.core.errors import ErrorCode, Forbidden, Unauthenticated
 
 if TYPE_CHECKING:  # at run time, core must not import an area
     from app.users.models import Account

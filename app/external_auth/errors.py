@@ -2,10 +2,10 @@
 
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.access import AccountDisabled
-from app.core.error_codes import ErrorCode
 from app.core.errors import (
     BadRequest,
     Conflict,
+    ErrorCode,
     Forbidden,
     Misconfigured,
     NotFound,

@@ -10,8 +10,7 @@ from flask import Blueprint, Response, after_this_request, request
 from marshmallow import fields
 
 from app.core.access import Principal
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest
+from app.core.errors import BadRequest, ErrorCode
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.external_auth import errors, links

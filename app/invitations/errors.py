@@ -1,7 +1,6 @@
 """Errors of invitations."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, NotFound
+from app.core.errors import BadRequest, ErrorCode, NotFound
 from app.login.errors import PasswordLoginDisabled
 from app.setup.errors import SystemNotInitialized
 from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_PASSWORD, UsernameInvalid

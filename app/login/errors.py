@@ -1,8 +1,7 @@
 """Errors of a login, and of removing the last way to sign in."""
 
 from app.core.access import AccountDisabled
-from app.core.error_codes import ErrorCode
-from app.core.errors import Conflict, Forbidden, Unauthenticated
+from app.core.errors import Conflict, ErrorCode, Forbidden, Unauthenticated
 from app.core.secret_box import SecretUnreadable
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mfa.errors import (

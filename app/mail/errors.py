@@ -1,7 +1,6 @@
 """Why a mail that a caller waits for was not sent."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import Unavailable
+from app.core.errors import ErrorCode, Unavailable
 
 
 class MailNotConfigured(Unavailable):

@@ -1,7 +1,6 @@
 """Errors of second factors."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
+from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
 from app.core.secret_box import SecretUnreadable
 from app.users.errors import PendingActivation
 

@@ -1,7 +1,6 @@
 """Errors of the readiness check and of the reference page."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import Unavailable
+from app.core.errors import ErrorCode, Unavailable
 from app.web.errors import EndpointNotFound
 
 

@@ -1,8 +1,7 @@
 """Errors of passkeys."""
 
 from app.core.access import AccountDisabled
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Forbidden, NotFound, Unauthenticated
+from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
 from app.users.errors import PendingActivation
 
 

@@ -1,7 +1,6 @@
 """Errors of a registration."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import Forbidden
+from app.core.errors import ErrorCode, Forbidden
 from app.login.errors import PasswordLoginDisabled
 from app.setup.errors import SystemNotInitialized
 from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_ACCOUNT

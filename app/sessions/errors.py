@@ -7,8 +7,7 @@ from app.core.access import (
     TokenInvalid,
     TokenMissing,
 )
-from app.core.error_codes import ErrorCode
-from app.core.errors import Forbidden, NotFound, Unauthenticated
+from app.core.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 
 
 class RefreshTokenStale(Unauthenticated):

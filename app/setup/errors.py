@@ -1,7 +1,6 @@
 """Errors of the set-up state."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest
+from app.core.errors import BadRequest, ErrorCode
 from app.users.errors import NEW_ACCOUNT
 
 

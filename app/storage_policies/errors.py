@@ -1,7 +1,6 @@
 """Errors of storage policies and policy groups."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict, NotFound
+from app.core.errors import BadRequest, Conflict, ErrorCode, NotFound
 
 
 class GroupNotFound(NotFound):

@@ -1,7 +1,6 @@
 """Errors of teams."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Conflict, Forbidden, NotFound
+from app.core.errors import BadRequest, Conflict, ErrorCode, Forbidden, NotFound
 
 
 class TeamNotFound(NotFound):

@@ -1,7 +1,6 @@
 """Errors of accounts, usernames and e-mail addresses."""
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Forbidden, NotFound
+from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound
 
 
 class UsernameInvalid(BadRequest):

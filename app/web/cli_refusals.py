@@ -5,8 +5,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from app.core.database.sqlite import FileGone
 from app.core.environment import ConfigError
-from app.core.error_codes import ErrorCode
-from app.core.errors import AppError, BadRequest, DatabaseUnavailable, RedisUnavailable
+from app.core.errors import AppError, BadRequest, DatabaseUnavailable, ErrorCode, RedisUnavailable
 from app.web import runtime as web_runtime
 
 # The errors of a database that lacks migrations: SQLite's, then PostgreSQL's.

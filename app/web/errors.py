@@ -11,12 +11,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.core.database.failures import reason_of
-from app.core.error_codes import ErrorCode
 from app.core.errors import (
     AppError,
     BadRequest,
     Conflict,
     DatabaseUnavailable,
+    ErrorCode,
     Forbidden,
     Gone,
     InsufficientStorage,

@@ -13,8 +13,7 @@ from typing import Any, Literal
 from flask import Response
 from marshmallow import Schema, fields
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import AppError
+from app.core.errors import AppError, ErrorCode
 
 View = Callable[..., Any]
 Access = Literal["anonymous", "session", "admin"]

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from flask import request
 
-from app.core.error_codes import ErrorCode
-from app.core.errors import BadRequest, Forbidden
+from app.core.errors import BadRequest, ErrorCode, Forbidden
 from app.web import cookies, peer, site
 from app.web.runtime import runtime
 

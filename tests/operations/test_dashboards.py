@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from app.core.error_codes import ErrorCode
+from app.core.errors import ErrorCode
 from app.mail.models import MailStatus
 from tests.support import servers
 

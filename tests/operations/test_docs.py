@@ -8,7 +8,7 @@ import pytest
 from app.core.config import Config
 from app.core.db import Base
 from app.core.environment import PREFIX
-from app.core.error_codes import ErrorCode
+from app.core.errors import ErrorCode
 from app.events.messages import Kind
 from app.settings import keys
 from tests.support import servers

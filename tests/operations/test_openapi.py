@@ -5,7 +5,7 @@ import re
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from app.core.error_codes import ErrorCode
+from app.core.errors import ErrorCode
 from app.web import cookies
 from app.web.operation import operation_of
 from tests.contract.routes import routes

@@ -13,7 +13,7 @@ from werkzeug.http import dump_cookie, parse_cookie
 from werkzeug.test import Client as WerkzeugClient
 from werkzeug.test import TestResponse
 
-from app.core.error_codes import ErrorCode
+from app.core.errors import ErrorCode
 from tests.support import openapi
 from tests.support.leaks import watch
 

@@ -13,11 +13,11 @@ from app.core.access import (
     TokenInvalid,
     TokenMissing,
 )
-from app.core.error_codes import ErrorCode
 from app.core.errors import (
     AppError,
     BadRequest,
     DatabaseUnavailable,
+    ErrorCode,
     RedisUnavailable,
     ServerFault,
     TooLarge,
