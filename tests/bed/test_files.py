@@ -158,7 +158,7 @@ def test_nginx_takes_the_files_that_compose_mounts(tmp_path):
 
 def test_the_database_has_room_for_all_connections():
     config = Config.from_env(example())
-    per_instance = config.workers * (3 * config.database_pool + 1)
+    per_instance = config.workers * (2 * config.database_pool)
     setting = next(a for a in SERVICES["postgres"]["command"] if a.startswith("max_connections"))
     # During an upgrade there may be one more instance, and commands connect as well.
     assert int(setting.split("=")[1]) >= 3 * per_instance + 20
