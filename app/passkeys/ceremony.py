@@ -1,161 +1,190 @@
-"""Verifies WebAuthn ceremonies: registration (§7.1 of Level 3) and authentication (§7.2).
+"""Reads and verifies what a browser returns from a WebAuthn ceremony.
 
-The fido2 library parses authenticator data, keys and attestation. The steps are implemented here,
-because its server omits some of them and spends more time on the rest than on the signature;
-docs/decisions/0004-passkeys.md lists them one by one.
+fido2's server takes the steps of both ceremonies; here are its input, which it must not be given
+unseen, and the steps that it leaves out. docs/decisions/0004-passkeys.md lists them one by one.
 
 Invariant: every failed check raises the same PasskeyRefused, which does not reveal the step. Only
 the log does.
 """
 
-import hashlib
-import hmac
+import json
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
-from fido2.attestation.apple import AppleAttestation
-from fido2.attestation.base import NoneAttestation
-from fido2.attestation.packed import PackedAttestation
-from fido2.attestation.tpm import TpmAttestation
-from fido2.attestation.u2f import FidoU2FAttestation
-from fido2.webauthn import AuthenticatorData
+from cryptography.exceptions import InvalidSignature
+from fido2 import cbor
+from fido2.attestation.base import Attestation
+from fido2.cose import ES256, RS256, CoseKey
+from fido2.server import Fido2Server
+from fido2.webauthn import (
+    Aaguid,
+    AttestedCredentialData,
+    AuthenticationResponse,
+    AuthenticatorData,
+    CollectedClientData,
+    RegistrationResponse,
+    UserVerificationRequirement,
+)
 
 from app.core import base64url
-from app.passkeys import public_keys
-from app.passkeys.credentials import Assertion, Attestation, ClientData
-from app.passkeys.errors import PasskeyRefused
-from app.passkeys.models import MAX_CREDENTIAL_ID_BYTES
-from app.passkeys.relying_party import RelyingParty
+from app.passkeys.errors import CredentialMalformed, PasskeyRefused
+from app.passkeys.models import MAX_CREDENTIAL_ID_BYTES, Passkey
 
 log = logging.getLogger(__name__)
+# It would log the id of every credential that is used.
+logging.getLogger("fido2").setLevel(logging.WARNING)
 
-MAX_LOGGED_ORIGIN_LENGTH = 200
-CREATE, GET = "webauthn.create", "webauthn.get"
-# The options ask for no attestation, but not every client strips what an authenticator added
-# (§5.4.7).
-FORMATS = {
-    form.FORMAT: form()
-    for form in (
-        NoneAttestation,
-        PackedAttestation,
-        FidoU2FAttestation,
-        TpmAttestation,
-        AppleAttestation,
-    )
+R = TypeVar("R", RegistrationResponse, AuthenticationResponse)
+
+TYPE = "public-key"
+# Authenticators make nothing larger, and decoding CBOR takes time quadratic in its length. With a
+# certificate chain, an attestation object takes about 6 kB.
+MAX_BYTES = 4 * 1024
+BINARY = {
+    "clientDataJSON": MAX_BYTES,
+    "attestationObject": 16 * 1024,
+    "authenticatorData": MAX_BYTES,
+    "signature": MAX_BYTES,
+    "userHandle": MAX_BYTES,
 }
+MAX_LOGGED_ORIGIN_LENGTH = 200
+
+# COSE key parameter labels (RFC 9052 §7, RFC 8230 §4).
+KTY, ALG, N, E = 1, 3, -1, -2
+EC2, RSA = 2, 3
+# The sizes authenticators generate; longer keys would make verification slow.
+RSA_BITS = range(2048, 4097)
+MAX_EXPONENT_BYTES = 4
 
 
-@dataclass(frozen=True)
-class NewCredential:
-    """What a registration proves."""
+def read(kind: type[R], credential: Mapping[str, Any]) -> R:
+    """Parse what `navigator.credentials` returned.
 
-    credential_id: str
-    public_key: bytes
-    sign_count: int
-    backup_eligible: bool
-    backed_up: bool
-
-
-@dataclass(frozen=True)
-class StoredCredential:
-    """The stored state of a credential that signs in."""
-
-    public_key: bytes
-    sign_count: int
-    backup_eligible: bool
+    Raises: CredentialMalformed.
+    """
+    try:
+        _check_types(credential)
+        return kind.from_dict(credential)
+    # The library lets through whatever Python raises on broken input: KeyError, TypeError,
+    # struct.error, RecursionError and more.
+    except Exception:
+        raise CredentialMalformed from None
 
 
-@dataclass(frozen=True)
-class CredentialUpdate:
-    """What an authentication changes in its stored credential."""
-
-    sign_count: int
-    backed_up: bool
-
-
-def verify_registration(site: RelyingParty, challenge: str, new: Attestation) -> NewCredential:
-    """Verify a registration.
+def verify_registration(
+    server: Fido2Server, challenge: str, made: RegistrationResponse
+) -> AttestedCredentialData:
+    """Verify a registration; whoever attests it is accepted. Return the new credential.
 
     Raises: PasskeyRefused.
     """
-    _check_client_data(site, new.client_data, CREATE, challenge)
-    data = new.authenticator_data
-    _check_authenticator_data(site, data)
-    credential = data.credential_data
-    if credential is None:
-        raise _log_refusal("there is no new credential")
-    length = len(credential.credential_id)
-    _require(0 < length <= MAX_CREDENTIAL_ID_BYTES, "the credential's id is empty or too long")
-    is_same = base64url.encoded(credential.credential_id) == new.credential_id
-    _require(is_same, "browser and authenticator tell two ids")
-    public_key = public_keys.encode(credential.public_key)
-    if public_key is None:
-        raise _log_refusal("the public key is none that may sign in")
-    _check_attestation(new)
-    return NewCredential(
-        credential_id=new.credential_id,
-        public_key=public_key,
-        sign_count=data.counter,
-        backup_eligible=data.is_backup_eligible(),
-        backed_up=data.is_backed_up(),
-    )
+    client_data, attested = made.response.client_data, made.response.attestation_object
+    with _logged_refusal(client_data):
+        data = server.register_complete(_state(challenge), made)
+        _check_rest(client_data, data)
+        credential = data.credential_data
+        if credential is None or credential.credential_id != made.raw_id:
+            raise ValueError("Browser and authenticator name two credentials.")
+        if not 0 < len(made.raw_id) <= MAX_CREDENTIAL_ID_BYTES:
+            raise ValueError("The credential's id is empty or too long.")
+        _check_key(credential.public_key)
+        try:
+            # No attestation is asked for, but not every client strips what an authenticator added.
+            Attestation.for_type(attested.fmt)().verify(attested.att_stmt, data, client_data.hash)
+        except Exception as error:  # on malformed input, whatever Python raises
+            raise ValueError(f"Invalid attestation ({type(error).__name__}).") from None
+        return credential
 
 
 def verify_authentication(
-    site: RelyingParty, challenge: str, known: StoredCredential, proof: Assertion
-) -> CredentialUpdate:
-    """Verify an authentication.
+    server: Fido2Server, challenge: str, known: Passkey, proof: AuthenticationResponse
+) -> AuthenticatorData:
+    """Verify that a known passkey signed; return what its authenticator says about it now.
 
     Raises: PasskeyRefused.
     """
-    _check_client_data(site, proof.client_data, GET, challenge)
-    data = proof.authenticator_data
-    _check_authenticator_data(site, data)
-    is_as_known = data.is_backup_eligible() == known.backup_eligible
-    _require(is_as_known, "whether it can be backed up has changed")
-    signed = bytes(data) + hashlib.sha256(proof.client_data.raw).digest()
-    is_signed = public_keys.has_signed(known.public_key, signed, proof.signature)
-    _require(is_signed, "the signature is not that of the passkey")
-    # A counter that fails to advance may mean a cloned authenticator; both 0: it has none (§6.1.1).
-    counts_on = data.counter > known.sign_count or data.counter == known.sign_count == 0
-    _require(counts_on, "the count of signatures went back")
-    return CredentialUpdate(sign_count=data.counter, backed_up=data.is_backed_up())
+    client_data, data = proof.response.client_data, proof.response.authenticator_data
+    key: Any = cbor.decode(known.public_key)
+    credential = AttestedCredentialData.create(Aaguid.NONE, proof.raw_id, CoseKey.parse(key))
+    with _logged_refusal(client_data):
+        server.authenticate_complete(_state(challenge), [credential], proof)
+        _check_rest(client_data, data)
+        if data.is_backup_eligible() != known.backup_eligible:
+            raise ValueError("Whether it can be backed up has changed.")
+        # A counter that fails to advance may mean a cloned authenticator; both 0: it has none
+        # (WebAuthn §6.1.1).
+        if not (data.counter > known.sign_count or data.counter == known.sign_count == 0):
+            raise ValueError("The count of signatures went back.")
+    return data
 
 
-def _check_client_data(site: RelyingParty, data: ClientData, kind: str, challenge: str) -> None:
-    _require(data.type == kind, "it is of another ceremony")
-    answered = data.challenge.encode("utf-8", "replace")
-    _require(hmac.compare_digest(answered, challenge.encode()), "it answers another challenge")
-    if data.origin not in site.origins:
-        told = ascii(data.origin[:MAX_LOGGED_ORIGIN_LENGTH])
-        raise _log_refusal(f"the page's origin {told} is not in public_site_url")
-    _require(not data.is_embedded, "the page was in a frame of another site")
+def _check_types(credential: Mapping[str, Any]) -> None:
+    """Refuse what the library would take for something else, or for very long.
+
+    Given a number instead of text or bytes, it would allocate that many zero bytes.
+    """
+    response = credential["response"]
+    texts = {name: response[name] for name in BINARY if response.get(name) is not None}
+    raw = {name: _decoded(text, BINARY[name]) for name, text in texts.items()}
+    _decoded(credential["id"], MAX_BYTES)
+    said = json.loads(raw["clientDataJSON"])
+    if not all(isinstance(said[name], str) for name in ("type", "challenge", "origin")):
+        raise TypeError("client data must be text")
+    if "attestationObject" in raw:
+        made: Any = cbor.decode(raw["attestationObject"])
+        if not isinstance(made["authData"], bytes) or len(made["authData"]) > MAX_BYTES:
+            raise TypeError("authenticator data must be bytes")
+    if credential["type"] != TYPE:
+        raise ValueError("must be a public key")
 
 
-def _check_authenticator_data(site: RelyingParty, data: AuthenticatorData) -> None:
-    is_ours = hmac.compare_digest(data.rp_id_hash, site.id_hash)
-    _require(is_ours, "it is for another host than the first of public_site_url")
-    _require(data.is_user_present() and data.is_user_verified(), "nobody was verified")
-    is_sound = data.is_backup_eligible() or not data.is_backed_up()
-    _require(is_sound, "it is backed up and cannot be")
+def _decoded(text: Any, most: int) -> bytes:
+    if not isinstance(text, str) or len(text) > most * 4 // 3:
+        raise TypeError("must be a short text")
+    return base64url.decoded(text)
 
 
-def _check_attestation(new: Attestation) -> None:
-    """Check that the statement is valid for its format; whoever issued it is accepted."""
-    digest = hashlib.sha256(new.client_data.raw).digest()
+def _state(challenge: str) -> dict[str, str]:
+    """Return what the library's server would have kept of the beginning of a ceremony."""
+    return {"challenge": challenge, "user_verification": UserVerificationRequirement.REQUIRED}
+
+
+def _check_rest(client_data: CollectedClientData, data: AuthenticatorData) -> None:
+    """Check what the library's server leaves out of both ceremonies."""
+    said = json.loads(client_data)
+    if said.get("crossOrigin") or "topOrigin" in said:
+        raise ValueError("The page was in a frame of another site.")  # WebAuthn §13.4.2
+    if data.is_backed_up() and not data.is_backup_eligible():
+        raise ValueError("It is backed up and cannot be.")
+
+
+def _check_key(key: CoseKey) -> None:
+    """Refuse a public key that was not offered, is none, or would take long to verify."""
     try:
-        FORMATS[new.format].verify(new.statement, new.authenticator_data, digest)
-    # Besides its own errors, the library lets through whatever Python raises on malformed input.
-    except Exception as error:
-        raise _log_refusal(f"its attestation does not hold ({type(error).__name__})") from None
+        if is_accepted := _is_offered(key):
+            with suppress(InvalidSignature):  # but no other error: the numbers are those of a key
+                key.verify(b"", b"")
+    except Exception:  # on malformed input, whatever Python raises
+        is_accepted = False
+    if not is_accepted:
+        raise ValueError("The public key is none that may sign in.")
 
 
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise _log_refusal(otherwise)
+def _is_offered(key: CoseKey) -> bool:
+    if (key[KTY], key[ALG]) == (RSA, RS256.ALGORITHM):
+        bits = int.from_bytes(key[N]).bit_length()
+        return bits in RSA_BITS and len(key[E]) <= MAX_EXPONENT_BYTES
+    return (key[KTY], key[ALG]) == (EC2, ES256.ALGORITHM)
 
 
-def _log_refusal(why: str) -> PasskeyRefused:
-    """Log the failed condition, for the operator only and without secrets; return the refusal."""
-    log.info("a passkey was refused: %s", why)
-    return PasskeyRefused()
+@contextmanager
+def _logged_refusal(client_data: CollectedClientData) -> Iterator[None]:
+    """Turn a failed check into a refusal; the log tells the operator why, without secrets."""
+    try:
+        yield
+    except (ValueError, AssertionError) as error:
+        origin = ascii(client_data.origin[:MAX_LOGGED_ORIGIN_LENGTH])
+        log.info("a passkey was refused at %s: %s", origin, error or "no credential")
+        raise PasskeyRefused from None

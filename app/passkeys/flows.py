@@ -13,7 +13,7 @@ from typing import Any
 
 from app.core import one_shot
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_token, random_uuid
+from app.core.tokens import digest, random_uuid
 from app.passkeys.errors import FlowInvalid
 from app.settings import keys
 
@@ -33,20 +33,11 @@ class StartedCeremony:
     public_key: Mapping[str, Any]
 
 
-def life_seconds(rt: Runtime) -> int:
-    """Return the lifetime of a flow opened now."""
-    return rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS)
-
-
-def new_challenge() -> str:
-    """Return 32 random bytes in base64url."""
-    return random_token()
-
-
 def open_flow(rt: Runtime, purpose: Purpose, data: Mapping[str, Any]) -> str:
     """Store a flow until it is answered; return its id."""
     flow_id = random_uuid()
-    one_shot.put(rt, _key(purpose, flow_id), data, timedelta(seconds=life_seconds(rt)))
+    life = timedelta(seconds=rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS))
+    one_shot.put(rt, _key(purpose, flow_id), data, life)
     return flow_id
 
 

@@ -9,18 +9,18 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
+from fido2.webauthn import AuthenticationResponse, UserVerificationRequirement
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action, EntityType
+from app.core import base64url
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.login.errors import CredentialsFailed
 from app.login.mfa_login import FirstFactorKind
 from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
-from app.passkeys import ceremony, credentials, flows, options, queries, relying_party
-from app.passkeys.ceremony import StoredCredential
-from app.passkeys.credentials import Assertion
+from app.passkeys import ceremony, flows, queries, relying_party
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
 from app.passkeys.flows import Purpose, StartedCeremony
 from app.passkeys.models import Passkey
@@ -38,15 +38,13 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
-    challenge = flows.new_challenge()
-    waiting = {"challenge": challenge, "identifier": _identifier_digest(identifier)}
-    public_key = options.request(
-        site,
-        challenge=challenge,
-        seconds=flows.life_seconds(rt),
-        is_conditional=bool(conditional),
+    options, state = site.authenticate_begin(
+        [], UserVerificationRequirement.REQUIRED, extensions={"uvm": True}
     )
-    return StartedCeremony(flows.open_flow(rt, Purpose.LOGIN, waiting), public_key)
+    waiting = {"challenge": state["challenge"], "identifier": _identifier_digest(identifier)}
+    # Conditional UI: the browser offers passkeys as autofill suggestions.
+    mediation = {"mediation": "conditional"} if conditional else {}
+    return StartedCeremony(flows.open_flow(rt, Purpose.LOGIN, waiting), {**options, **mediation})
 
 
 def finish(
@@ -61,18 +59,16 @@ def finish(
     _require_enabled(rt)
     site = relying_party.current(rt)
     flow = flows.take(rt, Purpose.LOGIN, flow_id)
-    proof = credentials.assertion(credential)
+    proof = ceremony.read(AuthenticationResponse, credential)
     passkey, account = _get_passkey(rt, proof)
     _require_requested_account(account, flow["identifier"])
     # Documented so: before the signature is verified.
     users.require_sign_in_allowed(account)
-    stored = StoredCredential(passkey.public_key, passkey.sign_count, passkey.backup_eligible)
-    update = ceremony.verify_authentication(site, flow["challenge"], stored, proof)
-    count, backed_up, now = update.sign_count, update.backed_up, rt.clock.now()
+    seen = ceremony.verify_authentication(site, flow["challenge"], passkey, proof)
+    now = rt.clock.now()
 
     def consume(session: Session) -> None:
-        which = passkey.id, proof.credential_id
-        if not queries.use(session, *which, count=count, backed_up=backed_up, now=now):
+        if not queries.use(session, passkey, seen.counter, seen.is_backed_up(), now):
             raise PasskeyRefused
 
     factor = FirstFactor(
@@ -95,14 +91,15 @@ def _require_enabled(rt: Runtime) -> None:
         raise PasskeyLoginDisabled
 
 
-def _get_passkey(rt: Runtime, proof: Assertion) -> tuple[Passkey, Account]:
+def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, Account]:
     """Return the passkey of this credential and its account, if that has the asserted user handle.
 
     Raises: PasskeyRefused.
     """
     with rt.reading() as session:
-        found = queries.find_by_credential_id(session, proof.credential_id)
-    if found is None or not hmac.compare_digest(found.handle, proof.user_handle or ""):
+        found = queries.find_with_account(session, proof.id)
+    told = base64url.encoded(proof.response.user_handle or b"")
+    if found is None or not hmac.compare_digest(found.handle, told):
         raise PasskeyRefused
     return found.passkey, found.account
 

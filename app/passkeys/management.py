@@ -1,29 +1,63 @@
-"""Use cases of managing an account's passkeys, available even while passkey login is disabled."""
+"""Use cases of registering and managing passkeys, available even while passkey login is disabled.
 
-from collections.abc import Callable, Sequence
+Invariants: a credential belongs to one account, enforced by a single INSERT; an account has one
+user handle for all its passkeys, enforced under its row lock.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from fido2 import cbor
+from fido2.webauthn import (
+    PublicKeyCredentialDescriptor,
+    PublicKeyCredentialUserEntity,
+    RegistrationResponse,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core import base64url
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.ids import parsed_id
 from app.core.runtime import Runtime
 from app.core.texts import has_controls
+from app.core.tokens import random_bytes
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
-from app.passkeys import queries, relying_party
-from app.passkeys.errors import PasskeyNameInvalid, PasskeyNameTooLong
-from app.passkeys.models import MAX_NAME_LENGTH, Passkey
+from app.passkeys import ceremony, flows, queries, relying_party
+from app.passkeys.errors import (
+    CredentialMalformed,
+    CredentialTaken,
+    FlowInvalid,
+    FlowOfAnotherAccount,
+    PasskeyNameInvalid,
+    PasskeyNameTooLong,
+    PasskeyNotDiscoverable,
+    PasskeyRefused,
+)
+from app.passkeys.flows import Purpose, StartedCeremony
+from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
 
 DEFAULT_NAME = "Passkey"
+MAX_TRANSPORTS = 16
+TRANSPORT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+EXTENSIONS = {
+    "credentialProtectionPolicy": "userVerificationRequired",
+    "enforceCredentialProtectionPolicy": False,
+    "uvm": True,
+    "credProps": True,
+}
 
 
 class Notice(StrEnum):
@@ -37,17 +71,111 @@ class Notice(StrEnum):
     REMOVED = "A passkey was removed. It cannot be used to sign in any more."
 
 
-def tidy_name(typed: str | None) -> str:
-    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None.
+def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCeremony:
+    """Begin the registration of a passkey.
 
-    Raises: PasskeyNameTooLong, PasskeyNameInvalid.
+    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid, PasskeyNameTooLong, PasskeyNameInvalid;
+    AccountDisabled, TokenInvalid if the account or session has just become invalid.
     """
-    name = (typed or "").strip() or DEFAULT_NAME
-    if len(name) > MAX_NAME_LENGTH:
-        raise PasskeyNameTooLong
-    if has_controls(name):
-        raise PasskeyNameInvalid
-    return name
+    site = relying_party.current(rt)
+    name = _tidy_name(name)
+    with rt.transaction() as session:
+        account = sessions.lock_account(rt, session, principal)
+        handle = queries.find_handle(session, account.id)
+        if handle is None:
+            handle = base64url.encoded(random_bytes(HANDLE_BYTES))
+            queries.add_handle(session, account.id, handle)
+        known = queries.list_credentials(session, account.id)
+    user = PublicKeyCredentialUserEntity(
+        id=base64url.decoded(handle),
+        name=account.username,
+        display_name=account.email.partition("@")[0] or account.username,
+    )
+    # An authenticator that already holds one of these must not create another.
+    excluded = [
+        PublicKeyCredentialDescriptor.from_dict({"type": ceremony.TYPE, "id": credential_id})
+        for _, credential_id in known
+    ]
+    options, state = site.register_begin(
+        user,
+        excluded or None,
+        ResidentKeyRequirement.REQUIRED,
+        UserVerificationRequirement.REQUIRED,
+        extensions=EXTENSIONS,
+    )
+    waiting = {
+        **_bound_to(account),
+        "challenge": state["challenge"],
+        "handle": handle,
+        "name": name,
+        # This id stands for the whole exclude list, which is too long to store for every flow.
+        "newest_excluded": known[-1][0] if known else 0,
+    }
+    return StartedCeremony(flows.open_flow(rt, Purpose.REGISTRATION, waiting), options)
+
+
+def finish(
+    rt: Runtime,
+    principal: Principal,
+    *,
+    flow_id: str,
+    credential: Mapping[str, Any],
+    name: str | None,
+    client: Client,
+) -> Passkey:
+    """Add the passkey an authenticator created; the flow is consumed even if that fails.
+
+    Raises, in this order: PublicSiteUrlRequired, PublicSiteUrlInvalid, which leave the flow open;
+    FlowInvalid, FlowOfAnotherAccount, CredentialMalformed, PasskeyNotDiscoverable, PasskeyRefused,
+    CredentialTaken, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid and
+    FlowInvalid again if the account has changed meanwhile.
+    """
+    site = relying_party.current(rt)
+    flow = flows.take(rt, Purpose.REGISTRATION, flow_id)
+    if flow["user_id"] != principal.user_id:
+        raise FlowOfAnotherAccount
+    _require_unchanged(principal.account, flow)
+    made = ceremony.read(RegistrationResponse, credential)
+    transports = _transports(credential["response"].get("transports"))
+    properties = made.client_extension_results.get("credProps")
+    if isinstance(properties, dict) and properties.get("rk") is False:
+        raise PasskeyNotDiscoverable
+    new = ceremony.verify_registration(site, flow["challenge"], made)
+    data, now = made.response.attestation_object.auth_data, rt.clock.now()
+    with rt.transaction() as session:
+        account = sessions.lock_account(rt, session, principal)
+        _require_unchanged(account, flow)
+        _require_new(session, made.id, flow)
+        passkey = Passkey(
+            user_id=account.id,
+            credential_id=made.id,
+            public_key=cbor.encode(new.public_key),
+            name=_tidy_name(flow["name"] if name is None else name),
+            transports=transports,
+            sign_count=data.counter,
+            backup_eligible=data.is_backup_eligible(),
+            backed_up=data.is_backed_up(),
+            created_at=now,
+            updated_at=now,
+        )
+        # The account's last passkey was removed meanwhile; or the account itself was, and SQLite
+        # reused its id.
+        if queries.find_handle(session, account.id) != flow["handle"]:
+            raise FlowInvalid
+        queries.add(session, passkey)
+        _record(
+            rt,
+            session,
+            Action.USER_PASSKEY_REGISTER,
+            account,
+            passkey,
+            client,
+            name=passkey.name,
+            sign_count=passkey.sign_count,
+            last_used_at=None,
+        )
+        notices.notify_owner(rt, session, account, Notice.ADDED)
+    return passkey
 
 
 def list_passkeys(rt: Runtime, user_id: int) -> Sequence[Passkey]:
@@ -67,7 +195,7 @@ def rename(
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         passkey = _own(session, account, passkey_id)
-        previous_name, passkey.name = passkey.name, tidy_name(name)
+        previous_name, passkey.name = passkey.name, _tidy_name(name)
         passkey.updated_at = rt.clock.now()
         _record(
             rt,
@@ -113,6 +241,49 @@ def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate for whether an account can sign in with a passkey."""
     is_enabled = rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and relying_party.is_usable(rt)
     return lambda session, user_id: is_enabled and queries.has_passkey(session, user_id)
+
+
+def _tidy_name(typed: str | None) -> str:
+    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None.
+
+    Raises: PasskeyNameTooLong, PasskeyNameInvalid.
+    """
+    name = (typed or "").strip() or DEFAULT_NAME
+    if len(name) > MAX_NAME_LENGTH:
+        raise PasskeyNameTooLong
+    if has_controls(name):
+        raise PasskeyNameInvalid
+    return name
+
+
+def _transports(told: Any) -> str | None:
+    """Return the well-formed transports as JSON, deduplicated; only clients interpret them."""
+    if told is None:
+        return None
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+        raise CredentialMalformed
+    names = dict.fromkeys(filter(TRANSPORT.fullmatch, told))
+    return json.dumps(list(names)[:MAX_TRANSPORTS])
+
+
+def _bound_to(account: Account) -> dict[str, Any]:
+    """Return what a flow is bound to: ending all sessions, as a new password does, voids it."""
+    return {"user_id": account.id, "session_version": account.session_version}
+
+
+def _require_unchanged(account: Account, flow: Mapping[str, Any]) -> None:
+    if any(flow[name] != value for name, value in _bound_to(account).items()):
+        raise FlowInvalid
+
+
+def _require_new(session: Session, credential_id: str, flow: Mapping[str, Any]) -> None:
+    found = queries.find_id(session, credential_id)
+    if found is None:
+        return
+    passkey_id, user_id = found
+    if user_id == flow["user_id"] and passkey_id <= flow["newest_excluded"]:
+        raise PasskeyRefused
+    raise CredentialTaken
 
 
 def _own(session: Session, account: Account, passkey_id: str) -> Passkey:

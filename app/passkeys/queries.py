@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import (
-    delete,
-    exists,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -32,7 +26,7 @@ class PasskeyWithAccount(NamedTuple):
     account: Account
 
 
-def find_by_credential_id(session: Session, credential_id: str) -> PasskeyWithAccount | None:
+def find_with_account(session: Session, credential_id: str) -> PasskeyWithAccount | None:
     """Return the passkey of a credential with its account; None if unknown."""
     statement = (
         select(Passkey, PasskeyHandle.handle, *ACCOUNT_COLUMNS)
@@ -47,28 +41,20 @@ def find_by_credential_id(session: Session, credential_id: str) -> PasskeyWithAc
     return PasskeyWithAccount(passkey, handle, Account(*account))
 
 
-def use(
-    session: Session,
-    passkey_id: int,
-    credential_id: str,
-    *,
-    count: int,
-    backed_up: bool,
-    now: datetime,
-) -> bool:
+def use(session: Session, passkey: Passkey, count: int, is_backed_up: bool, now: datetime) -> bool:
     """Note the use of a passkey; False if it is gone, or its signature counter does not grow.
 
     Of concurrent logins with the same non-zero counter, exactly one succeeds.
     """
     statement = update(Passkey).where(
-        Passkey.id == passkey_id,
-        Passkey.credential_id == credential_id,  # SQLite may reuse the ids of deleted rows
+        Passkey.id == passkey.id,
+        Passkey.credential_id == passkey.credential_id,  # SQLite may reuse the ids of deleted rows
         # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
         or_(Passkey.sign_count < count, Passkey.sign_count + count == 0),
     )
     values = {
         "sign_count": count,
-        "backed_up": backed_up,
+        "backed_up": is_backed_up,
         "last_used_at": now,
         "updated_at": now,
     }

@@ -1,9 +1,15 @@
 """The WebAuthn relying party: the site that passkeys belong to."""
 
-import hashlib
-from dataclasses import dataclass
-from functools import lru_cache
 from urllib.parse import urlsplit
+
+from fido2.cose import ES256, RS256
+from fido2.server import Fido2Server
+from fido2.webauthn import (
+    AttestationConveyancePreference,
+    PublicKeyCredentialParameters,
+    PublicKeyCredentialRpEntity,
+    PublicKeyCredentialType,
+)
 
 from app.core.origins import origin_of
 from app.core.runtime import Runtime
@@ -13,27 +19,34 @@ from app.web import site
 
 # The only domain browsers trust over plain http; loopback IP addresses cannot be a relying party.
 LOOPBACK = "localhost"
+KEY_KINDS = [
+    PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=kind.ALGORITHM)
+    for kind in (ES256, RS256)
+]
 
 
-@dataclass(frozen=True)
-class RelyingParty:
-    """The site, as browsers and authenticators know it.
-
-    `id` is the host of the first origin, `id_hash` its SHA-256. `origins` are in the form browsers
-    send, without default ports.
-    """
-
-    id: str
-    id_hash: bytes
-    origins: frozenset[str]
-
-
-def current(rt: Runtime) -> RelyingParty:
-    """Return the relying party as currently configured.
+def current(rt: Runtime) -> Fido2Server:
+    """Return the site as currently configured; its id is the host of its first address.
 
     Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid.
     """
-    return _of(rt.settings.get(site.PUBLIC_SITE_URL))
+    addresses = rt.settings.get(site.PUBLIC_SITE_URL)
+    if not addresses:
+        raise PublicSiteUrlRequired
+    first = urlsplit(addresses[0])
+    host = first.hostname or ""
+    if _is_address(host) or (first.scheme != "https" and host != LOOPBACK):
+        raise PublicSiteUrlInvalid
+    origins = frozenset(map(origin_of, addresses))
+    server = Fido2Server(
+        PublicKeyCredentialRpEntity(id=host, name=rt.settings.get(keys.BRANDING_TITLE) or host),
+        AttestationConveyancePreference.NONE,
+        verify_origin=lambda origin: origin in origins,
+    )
+    server.allowed_algorithms = KEY_KINDS
+    timeout = 1000 * rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS)
+    server.timeout = timeout  # type: ignore[assignment]
+    return server
 
 
 def is_usable(rt: Runtime) -> bool:
@@ -43,25 +56,6 @@ def is_usable(rt: Runtime) -> bool:
     except (PublicSiteUrlRequired, PublicSiteUrlInvalid):
         return False
     return True
-
-
-def name(rt: Runtime) -> str:
-    """Return the name browsers display for the site: its title, or its host if it has none."""
-    return rt.settings.get(keys.BRANDING_TITLE) or current(rt).id
-
-
-@lru_cache(maxsize=8)
-def _of(origins: tuple[str, ...]) -> RelyingParty:
-    if not origins:
-        raise PublicSiteUrlRequired
-    first = urlsplit(origins[0])
-    host = first.hostname or ""
-    if first.scheme != "https" and host != LOOPBACK:
-        raise PublicSiteUrlInvalid
-    if _is_address(host):
-        raise PublicSiteUrlInvalid  # a relying party id must be a domain
-    id_hash = hashlib.sha256(host.encode()).digest()
-    return RelyingParty(host, id_hash, frozenset(map(origin_of, origins)))
 
 
 def _is_address(host: str) -> bool:

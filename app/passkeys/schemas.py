@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate
 
-from app.passkeys.credentials import TYPE
+from app.passkeys.ceremony import TYPE
 from app.web.schema import (
     MAX_INPUT_LENGTH,
     RequestSchema,

@@ -10,7 +10,7 @@ from app.core.access import Principal
 from app.login.errors import LastWayIn
 from app.login.schemas import SignedInData
 from app.login.service import LoginOutcome, MfaRequired
-from app.passkeys import errors, login, management, registration, schemas
+from app.passkeys import errors, login, management, schemas
 from app.passkeys.flows import StartedCeremony
 from app.passkeys.models import Passkey
 from app.passkeys.schemas import PasskeyData
@@ -68,7 +68,7 @@ def list_passkeys(principal: Principal) -> Sequence[Passkey]:
 )
 def start_registration(principal: Principal, name: str | None) -> StartedCeremony:
     """Begin to register a passkey; pass `public_key` to `navigator.credentials.create`."""
-    return registration.start(runtime(), principal, name=name)
+    return management.start(runtime(), principal, name=name)
 
 
 @bp.post("/register/finish")
@@ -79,7 +79,7 @@ def finish_registration(
     principal: Principal, flow_id: str, credential: dict[str, Any], name: str | None
 ) -> Passkey:
     """Register the passkey that the authenticator created."""
-    return registration.finish(
+    return management.finish(
         runtime(), principal, flow_id=flow_id, credential=credential, name=name, client=client()
     )
 

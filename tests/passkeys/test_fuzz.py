@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 from fido2 import cbor
+from fido2.server import Fido2Server
+from fido2.webauthn import (
+    AuthenticationResponse,
+    PublicKeyCredentialRpEntity,
+    RegistrationResponse,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.passkeys import ceremony, credentials, flows, relying_party
-from app.passkeys.ceremony import StoredCredential
+from app.passkeys import ceremony, flows
 from app.passkeys.errors import CredentialMalformed, PasskeyRefused
 from app.passkeys.flows import Purpose
+from app.passkeys.models import Passkey
 from app.sessions import service as sessions
 from tests.support.passkeys import RS256, Authenticator, b64, unb64
 from tests.support.strategies import CHARACTERS
@@ -26,7 +32,10 @@ from tests.support.strategies import CHARACTERS
 THROUGH_HTTP = 1000  # of each ceremony, on each database
 DIRECTLY = 8000  # of each ceremony
 CHALLENGE = b64(b"c" * 32)
-SITE = relying_party._of(("http://localhost",))
+SITE = Fido2Server(
+    PublicKeyCredentialRpEntity(id="localhost", name="Gatehouse"),
+    verify_origin=lambda origin: origin == "http://localhost",
+)
 CREATION = {
     "publicKey": {
         "challenge": CHALLENGE,
@@ -217,18 +226,25 @@ def test_broken_attestations_are_refused_or_harmless(rt, signed_in):
     assert len(signed_in.get("/auth/passkeys").ok()) == seen[200]
 
 
+def registered(credential: dict[str, Any]) -> Passkey:
+    """Read and verify a registration, and return what is stored of it."""
+    made = ceremony.read(RegistrationResponse, credential)
+    new = ceremony.verify_registration(SITE, CHALLENGE, made)
+    is_eligible = made.response.attestation_object.auth_data.is_backup_eligible()
+    key = cbor.encode(new.public_key)
+    return Passkey(public_key=key, sign_count=0, backup_eligible=is_eligible)
+
+
 # --- directly ----------------------------------------------------------------------------------
 
 
 def test_reading_and_verifying_proofs_raises_nothing_else():
     device, mutator, seen = Authenticator(), Mutator(3), Counter()
-    made = credentials.attestation(device.create(CREATION))
-    new = ceremony.verify_registration(SITE, CHALLENGE, made)
-    known = StoredCredential(new.public_key, 0, new.backup_eligible)
+    known = registered(device.create(CREATION))
     recording = device.get(REQUEST)
     for _ in range(DIRECTLY):
         try:
-            proof = credentials.assertion(mutator.changed(recording))
+            proof = ceremony.read(AuthenticationResponse, mutator.changed(recording))
             ceremony.verify_authentication(SITE, CHALLENGE, known, proof)
             seen["accepted"] += 1
         except (CredentialMalformed, PasskeyRefused) as refusal:
@@ -240,14 +256,11 @@ def test_reading_and_verifying_attestations_raises_nothing_else():
     mutator, seen, recordings = Mutator(4), Counter(), registrations()
     for _ in range(DIRECTLY):
         try:
-            made = credentials.attestation(mutator.changed(mutator._random.choice(recordings)))
-            new = ceremony.verify_registration(SITE, CHALLENGE, made)
+            known = registered(mutator.changed(mutator._random.choice(recordings)))
             # A key that was accepted can verify.
-            known = StoredCredential(new.public_key, 0, new.backup_eligible)
+            proof = ceremony.read(AuthenticationResponse, FOREIGN)
             with pytest.raises(PasskeyRefused):
-                ceremony.verify_authentication(
-                    SITE, CHALLENGE, known, credentials.assertion(FOREIGN)
-                )
+                ceremony.verify_authentication(SITE, CHALLENGE, known, proof)
             seen["accepted"] += 1
         except (CredentialMalformed, PasskeyRefused) as refusal:
             seen[type(refusal).__name__] += 1
@@ -289,7 +302,7 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
         device = Authenticator()
         made = device.create(CREATION, fmt=fmt, statement=statement, cose=key)
         try:
-            ceremony.verify_registration(SITE, CHALLENGE, credentials.attestation(made))
+            registered(made)
         except (CredentialMalformed, PasskeyRefused):
             continue
         assert (fmt, statement, key) == ("none", {}, None)
@@ -300,4 +313,4 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
 def test_any_bytes_are_refused_as_an_attestation(raw):
     made = Authenticator().create(CREATION, response={"attestationObject": b64(raw)})
     with pytest.raises((CredentialMalformed, PasskeyRefused)):
-        ceremony.verify_registration(SITE, CHALLENGE, credentials.attestation(made))
+        registered(made)

@@ -5,9 +5,10 @@ import tracemalloc
 
 import pytest
 from fido2 import cbor
+from fido2.webauthn import AuthenticationResponse, RegistrationResponse
 
 from app.core import base64url
-from app.passkeys import credentials
+from app.passkeys import ceremony
 from app.passkeys.errors import CredentialMalformed
 from tests.support.passkeys import (
     Authenticator,
@@ -71,7 +72,8 @@ SHAPES = {
     "no type": {"client_data": {"type": ...}},
     "no challenge": {"client_data": {"challenge": ...}},
     "a list for an origin": {"client_data": {"origin": ["http://localhost"]}},
-    "a text for crossOrigin": {"client_data": {"crossOrigin": "false"}},
+    "a challenge outside ASCII": {"client_data": {"challenge": "\ud800é"}},
+    "a number for a challenge": {"client_data": {"challenge": 2**40}},
     "too long": {"client_data": {"padding": "x" * 5000}},
 }
 
@@ -91,26 +93,27 @@ def test_another_shape_is_malformed(signed_in, device, passkey, shape):
 @pytest.mark.parametrize("value", NO_BINARY)
 def test_binary_values_are_base64url(device, value):
     """Without a service: what reads a credential touches nothing else."""
-    options = {"challenge": "x", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
+    options = {"challenge": "AAAA", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
     made = device.create({"publicKey": options})
-    proof = device.get({"publicKey": {"challenge": "x"}})
-    assert credentials.attestation(made).credential_id == made["id"]
-    assert credentials.assertion(proof).credential_id == proof["id"]
-    for read, whole, names in (
-        (credentials.attestation, made, ["clientDataJSON", "attestationObject"]),
-        (credentials.assertion, proof, ["clientDataJSON", "authenticatorData", "signature"]),
+    proof = device.get({"publicKey": {"challenge": "AAAA"}})
+    assert ceremony.read(RegistrationResponse, made).id == made["id"]
+    assert ceremony.read(AuthenticationResponse, proof).id == proof["id"]
+    for kind, whole, names in (
+        (RegistrationResponse, made, ["clientDataJSON", "attestationObject"]),
+        (AuthenticationResponse, proof, ["clientDataJSON", "authenticatorData", "signature"]),
     ):
         for name in names:
             response = {
                 k: v for k, v in (whole["response"] | {name: value}).items() if v is not ...
             }
             with pytest.raises(CredentialMalformed):
-                read(whole | {"response": response})
+                ceremony.read(kind, whole | {"response": response})
         with pytest.raises(CredentialMalformed):
-            read(whole | {"id": value, "rawId": value})
+            ceremony.read(kind, whole | {"id": value, "rawId": value})
     if value is not ... and value is not None:
+        response = proof["response"] | {"userHandle": value}
         with pytest.raises(CredentialMalformed):
-            credentials.assertion(proof | {"response": proof["response"] | {"userHandle": value}})
+            ceremony.read(AuthenticationResponse, proof | {"response": response})
 
 
 def test_bytes_have_one_spelling():
@@ -144,7 +147,6 @@ OBJECTS = {
     "no statement": cbor.encode({"fmt": "", "authData": bytes(37)}),
     "no format": cbor.encode({"attStmt": {}, "authData": bytes(37)}),
     "authenticator data cut off": cbor.encode({"fmt": "", "attStmt": {}, "authData": b"x" * 36}),
-    "a format that is a map": cbor.encode({"fmt": {}, "attStmt": {}, "authData": bytes(37)}),
     "too long": cbor.encode({"fmt": "none", "attStmt": {}, "authData": b"x" * 17_000}),
 }
 
@@ -160,13 +162,13 @@ def test_an_attestation_that_cannot_be_read_is_malformed(signed_in, kind):
 @pytest.mark.parametrize("number", [2**26, 2**40])
 def test_a_number_for_authenticator_data_takes_no_memory(device, number):
     """The library would make as many bytes of it."""
-    options = {"challenge": "x", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
+    options = {"challenge": "AAAA", "rp": {"id": "localhost"}, "user": {"id": "AAAA"}}
     raw = cbor.encode({"fmt": "none", "attStmt": {}, "authData": number})
     made = device.create({"publicKey": options}, raw_attestation=raw)
     tracemalloc.start()
     try:
         with pytest.raises(CredentialMalformed):
-            credentials.attestation(made)
+            ceremony.read(RegistrationResponse, made)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -188,10 +190,10 @@ def test_transports_are_a_list_of_texts(signed_in, transports):
 
 @pytest.mark.parametrize(
     "results",
-    [[], "x", {"credProps": []}, {"credProps": {"rk": "false"}}, {"credProps": {"rk": 0}}],
+    [[], "x", 7],
 )
 @pytest.mark.usefixtures("site")
-def test_extension_results_have_their_types(signed_in, results):
+def test_extension_results_are_an_object(signed_in, results):
     changes = {"credential": {"clientExtensionResults": results}}
     register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
 

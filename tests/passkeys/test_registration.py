@@ -8,7 +8,7 @@ import pytest
 
 from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
-from app.passkeys import queries, registration
+from app.passkeys import management, queries
 from app.passkeys.errors import FlowInvalid
 from app.passkeys.models import Passkey, PasskeyHandle
 from app.passkeys.queries import MAX_LISTED
@@ -328,6 +328,8 @@ def test_the_checks_come_in_their_order(rt, signed_in, other, passkey, device):
         {"credProps": {}},
         {"credProps": None},
         {},
+        {"credProps": []},
+        {"credProps": {"rk": "false"}},
         {"uvm": [[2, 4, 2]], "another": {"deep": [1]}},
         None,
         ...,
@@ -477,7 +479,7 @@ def test_removing_the_last_passkey_voids_those_begun_before(signed_in, device, p
 
 def finish_with(rt, principal, data, credential):
     """Finish as a request that was authenticated a moment ago."""
-    return registration.finish(
+    return management.finish(
         rt,
         principal,
         flow_id=data["flow_id"],
@@ -516,7 +518,7 @@ def test_a_start_for_an_account_that_is_just_gone_is_refused(rt, signed_in, user
     stale = sessions.authenticate(rt, signed_in.access_token)
     delete_user(rt, user)
     with pytest.raises(TokenInvalid):
-        registration.start(rt, stale, name=None)
+        management.start(rt, stale, name=None)
 
 
 def test_passkeys_go_with_their_account(rt, signed_in, user, device, passkey):

