@@ -1,8 +1,7 @@
 """Drivers: how to have a provider identify a user."""
 
 from app.core.runtime import Runtime
-from app.external_auth.drivers.driver import Driver
-from app.external_auth.drivers.interface import ProviderConfig
+from app.external_auth.drivers.driver import Driver, ProviderConfig
 from app.external_auth.drivers.oauth2 import (
     GenericOAuth2Driver,
     GithubDriver,

@@ -1,5 +1,7 @@
 """The base of all drivers: an OAuth 2 client that sends PKCE (RFC 6749, 7636).
 
+A driver uses neither the database nor Redis; its callers have no transaction open.
+
 requests-oauthlib builds and sends the requests, through the guarded transport. Its own parsing of
 responses is not strict enough (it accepts form encoding for JSON) and trips over scopes spelled
 differently, so a response is validated first and only what is needed is passed on.
@@ -12,8 +14,9 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 from urllib.parse import quote_plus
 
 import requests
@@ -23,16 +26,8 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
 from app.core import tokens
-from app.core.http_client import HttpClient
+from app.core.http_client import HttpClient, Refused
 from app.core.texts import one_line
-from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.interface import (
-    Authorization,
-    Callback,
-    ExternalProfile,
-    ProviderConfig,
-    TestResult,
-)
 from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
 from app.external_auth.kinds import ProviderKind
 
@@ -53,6 +48,140 @@ FAILURES = Counter(
 )
 
 
+@dataclass(frozen=True)
+class ProviderConfig:
+    """One provider as an administrator configured it, with the secret in clear.
+
+    A dedicated kind has fixed URLs, which stored ones override. `tenant` is Microsoft's. The claims
+    are those of generic_oauth2; None means the usual name.
+    """
+
+    id: int
+    key: str
+    provider_kind: ProviderKind
+    client_id: str
+    client_secret: str | None = field(default=None, repr=False)
+    scopes: str = ""
+    issuer_url: str | None = None
+    authorization_url: str | None = None
+    token_url: str | None = None
+    userinfo_url: str | None = None
+    tenant: str | None = None
+    subject_claim: str | None = None
+    username_claim: str | None = None
+    display_name_claim: str | None = None
+    email_claim: str | None = None
+    email_verified_claim: str | None = None
+
+
+@dataclass(frozen=True)
+class Authorization:
+    """Where to send the browser, and what to remember until it returns.
+
+    `nonce` is None for kinds without an ID token.
+    """
+
+    url: str = field(repr=False)
+    state: str = field(repr=False)
+    nonce: str | None = field(repr=False)
+    pkce_verifier: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Callback:
+    """What the browser returned with, and what was remembered for it.
+
+    `issuer` is the parameter `iss` (RFC 9207), None if it was missing.
+    """
+
+    code: str = field(repr=False)
+    redirect_uri: str
+    nonce: str | None = field(repr=False)
+    pkce_verifier: str = field(repr=False)
+    issuer: str | None = None
+
+
+@dataclass(frozen=True)
+class ExternalProfile:
+    """A user of a provider: (`namespace`, `subject`) identifies them, the rest describes them."""
+
+    namespace: str
+    subject: str
+    email: str | None = None
+    email_verified: bool = False
+    display_name: str | None = None
+    preferred_username: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a provider test, and its result."""
+
+    name: str
+    success: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The result of a provider test."""
+
+    __test__ = False  # or pytest would collect it because of its name
+
+    provider: str
+    issuer: str | None
+    authorization_endpoint: str | None
+    token_endpoint: str | None
+    userinfo_endpoint: str | None
+    jwks_key_count: int | None
+    checks: tuple[Check, ...]
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8 (RFC 8259 §8.1).
+
+    Raises: ValueError, also for NaN and infinities, and for text nested too deeply.
+    """
+    try:
+        # json.loads would accept UTF-16 and UTF-32 as well.
+        return json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def json_value(response: requests.Response) -> Any:
+    """Return the JSON value of a successful response, whatever its content type.
+
+    Raises: ProviderRejected.
+    """
+    if not 200 <= response.status_code < 300:
+        raise ProviderRejected(f"status {response.status_code}")
+    try:
+        return parse_json(response.content)
+    except ValueError:
+        raise ProviderRejected("the answer is not JSON") from None
+
+
+def json_object(response: requests.Response) -> dict[str, Any]:
+    """Return the JSON object of a successful response.
+
+    Raises: ProviderRejected.
+    """
+    found = json_value(response)
+    if not isinstance(found, dict):
+        raise ProviderRejected("the answer is not an object")
+    return found
+
+
+def transport_reason(error: requests.RequestException) -> str:
+    """Describe a transport error: by its text only if it is our own, which repeats no secret."""
+    return str(error) if isinstance(error, Refused) else type(error).__name__
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
 def report(key: str, kind: ProviderKind, reason: str) -> None:
     """Log why a provider cannot be used, and count it: no browser is told."""
     FAILURES.labels(str(kind), key).inc()
@@ -68,7 +197,7 @@ def reported(method: Callable[Concatenate[D, P], T]) -> Callable[Concatenate[D, 
         try:
             return method(driver, *arguments, **keywords)
         except requests.RequestException as error:
-            rejected = ProviderRejected(json_responses.transport_reason(error))
+            rejected = ProviderRejected(transport_reason(error))
             report(provider.key, provider.provider_kind, rejected.reason)
             raise rejected from None
         except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
@@ -177,7 +306,7 @@ def _checked(response: requests.Response) -> requests.Response:
 
     Raises: ProviderRejected.
     """
-    answer = json_responses.parse_object(response)
+    answer = json_object(response)
     token, kind, id_token = (
         answer.get(name) for name in ("access_token", "token_type", "id_token")
     )

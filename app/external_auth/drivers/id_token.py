@@ -5,14 +5,15 @@ and the key always comes from the provider's key set or is the client's secret.
 """
 
 import hmac
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jwt
 from jwt.algorithms import HMACAlgorithm
 
-from app.external_auth.drivers import json_responses
+from app.external_auth.drivers.driver import parse_json
 from app.external_auth.errors import ProviderRejected
 
 MAX_TOKEN_LENGTH = 64 * 1024
@@ -55,8 +56,8 @@ class Header:
     key_id: str | None
 
 
-def header(token: str, announced: tuple[str, ...]) -> Header:
-    """Return the token's header, if its algorithm is both announced and supported.
+def header(token: str, believed: Collection[str]) -> Header:
+    """Return the token's header, if its algorithm is one of the believed.
 
     Raises: ProviderRejected.
     """
@@ -67,7 +68,7 @@ def header(token: str, announced: tuple[str, ...]) -> Header:
     except (jwt.PyJWTError, ValueError, RecursionError):
         raise ProviderRejected("the ID token is malformed") from None
     algorithm, kind = found.get("alg"), found.get("typ", "JWT")
-    if algorithm not in announced or algorithm not in ALGORITHMS:
+    if not isinstance(algorithm, str) or algorithm not in believed:
         raise ProviderRejected("the ID token's algorithm is not one of the announced")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
         raise ProviderRejected("the ID token is of another type")
@@ -102,13 +103,23 @@ def claims(
     Raises: ProviderRejected.
     """
     try:
-        payload = _verifier.decode(token, key, algorithms=[header.algorithm])
+        found = parse_json(_verifier.decode(token, key, algorithms=[header.algorithm]))
     except (jwt.PyJWTError, ValueError, TypeError):
-        raise ProviderRejected("the ID token's signature is not valid") from None
-    found = _members(payload)
-    _check_audience(found, client_id)
-    _check_times(found, now)
-    _check_nonce(found, nonce)
+        raise ProviderRejected("the ID token's signature or its text is not valid") from None
+    if not isinstance(found, dict):
+        raise ProviderRejected("the ID token has no claims")
+    audience, party = found.get("aud"), found.get("azp", client_id)
+    everyone = audience if audience and isinstance(audience, list) else [audience]
+    if any(other != client_id for other in [*everyone, party]):
+        raise ProviderRejected("the ID token is for somebody else")
+    _number(found, "iat")
+    if now >= _number(found, "exp"):
+        raise ProviderRejected("the ID token has expired")
+    said = found.get("nonce")
+    if not nonce or not isinstance(said, str):
+        raise ProviderRejected("the ID token has no nonce")
+    if not hmac.compare_digest(said.encode("utf-8", "surrogatepass"), nonce.encode()):
+        raise ProviderRejected("the ID token's nonce is another sign-in's")
     return found
 
 
@@ -135,41 +146,8 @@ def _usable(key: Mapping[str, Any], algorithm: str | None) -> jwt.PyJWK | None:
         return None
 
 
-def _members(payload: bytes) -> dict[str, Any]:
-    try:
-        found = json_responses.parse_text(payload)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise ProviderRejected("the ID token has no claims")
-    return found
-
-
-def _check_audience(claims: Mapping[str, Any], client_id: str) -> None:
-    audience = claims.get("aud")
-    everyone = audience if isinstance(audience, list) else [audience]
-    if not everyone or any(other != client_id for other in everyone):
-        raise ProviderRejected("the ID token is for somebody else")
-    if claims.get("azp", client_id) != client_id:
-        raise ProviderRejected("the ID token was issued to somebody else")
-
-
-def _check_times(claims: Mapping[str, Any], now: float) -> None:
-    _number(claims, "iat")
-    if now >= _number(claims, "exp"):
-        raise ProviderRejected("the ID token has expired")
-
-
-def _check_nonce(claims: Mapping[str, Any], nonce: str | None) -> None:
-    found = claims.get("nonce")
-    if not nonce or not isinstance(found, str):
-        raise ProviderRejected("the ID token has no nonce")
-    if not hmac.compare_digest(found.encode("utf-8", "surrogatepass"), nonce.encode()):
-        raise ProviderRejected("the ID token's nonce is another sign-in's")
-
-
 def _number(claims: Mapping[str, Any], name: str) -> float:
     value = claims.get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, int | float) or isinstance(value, bool) or value == math.inf:
         raise ProviderRejected(f"the ID token's {name} is missing")
     return value

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from app.external_auth.drivers.interface import ProviderConfig
+from app.external_auth.drivers.driver import ProviderConfig
 from app.external_auth.errors import ProviderMisconfigured
 from app.external_auth.kinds import ProviderKind
 

@@ -10,14 +10,17 @@ import requests
 
 from app.core import tokens
 from app.core.origins import origin_of
-from app.external_auth.drivers import claims, json_responses
-from app.external_auth.drivers.driver import Driver, reported
-from app.external_auth.drivers.interface import (
+from app.external_auth.drivers import claims
+from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
     Check,
+    Driver,
     ExternalProfile,
     TestResult,
+    json_object,
+    json_value,
+    reported,
 )
 from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
 
@@ -169,9 +172,7 @@ class GenericOAuth2Driver(OAuth2Driver):
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Read the claims by their configured names."""
         shown = _bearer(access_token)
-        answer = json_responses.parse_object(
-            self.http_client.get(endpoints.userinfo, headers=shown)
-        )
+        answer = json_object(self.http_client.get(endpoints.userinfo, headers=shown))
         stored = self.provider
 
         def text(name: str) -> str | None:
@@ -212,12 +213,10 @@ class GithubDriver(OAuth2Driver):
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Return the user, with the email address that is both primary and verified, if any."""
         shown = _bearer(access_token)
-        user = json_responses.parse_object(self.http_client.get(endpoints.userinfo, headers=shown))
+        user = json_object(self.http_client.get(endpoints.userinfo, headers=shown))
         parts = urlsplit(endpoints.userinfo)
         emails_url = parts._replace(path=f"{parts.path}/emails").geturl()
-        email = _primary(
-            json_responses.parse_value(self.http_client.get(emails_url, headers=shown))
-        )
+        email = _primary(json_value(self.http_client.get(emails_url, headers=shown)))
         return ExternalProfile(
             namespace=self.namespace(),
             subject=claims.subject(claims.text(user.get("id"))),
@@ -297,7 +296,7 @@ def _primary(entries: Any) -> str | None:
 
 def _accepted(response: requests.Response) -> Mapping[str, Any]:
     """Return the object of a response that is not a refusal; QQ refuses with status 200."""
-    answer = json_responses.parse_object(response)
+    answer = json_object(response)
     if answer.get("ret", 0) != 0 or answer.get("error"):
         raise ProviderRejected("QQ refused")
     return answer

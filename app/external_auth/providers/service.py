@@ -18,8 +18,7 @@ from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.texts import did_you_mean, shortened
 from app.external_auth import drivers, queries
-from app.external_auth.drivers.driver import Driver, report
-from app.external_auth.drivers.interface import ProviderConfig, TestResult
+from app.external_auth.drivers.driver import Driver, ProviderConfig, TestResult, report
 from app.external_auth.errors import (
     DiscoveryFailed,
     LastProvider,

@@ -19,7 +19,7 @@ from app.core.database.database import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import queries
-from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Identity, Provider
 from app.login import service as login

@@ -20,7 +20,7 @@ from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex, random_token
 from app.external_auth import queries
-from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import (
     FlowTokenInvalid,
     PasswordMissing,

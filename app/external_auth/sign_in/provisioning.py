@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
 from app.core.tokens import random_alphanumerics
-from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import UsernamesTaken
 from app.settings import keys
 from app.setup import service as setup

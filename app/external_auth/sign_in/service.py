@@ -10,7 +10,7 @@ from datetime import timedelta
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.external_auth import queries
-from app.external_auth.drivers.interface import Callback
+from app.external_auth.drivers.driver import Callback
 from app.external_auth.errors import (
     CallbackAddressMissing,
     ProviderDisabled,

@@ -10,7 +10,7 @@ from app.core.clock import SystemClock
 from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth import drivers
-from app.external_auth.drivers.interface import (
+from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
     ExternalProfile,

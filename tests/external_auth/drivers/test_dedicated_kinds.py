@@ -7,7 +7,7 @@ import pytest
 
 from app.external_auth import drivers
 from app.external_auth.drivers import issuers
-from app.external_auth.drivers.interface import ExternalProfile, ProviderConfig
+from app.external_auth.drivers.driver import ExternalProfile, ProviderConfig
 from app.external_auth.drivers.issuers import TenantIssuer
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
 from app.external_auth.errors import DiscoveryFailed, ProviderRejected

@@ -8,8 +8,7 @@ import pytest
 
 from app.core.http_client import Limits
 from app.core.runtime import Runtime
-from app.external_auth.drivers import json_responses
-from app.external_auth.drivers.interface import ExternalProfile
+from app.external_auth.drivers.driver import ExternalProfile, parse_json
 from app.external_auth.errors import (
     DiscoveryFailed,
     ProviderMisconfigured,
@@ -472,9 +471,9 @@ def test_a_failed_test_knows_why(oidc: Client):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
 def test_what_providers_say_is_utf_8(encoding: str):
-    assert json_responses.parse_text('\ufeff{"sub": "é"}'.encode()) == {"sub": "é"}
+    assert parse_json('\ufeff{"sub": "é"}'.encode()) == {"sub": "é"}
     with pytest.raises(ValueError, match=r"decode|Expecting|Extra data"):
-        json_responses.parse_text('{"sub": "é"}'.encode(encoding))
+        parse_json('{"sub": "é"}'.encode(encoding))
 
 
 def test_the_stand_in_runtime_has_only_what_drivers_need(rt: Runtime):
