@@ -1,6 +1,6 @@
 """`flask audit`: who did what."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -10,10 +10,30 @@ from app.audit.models import Action
 from app.audit.queries import Filter
 from app.users.models import Account
 from app.users.schemas import ManagedProfile
-from app.web.cli import Commands, Output, table
-from app.web.cli_types import BoundedInteger, Timestamp, Word
+from app.web.cli import Commands, Output, Word, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
+
+
+class Timestamp(click.ParamType[datetime]):
+    """A point in time: RFC 3339, or only a date; UTC unless it has an offset."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return an aware datetime."""
+        try:
+            moment = datetime.fromisoformat(value)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is not a time; expected e.g. 2026-03-02 or 2026-03-02T09:30:00Z",
+                param,
+                ctx,
+            )
+
 
 group = Commands("audit", help="The audit log.")
 
@@ -32,7 +52,7 @@ TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
 @click.option("--until", type=Timestamp(), help="Only entries before this time (UTC).")
 @click.option(
     "--limit",
-    type=BoundedInteger(1, 10_000),
+    type=click.IntRange(1, 10_000),
     default=50,
     show_default=True,
     help="How many of the newest entries to show, at most 10000.",

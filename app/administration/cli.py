@@ -14,6 +14,7 @@ from app.administration.doctor import examine
 from app.administration.findings import Level
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
+from app.core import folders
 from app.core.keyring import SecretKey
 from app.core.texts import pluralized
 from app.events.cli import group as events
@@ -28,10 +29,12 @@ from app.web.cli import Command, Commands, Output, TopCommands, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
+HELP = {"help_option_names": ["-h", "--help"]}
+
 log = logging.getLogger(__name__)
 
 
-@click.command("prepare", cls=Command, allows_missing_instance=True)
+@click.command("prepare", cls=Command, requires_instance=False)
 @click.option(
     "--new-keys", is_flag=True, help="Create new keys, because those in use are lost for good."
 )
@@ -53,12 +56,14 @@ def prepare(new_keys: bool) -> Output:
     return Output({"prepared": is_ours})
 
 
-@click.command("doctor", cls=Command, allows_missing_keys=True)
+@click.command("doctor", cls=Command, requires_instance=False)
 @click.option("--strict", is_flag=True, help="Exit 1 on a warning, too.")
 @with_appcontext
 def doctor(strict: bool) -> Output:
     """Check everything the service depends on; exit 1 if something fails."""
-    findings = examine(runtime())
+    rt = runtime()
+    folders.require_instance(rt.config.instance)
+    findings = examine(rt)
     bad = {Level.FAIL, Level.WARN} if strict else {Level.FAIL}
     is_well = not any(finding.level in bad for finding in findings.values())
     checks = [
@@ -173,6 +178,7 @@ def run(app: Flask, *arguments: str) -> int:
 
 def install(app: Flask) -> None:
     """Add the commands to the application."""
-    app.cli = TopCommands(app.cli.name)
+    app.cli = TopCommands(app.cli.name, context_settings=HELP)
     for command in COMMANDS:
+        command.context_settings.update(HELP)  # which the commands of a group inherit
         app.cli.add_command(command)

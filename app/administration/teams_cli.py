@@ -7,8 +7,7 @@ from app.core.texts import pluralized
 from app.teams.models import TeamRole
 from app.teams.queries import TeamInfo
 from app.teams.schemas import MemberData, TeamData
-from app.web.cli import Commands, Output, printable, table
-from app.web.cli_types import Word
+from app.web.cli import Commands, Output, Word, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -51,9 +50,9 @@ def members(team: str) -> Output:
 @click.argument("team")
 @click.argument("user")
 @click.argument("role", type=role_choice)
-def set_role(team: str, user: str, role: str) -> Output:
+def set_role(team: str, user: str, role: TeamRole) -> Output:
     """Change what USER may do in TEAM; the last owner stays one."""
-    changed = teams.set_role(runtime(), team, user, TeamRole(role))
+    changed = teams.set_role(runtime(), team, user, role)
     return _shown(changed, f"has {user} as {role}")
 
 
@@ -63,13 +62,13 @@ def set_role(team: str, user: str, role: str) -> Output:
 @click.option(
     "--role",
     type=role_choice,
-    default=TeamRole.MEMBER.value,
+    default=TeamRole.MEMBER,
     show_default=True,
     help="The member's role in the team.",
 )
-def add_member(team: str, user: str, role: str) -> Output:
+def add_member(team: str, user: str, role: TeamRole) -> Output:
     """Add USER to TEAM."""
-    changed = teams.add_member(runtime(), team, user, TeamRole(role))
+    changed = teams.add_member(runtime(), team, user, role)
     return _shown(changed, f"has {pluralized(changed.member_count, 'member', 'members')}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -15,16 +16,15 @@ from app.users.schemas import ManagedUser
 from app.web.cli import (
     Commands,
     Output,
+    Word,
     details,
+    is_at_terminal,
     printable,
+    read_secret,
     table,
 )
-from app.web.cli_input import chosen_password, password_options
-from app.web.cli_types import BoundedInteger, Size, Word
 from app.web.runtime import runtime
 
-MAX_BYTES = 2**53
-MAX_TOLD = "of bytes from 0, which means no limit, to 8PiB"
 MAX_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
@@ -36,10 +36,36 @@ def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
     return lambda function: group.command(name)(click.argument("user")(function))
 
 
+class Size(click.IntRange):
+    """A number of bytes, or a size with its unit."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number of bytes."""
+        try:
+            return super().convert(sizes.parse(value), param, ctx)
+        except ValueError as error:
+            self.fail(f"{value!r} {error}", param, ctx)
+
+
+def password_options(function: Callable[..., Output]) -> Callable[..., Output]:
+    """Add `--password` and `--generate`; `_chosen_password` reads them."""
+    generate = click.option(
+        "--generate",
+        is_flag=True,
+        help="Generate a password, print it, and require a new one at the next login.",
+    )
+    password = click.option(
+        "--password", metavar="PASSWORD", help="The password; - reads it from standard input."
+    )
+    return password(generate(function))
+
+
 @group.command("list")
 @click.option(
     "--limit",
-    type=BoundedInteger(1, MAX_LISTED, described_as="of 1 or more"),
+    type=click.IntRange(1, MAX_LISTED),
     help="How many to show; all by default.",
 )
 @click.option(
@@ -52,13 +78,11 @@ def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
 )
 @click.option("--role", type=role_choice, help="Only accounts with this role.")
 def list_users(
-    limit: int | None, search: str | None, status: str | None, role: str | None
+    limit: int | None, search: str | None, status: Standing | None, role: Role | None
 ) -> Output:
     """List the accounts by id."""
     rt = runtime()
-    wanted = users_queries.AccountFilter(
-        search, Standing(status) if status else None, Role(role) if role else None
-    )
+    wanted = users_queries.AccountFilter(search, status, role)
     with rt.reading() as connection:
         found = users_queries.list_accounts(connection, limit, wanted)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
@@ -87,7 +111,7 @@ def show(user: str) -> Output:
 @click.option(
     "--role",
     type=role_choice,
-    default=Role.USER.value,
+    default=Role.USER,
     show_default=True,
     help="The account's role.",
 )
@@ -99,7 +123,7 @@ def create(
     email: str,
     password: str | None,
     generate: bool,
-    role: str,
+    role: Role,
     must_change_password: bool,
 ) -> Output:
     """Create an activated account with a verified address."""
@@ -107,8 +131,8 @@ def create(
         runtime(),
         username=username,
         email=email,
-        password=chosen_password(password, generate=generate),
-        role=Role(role),
+        password=_chosen_password(password, generate=generate),
+        role=role,
         must_change_password=must_change_password,
     )
     return _provisioned(made, "was created")
@@ -116,16 +140,16 @@ def create(
 
 @on_user("set-role")
 @click.argument("role", type=role_choice)
-def set_role(user: str, role: str) -> Output:
+def set_role(user: str, role: Role) -> Output:
     """Make USER an administrator or an ordinary user; its sessions go on."""
-    return _account(accounts.set_role(runtime(), user, Role(role)), f"has the role {role}")
+    return _account(accounts.set_role(runtime(), user, role), f"has the role {role}")
 
 
 @on_user("set-password")
 @password_options
 def set_password(user: str, password: str | None, generate: bool) -> Output:
     """Set the password of USER and end all its sessions."""
-    chosen = chosen_password(password, generate=generate)
+    chosen = _chosen_password(password, generate=generate)
     return _provisioned(accounts.set_password(runtime(), user, chosen), "has a new password")
 
 
@@ -158,7 +182,7 @@ def verify_email(user: str) -> Output:
 
 
 @on_user("set-quota")
-@click.argument("quota", metavar="BYTES", type=Size(0, MAX_BYTES, described_as=MAX_TOLD))
+@click.argument("quota", metavar="BYTES", type=Size(0, 2**53))
 def set_quota(user: str, quota: int) -> Output:
     """Limit the storage of USER to BYTES; 0 means no limit.
 
@@ -199,6 +223,19 @@ def revoke_sessions(user: str) -> Output:
 def delete(user: str) -> Output:
     """Delete USER with everything it owns; administrators are not deleted."""
     return _account(accounts.delete(runtime(), user), "was deleted")
+
+
+def _chosen_password(password: str | None, *, generate: bool) -> str | None:
+    """Return the password to set; None to generate one.
+
+    With neither option, prompt for it at a terminal; a script gets a generated one.
+    """
+    if password is not None and generate:
+        raise click.UsageError("--password and --generate exclude each other")
+    is_asked = password is None and not generate and is_at_terminal()
+    if is_asked or password == "-":
+        return read_secret("Password")
+    return password
 
 
 def _account(account: Account, what: str) -> Output:

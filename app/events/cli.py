@@ -23,14 +23,13 @@ from app.events.messages import (
 )
 from app.teams import service as teams
 from app.users import service as users
-from app.web.cli import Commands, Output, printable
-from app.web.cli_types import BoundedInteger, Word
+from app.web.cli import Commands, Output, Word, printable
 from app.web.runtime import runtime
 
 MAX_INT64 = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
-ids = BoundedInteger(1, MAX_INT64, described_as="of 1 or more")
+ids = click.IntRange(1, MAX_INT64)
 # Fields that a line of text shows anyway, or implies; not repeated as details.
 IMPLIED_FIELDS = frozenset({"at", "kind", "workspace"})
 
@@ -54,14 +53,14 @@ IMPLIED_FIELDS = frozenset({"at", "kind", "workspace"})
 @click.option("--root", is_flag=True, help="The root of the workspace is affected.")
 @click.option(
     "--delta",
-    type=BoundedInteger(-MAX_INT64 - 1, MAX_INT64, described_as="of 64 bits"),
+    type=click.IntRange(-MAX_INT64 - 1, MAX_INT64),
     help="Bytes gained or freed.",
 )
 def publish(
     user: str | None,
     team: str | None,
     everybody: bool,
-    kind: str,
+    kind: Kind,
     file_ids: tuple[int, ...],
     folder_ids: tuple[int, ...],
     parent_ids: tuple[int, ...],
@@ -75,7 +74,7 @@ def publish(
     audience = _audience(rt, user, team)
     is_sync = kind == Kind.SYNC_REQUIRED
     event = StorageEvent(
-        kind=Kind(kind),
+        kind=kind,
         workspace=None if is_sync else _workspace(audience),
         at=rt.clock.now(),
         file_ids=file_ids,
@@ -92,7 +91,7 @@ def publish(
 @group.command("tail")
 @click.option(
     "--count",
-    type=BoundedInteger(1, MAX_INT64, described_as="of 1 or more"),
+    type=click.IntRange(1),
     help="Stop after this many events.",
 )
 def tail(count: int | None) -> Iterator[Output]:

@@ -6,7 +6,6 @@ from app.invitations import service
 from app.invitations.schemas import AdminInvitation, MailedInvitation
 from app.settings import keys
 from app.web.cli import Commands, Output, details, table
-from app.web.cli_types import BoundedInteger
 from app.web.runtime import runtime
 
 group = Commands("invitations", help="Invitations by mail to create an account.")
@@ -18,7 +17,7 @@ group = Commands("invitations", help="Invitations by mail to create an account."
     "--ttl",
     "ttl_seconds",
     metavar="SECS",
-    type=BoundedInteger(1, keys.YEAR, described_as=f"of seconds from 1 to {keys.YEAR}"),
+    type=click.IntRange(1, keys.YEAR),
     help="How many seconds it is valid, at most a year; auth_user_invitation_ttl_secs by default.",
 )
 def create(email: str, ttl_seconds: int | None) -> Output:

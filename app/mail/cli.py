@@ -12,8 +12,7 @@ from app.mail import previews, service
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
 from app.mail.templates import Template
-from app.web.cli import REFUSED_EXIT_CODE, Commands, Output, details, printable, table
-from app.web.cli_types import BoundedInteger, Word
+from app.web.cli import REFUSED_EXIT_CODE, Commands, Output, Word, details, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -41,7 +40,7 @@ def send_test(address: str) -> Output:
 @click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
 @click.option(
     "--limit",
-    type=BoundedInteger(1, 10_000),
+    type=click.IntRange(1, 10_000),
     default=100,
     show_default=True,
     help="How many of the newest mails to show, at most 10000.",
@@ -76,9 +75,9 @@ def flush() -> Output:
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file."
 )
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
-def preview(template: str, output: Path | None, *, as_text: bool) -> Output:
+def preview(template: Template, output: Path | None, *, as_text: bool) -> Output:
     """Show the mail made of TEMPLATE with sample values, as it would be sent now."""
-    shown = previews.preview(runtime(), Template(template))
+    shown = previews.preview(runtime(), template)
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {

@@ -1,6 +1,7 @@
 """`flask config`: the runtime settings."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from app.settings.errors import SettingInvalid
 from app.settings.page import default_of, page
 from app.settings.schemas import KeyData, SettingData
 from app.settings.upkeep import Setting
-from app.web.cli import Commands, Output, printable, table
-from app.web.cli_input import read_secret, read_text
+from app.web.cli import Command, Commands, Output, printable, read_secret, read_text, table
 from app.web.runtime import runtime
 
 EXAMPLES = """\
@@ -65,7 +65,18 @@ def describe(key: str | None, markdown: bool) -> Output:
     return Output([KeyData().dump(Setting(found)) for found in everything], text)
 
 
-@group.command("set", epilog=EXAMPLES)
+class SetCommand(Command):
+    """Takes -5h as a value: what begins with a hyphen and a digit is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move such a value behind `--`."""
+        values = [typed for typed in args if re.match("-[0-9]", typed)]
+        if values and "--" not in args:
+            args = [*(typed for typed in args if typed not in values), "--", *values]
+        return super().parse_args(ctx, args)
+
+
+@group.command("set", cls=SetCommand, epilog=EXAMPLES)
 @click.argument("key")
 @click.argument("value")
 def set_value(key: str, value: str) -> Output:

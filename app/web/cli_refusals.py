@@ -1,12 +1,14 @@
-"""Turns whatever stopped a command into a one-line refusal that says what to do."""
+"""Turns whatever stopped a command, or a check of `flask doctor`, into one line that says why."""
+
+import sqlite3
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from app.core.database.sqlite import FileGone
+from app.core.database.sqlite import FileGone, kind_of
 from app.core.environment import ConfigError
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, ErrorCode, RedisUnavailable
-from app.web import runtime as web_runtime
+from app.core.runtime import Runtime
 
 # The errors of a database that lacks migrations: SQLite's, then PostgreSQL's.
 UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
@@ -21,14 +23,21 @@ class LocalFailure(AppError):
     message = "The configuration cannot be used."
 
 
-def refusal_of(error: Exception) -> AppError:
+def refusal_of(rt: Runtime, error: Exception) -> AppError:
     """Return a documented refusal for whatever stopped a command."""
     if isinstance(error, AppError):
         return error
     if isinstance(error, RedisError):
-        return RedisUnavailable(f"Redis does not answer: {_first_line(error)}")
+        reason = _first_line(error).rstrip(".")
+        return RedisUnavailable(
+            f"Redis does not answer: {reason}. Start it, or correct GATEHOUSE_REDIS_URL."
+        )
     if isinstance(error, SQLAlchemyError):
-        return _database_refusal(error)
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        which = f" {rt.database.file.path}" if rt.database.file else ""
+        return DatabaseUnavailable(
+            f"The database{which} failed: {_first_line(cause)}{_remedy(rt, error, cause)}"
+        )
     if isinstance(error, UnicodeError):
         return BadRequest("The text is not valid UTF-8.")
     if isinstance(error, OSError) and error.filename:
@@ -36,27 +45,26 @@ def refusal_of(error: Exception) -> AppError:
     return LocalFailure(_first_line(error))
 
 
-def _database_refusal(error: SQLAlchemyError) -> AppError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    description, reason = f"{type(cause).__name__}: {cause}", _first_line(cause)
+def _remedy(rt: Runtime, error: SQLAlchemyError, cause: BaseException) -> str:
+    if any(sign in f"{type(cause).__name__}: {cause}" for sign in UNPREPARED):
+        return ". Run `flask prepare` first."
     if isinstance(cause, FileGone):
-        return DatabaseUnavailable(
-            f"The database failed: {reason}. Put it back, or correct GATEHOUSE_DATABASE_URL; only "
-            "for a new installation `flask prepare` makes one."
+        return (
+            ". See whether its disk is mounted, put the file back, or a backup in its place, or "
+            "correct GATEHOUSE_DATABASE_URL; only for a new installation `flask prepare` makes one."
         )
-    if any(sign in description for sign in UNPREPARED):
-        return DatabaseUnavailable(
-            f"The database is not up to date ({reason}): run `flask prepare` first."
+    if kind_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return ". Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
+    if rt.database.is_sqlite:
+        return (
+            ". See whether its folder is there, has room and belongs to the user the service runs "
+            "as, or correct GATEHOUSE_DATABASE_URL."
         )
-    if (file := web_runtime.runtime().database.file) is not None:
-        if not file.path.parent.is_dir():
-            reason += ". Make its folder, or correct GATEHOUSE_DATABASE_URL."
-        return DatabaseUnavailable(f"The database {file.path} failed: {reason}")
     if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
         # The connection failed or was lost.
-        reason += ". Start it, or correct GATEHOUSE_DATABASE_URL."
-    return DatabaseUnavailable(f"The database failed: {reason}")
+        return ". Start it, or correct GATEHOUSE_DATABASE_URL."
+    return ""
 
 
-def _first_line(error: BaseException | None) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -106,7 +106,7 @@ def test_doctor_says_what_is_wrong_with_a_database_file(flask, prepared):
     (prepared / "gatehouse.db").write_text("no database " * 100)
     examined = flask("doctor")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
-    assert "gatehouse.db cannot be used as a database (file is not a database)" in failure
+    assert "gatehouse.db failed: file is not a database" in failure
     assert "Put a backup in its place" in failure
     assert "Start it" not in failure
 
@@ -116,7 +116,7 @@ def test_doctor_has_no_database_replaced_that_is_only_out_of_reach(flask, tmp_pa
     """Its disk is full, or was not mounted: an old backup in its place would lose what is new."""
     examined = flask("doctor", GATEHOUSE_DATABASE_URL=f"sqlite:///{tmp_path / 'disk' / 'my.db'}")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
-    assert "my.db cannot be used as a database (unable to open database file)" in failure
+    assert "my.db failed: unable to open database file" in failure
     assert "See whether its folder is there, has room" in failure
     assert "backup" not in failure
 
@@ -127,10 +127,10 @@ def test_doctor_says_that_a_database_file_is_gone_and_makes_none(flask, prepared
         part.unlink()
     examined = flask("doctor")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
-    assert f"{file} cannot be used as a database (there is no file {file})" in failure
+    assert f"{file} failed: there is no file {file}" in failure
     assert "put the file back, or a backup in its place" in failure
     assert flask("users", "list").stderr.startswith(
-        f"Error: The database failed: there is no file {file}. Put it back, or correct GATEHOUSE_"
+        f"Error: The database {file} failed: there is no file {file}. See whether its disk is "
     )
     assert not file.exists()
     made = flask("prepare")

@@ -240,7 +240,8 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
     assert ran.wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
         f"Error: The database {file} failed: unable to open database file."
-        " Make its folder, or correct GATEHOUSE_DATABASE_URL.\n"
+        " See whether its folder is there, has room and belongs to the user the service runs as,"
+        " or correct GATEHOUSE_DATABASE_URL.\n"
         "bin/serve: gunicorn exited with code 1\n"
     )
 

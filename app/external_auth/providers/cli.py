@@ -16,9 +16,7 @@ from app.external_auth.providers import service, upkeep
 from app.external_auth.providers.rules import CLAIMS
 from app.external_auth.providers.schemas import ProviderData, kind_data
 from app.external_auth.sign_in.service import callback_addresses
-from app.web.cli import Commands, Output, details, printable, table
-from app.web.cli_input import read_secret
-from app.web.cli_types import Word
+from app.web.cli import Commands, Output, Word, details, printable, read_secret, table
 from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
