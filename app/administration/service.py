@@ -8,7 +8,7 @@ from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars_upkeep
-from app.contact_verification import upkeep as contact_verification_upkeep
+from app.contact_verification import tokens as contact_tokens
 from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
@@ -17,14 +17,14 @@ from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import upkeep as external_auth_upkeep
-from app.mail import upkeep as mail_upkeep
+from app.mail import service as mail
 from app.mfa import upkeep as mfa_upkeep
 from app.sessions import revocation as sessions
 from app.settings import service as settings
 from app.settings import upkeep as settings_upkeep
 from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
-from app.setup.state import SetupState
+from app.setup.queries import SetupState
 from app.teams import upkeep as teams_upkeep
 from app.users import queries as users_queries
 from app.users import service as users
@@ -32,7 +32,7 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 # The areas that store encrypted secrets or keyed hashes.
-AREAS_WITH_SECRETS = (settings_upkeep, mail_upkeep, mfa_upkeep, external_auth_upkeep)
+AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa_upkeep, external_auth_upkeep)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def cleanup(rt: Runtime) -> Cleaned:
     return Cleaned(
         sessions=sessions.delete_expired(rt),
         audit_entries=audit.delete_outdated(rt),
-        mails=mail_upkeep.delete_finished(rt),
-        mail_tokens=contact_verification_upkeep.delete_expired(rt),
+        mails=mail.delete_finished(rt),
+        mail_tokens=contact_tokens.delete_expired(rt),
         pending_identities=external_auth_upkeep.delete_expired(rt),
         teams=teams_upkeep.delete_archived(rt),
         # Last: the file system may fail although the database works.

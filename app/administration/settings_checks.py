@@ -13,7 +13,7 @@ from app.mail import service as mails
 from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
 from app.settings import keys, upkeep
-from app.setup.state import SetupState
+from app.setup.queries import SetupState
 from app.web import site
 
 IF_LOST = (

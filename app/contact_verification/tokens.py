@@ -17,6 +17,7 @@ from app.contact_verification.errors import (
 )
 from app.contact_verification.models import Purpose
 from app.contact_verification.queries import StoredToken
+from app.core.database import bulk
 from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
@@ -147,3 +148,13 @@ def void(session: Session, user_id: int) -> None:
     """
     users_queries.drop_pending_email(session, user_id)
     queries.delete_for_account(session, user_id)
+
+
+# For this long a late click is answered "expired" rather than "invalid".
+RETENTION = timedelta(days=7)
+
+
+def delete_expired(rt: Runtime) -> int:
+    """Delete tokens that expired a week ago; return how many."""
+    before = rt.clock.now() - RETENTION
+    return bulk.delete_in_batches(rt, queries.delete_expired, before)

@@ -1,9 +1,9 @@
 """/auth/contact-verification and /auth/email/change."""
 
 from flask import Blueprint, Response, request
+from marshmallow import fields
 
 from app.contact_verification import errors, service
-from app.contact_verification.schemas import ConfirmQuery, RequestEmailChangeSchema
 from app.contact_verification.service import Outcome
 from app.core.access import Principal
 from app.users.models import Account
@@ -14,11 +14,24 @@ from app.web.operation import answers, redirects
 from app.web.peer import client
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
-from app.web.schema import MessageData
+from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 from app.web.site import LOGIN_PAGE, to_page
 
 SECURITY_PAGE = "/settings/security"
 RESENT = "If the last mail is not too fresh, a new one is on its way to the new address."
+
+
+class ConfirmQuery(RequestSchema):
+    """GET /auth/contact-verification/confirm; every text is taken, since most are just unknown."""
+
+    token = fields.String(load_default="")
+
+
+class RequestEmailChangeSchema(RequestSchema):
+    """POST /auth/email/change."""
+
+    new_email = text(MAX_INPUT_LENGTH)
+
 
 bp = Blueprint("contact_verification", __name__, url_prefix="/api/v1/auth")
 

@@ -8,7 +8,7 @@ import click
 
 from app.core import email_address
 from app.core.errors import BadRequest
-from app.mail import previews, service
+from app.mail import rendering, service
 from app.mail.models import MailStatus
 from app.mail.queries import ListedMail
 from app.mail.templates import Template
@@ -77,7 +77,7 @@ def flush() -> Output:
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: Template, output: Path | None, *, as_text: bool) -> Output:
     """Show the mail made of TEMPLATE with sample values, as it would be sent now."""
-    shown = previews.preview(runtime(), template)
+    shown = rendering.preview(runtime(), template)
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {

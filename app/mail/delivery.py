@@ -1,18 +1,21 @@
 """Delivers one mail: to an SMTP server, or into a folder of files if none is configured."""
 
+import json
 import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from email.headerregistry import Address
 from pathlib import Path
+from typing import NamedTuple, cast
 
 from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
-from app.core.mailer import Letter, SmtpConnection, SmtpServer
+from app.core.mailer import Letter, SmtpConnection, SmtpServer, Undeliverable
 from app.core.runtime import Runtime
-from app.core.smtp_errors import Undeliverable
+from app.core.secret_box import SecretBox
 from app.core.texts import one_line
 from app.mail.models import MailStatus
 from app.mail.rendering import Rendered, render
@@ -164,3 +167,40 @@ def _write(folder: Path, name: str, content: bytes) -> Path:
         file.write(content)
     draft.replace(path)
     return path
+
+
+# Stored among the values; no template variable has this name.
+EXPIRES_AT = "expires_at"
+
+
+class Content(NamedTuple):
+    """A mail's values, and when its content becomes useless; None: never."""
+
+    values: dict[str, str]
+    expires_at: datetime | None
+
+
+def seal(
+    secret_box: SecretBox,
+    mail_id: str,
+    values: Mapping[str, str],
+    expires_at: datetime | None = None,
+) -> str:
+    """Return the encrypted payload to store for a mail."""
+    end = {} if expires_at is None else {EXPIRES_AT: expires_at.isoformat()}
+    return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
+
+
+def unseal(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
+    """Return the decrypted content of a mail.
+
+    Raises: SecretUnreadable.
+    """
+    values = cast("dict[str, str]", json.loads(secret_box.open(payload, name_of(mail_id))))
+    end = values.pop(EXPIRES_AT, None)
+    return Content(values, datetime.fromisoformat(end) if end else None)
+
+
+def name_of(mail_id: str) -> str:
+    """Return the row name that a mail's payload is bound to (see `SecretBox`)."""
+    return f"mail_outbox:{mail_id}"

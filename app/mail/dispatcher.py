@@ -21,17 +21,16 @@ from typing import Any
 from app.audit import service as audit
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
+from app.core.mailer import Undeliverable
 from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
-from app.core.smtp_errors import Undeliverable
 from app.core.tokens import random_uuid
-from app.mail import delivery, payload, queries
-from app.mail.delivery import ReadyMail, Transport
-from app.mail.durations import rounded_duration
+from app.mail import delivery, queries
+from app.mail.delivery import Content, ReadyMail, Transport
 from app.mail.models import MailStatus
-from app.mail.payload import Content
 from app.mail.queries import Leased
+from app.mail.rendering import rounded_duration
 from app.mail.templates import Template
 from app.settings import keys
 
@@ -221,7 +220,7 @@ class Sender:
             # The last attempt has no outcome, so its sender died during it.
             return mail, Outcome(MailStatus.FAILED, "the last attempt was never finished")
         try:
-            stored = payload.unseal(self._rt.secret_box, row.id, row.payload)
+            stored = delivery.unseal(self._rt.secret_box, row.id, row.payload)
             mail = _ready_mail(self._rt, row, stored)
             if stored.expires_at is not None and stored.expires_at <= self._rt.clock.now():
                 log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, EXPIRED)

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString
+
 from app.core.runtime import Runtime
 from app.core.texts import one_line
-from app.mail.plain_text import plain_text
-from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.templates import DESCRIPTIONS, LANGUAGE, Template
 from app.settings import keys
 from app.web import site
 
@@ -101,7 +103,7 @@ def fill(
         subject=one_line(_filled(template.subject, values)),
         redacted_subject=one_line(_filled(template.subject, {**values, **hidden})),
         html=_filled(template.html, {name: html.escape(value) for name, value in values.items()}),
-        text=_filled(_plain_text(template.html), values),
+        text=_filled(plain_text(template.html), values),
         secrets=tuple(values[name] for name in hidden if name in values),
     )
 
@@ -139,10 +141,143 @@ def _read(name: str) -> str:
     return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
 
 
-# Converted once per template instead of once per mail: parsing HTML takes a millisecond.
-_plain_text = lru_cache(maxsize=64)(plain_text)
-
-
 def _filled(text: str, values: Mapping[str, str]) -> str:
     """Fill all placeholders in a single pass: one inside a value stays plain text."""
     return _PLACEHOLDER.sub(lambda mark: values.get(mark[1], mark[0]), text)
+
+
+# Elements that start on a new line, and those set apart by a blank line.
+LINES = ["br", "tr", "div", "li", "ul", "ol", "table", "hr"]
+PARAGRAPHS = ["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"]
+UNSEEN = 'head, style, script, title, template, textarea, [data-only="html"]'
+
+# Conditions for Outlook; the parser refuses those that it does not know.
+_CONDITION = re.compile(r"<!\[(?!endif\]--)[^>]*>?")
+_SPACES = re.compile(r"\s+")
+_GAPS = re.compile(r"\n{3,}")
+
+
+# Converted once per template instead of once per mail: parsing HTML takes a millisecond.
+@lru_cache(maxsize=64)
+def plain_text(html: str) -> str:
+    """Return the readable text of an HTML mail; a link is followed by its bare address.
+
+    Elements with the attribute `data-only="html"` are left out.
+    """
+    soup = BeautifulSoup(_CONDITION.sub("", html), "html.parser")
+    for unseen in soup.select(UNSEEN):
+        unseen.decompose()
+    for text in soup.find_all(string=True):
+        if type(text) is NavigableString:  # not a comment
+            text.replace_with(_SPACES.sub(" ", text))
+    for link in soup.find_all("a", href=True):
+        address, label = str(link["href"]), link.get_text().strip()
+        if label != address:
+            link.append(f":\n{address}\n" if label else address)
+    for item in soup.find_all("li"):
+        item.insert(0, "- ")
+    for names, gap in ((LINES, "\n"), (PARAGRAPHS, "\n\n")):
+        for element in soup.find_all(names):
+            element.insert_before(gap)
+            if element.name != "br":
+                element.insert_after(gap)
+    lines = (_SPACES.sub(" ", line).strip() for line in soup.get_text().split("\n"))
+    return _GAPS.sub("\n\n", "\n".join(lines)).strip() + "\n"
+
+
+DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)
+
+
+def duration_in_words(seconds: int) -> str:
+    """Return a duration in words: "3 days", "1 hour", "90 minutes", "45 seconds".
+
+    Whole days or hours if exact, else minutes rounded up; below a minute, seconds.
+    """
+    if exact := _in_whole(seconds, DAY, HOUR):
+        return exact
+    unit, length = MINUTE
+    return _counted(-(-seconds // length), unit) if seconds >= length else exact_duration(seconds)
+
+
+def exact_duration(seconds: int) -> str:
+    """Return a duration in words without rounding: "5 minutes", "1 minute", "299 seconds"."""
+    return _in_whole(seconds, DAY, HOUR, MINUTE) or _counted(seconds, "second")
+
+
+def rounded_duration(seconds: int) -> str:
+    """Return a duration in words, rounded down: "4 minutes" for 299 seconds.
+
+    Uses the largest unit that fits at least twice, so that at most a third is lost.
+    """
+    if exact := _in_whole(seconds, DAY, HOUR, MINUTE):
+        return exact
+    for unit, length in (DAY, HOUR, MINUTE):
+        if seconds >= 2 * length:
+            return _counted(seconds // length, unit)
+    return _counted(seconds, "second")
+
+
+def _in_whole(seconds: int, *units: tuple[str, int]) -> str | None:
+    """Return the span in the first unit that divides it; None if none does."""
+    for unit, length in units:
+        if seconds >= length and seconds % length == 0:
+            return _counted(seconds // length, unit)
+    return None
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
+SAMPLES = {
+    "username": "alice",
+    "email": "alice@example.com",
+    "previous_email": "alice@example.com",
+    "new_email": "alice.new@example.com",
+    "token": "SAMPLE-TOKEN",
+    "code": "12345678",
+    "provider_name": "Example Login",
+    "event": "A second factor was added.",
+    "lang": LANGUAGE,
+}
+# The link that proves a mailbox lives as long as the sign-in that waits for it.
+EXTERNAL_SIGN_IN_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A template filled with sample values; `unknown` lists placeholders without a value."""
+
+    rendered: Rendered
+    unknown: list[str]
+
+
+def preview(rt: Runtime, template: Template) -> Preview:
+    """Render the template in force with sample values."""
+    known = DESCRIPTIONS[template]
+    samples = {
+        **SAMPLES,
+        "site_name": site_name(rt),
+        "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        **_lives(rt, template),
+    }
+    values = variables(rt, template, {name: samples[name] for name in known.stored})
+    rendered = fill(template_text(rt, template), values)
+    return Preview(rendered, unknown_placeholders(rendered))
+
+
+def _lives(rt: Runtime, template: Template) -> dict[str, str]:
+    """Return the lifetimes, in words, that the mail would state if it were sent now."""
+    seconds = {
+        Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
+        Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
+        Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
+        Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
+        Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
+    }
+    if template is Template.LOGIN_EMAIL_CODE:
+        # A code lives no longer than the login flow that waits for it.
+        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
+        life = min(rt.settings.get(own), rt.settings.get(login))
+        return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
+    return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}

@@ -9,22 +9,35 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.core.config import Bucket
+from app.core.database import bulk
 from app.core.database.after_commit import after_commit
-from app.core.mailer import SmtpConnection
+from app.core.database.database import Reader
+from app.core.database.key_use import KeyUse
+from app.core.mailer import SmtpConnection, Undeliverable
 from app.core.runtime import Runtime
-from app.core.smtp_errors import Undeliverable
+from app.core.secret_box import Resealed, Resealer
 from app.core.tokens import random_uuid
-from app.mail import delivery, dispatcher, payload, queries
+from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail, Transport
-from app.mail.durations import duration_in_words, exact_duration, rounded_duration
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
-from app.mail.models import MailStatus
+from app.mail.models import MailStatus, OutboxMail
 from app.mail.queries import ListedMail
-from app.mail.rendering import TemplateText, built_in, fill, site_name
+from app.mail.rendering import (
+    TemplateText,
+    built_in,
+    duration_in_words,
+    exact_duration,
+    fill,
+    rounded_duration,
+    site_name,
+)
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
 
 __all__ = [
+    "Outbox",
+    "count_keys",
+    "delete_finished",
     "duration_in_words",
     "exact_duration",
     "flush",
@@ -32,9 +45,11 @@ __all__ = [
     "limit_requested_mail",
     "list_ids_with_file",
     "list_newest",
+    "outbox",
     "queue",
     "queue_notice",
     "reach_server",
+    "reseal",
     "rounded_duration",
     "send_now",
     "send_test",
@@ -89,7 +104,7 @@ def queue(
         id=mail_id,
         template=template,
         recipient=recipient,
-        payload=payload.seal(rt.secret_box, mail_id, complete, expires_at),
+        payload=delivery.seal(rt.secret_box, mail_id, complete, expires_at),
         created_at=rt.clock.now(),
     )
     after_commit(session, rt.mailer.due.set)  # so that it need not wait for the next poll
@@ -204,3 +219,57 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
 def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
     delivery.count(status)
     audit.record_best_effort(rt, delivery.event(mail.recipient, mail.kind, mail, error))
+
+
+RETENTION = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Outbox:
+    """The number of mails by status, and how long mails have been waiting, in seconds.
+
+    `longest_due_seconds` restarts with each attempt, so it grows only while no sender is running.
+    `oldest_seconds` is the age of the oldest mail yet to be sent, regardless of attempts.
+    """
+
+    counts: dict[MailStatus, int]
+    longest_due_seconds: float
+    oldest_seconds: float
+
+
+def outbox(rt: Runtime, connection: Reader) -> Outbox:
+    """Return the fill level of the outbox: mails yet to be sent, and mails given up."""
+    found = {MailStatus(row.status): row for row in queries.list_unsent(connection)}
+    counts = {
+        status: found[status].mails if status in found else 0
+        for status in (MailStatus.QUEUED, MailStatus.SENDING, MailStatus.FAILED)
+    }
+    waiting = found.get(MailStatus.QUEUED)
+    now = rt.clock.now()
+    due = (now - waiting.first_due_at).total_seconds() if waiting else 0.0
+    unsent = [found[status] for status in queries.UNFINISHED if status in found]
+    oldest = max(((now - one.first_created_at).total_seconds() for one in unsent), default=0.0)
+    return Outbox(counts, max(0.0, due), max(0.0, oldest))
+
+
+def delete_finished(rt: Runtime) -> int:
+    """Delete mails that were sent or given up over a week ago; return how many."""
+    before = rt.clock.now() - RETENTION
+    return bulk.delete_in_batches(rt, queries.delete_finished, before)
+
+
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Re-encrypt the payloads of waiting mails under the newest key."""
+    resealer, changed, last_id = Resealer(rt.secret_box), 0, ""
+    while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
+        for mail_id, sealed in batch:
+            fresh = resealer.resealed(sealed, delivery.name_of(mail_id))
+            if fresh is not None:
+                changed += queries.replace_payload(session, mail_id, sealed, fresh)
+            last_id = mail_id
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the mails yet to be sent by the key their payload is encrypted with."""
+    use.add_column(rt.secret_box, session, OutboxMail.payload, OutboxMail.id, delivery.name_of)

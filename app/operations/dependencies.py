@@ -15,8 +15,8 @@ from app.core import redis as redis_client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.read_only import require_writable
 from app.core.runtime import Runtime
-from app.mail import upkeep as mail
-from app.mail.upkeep import Outbox
+from app.mail import service as mail
+from app.mail.service import Outbox
 
 T = TypeVar("T")
 

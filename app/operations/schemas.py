@@ -2,7 +2,7 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.setup.state import SetupState
+from app.setup.queries import SetupState
 from app.web.schema import RequestSchema, Text, example_metadata
 
 # Far longer than most; the QR code of a longer one has modules too small for many cameras.

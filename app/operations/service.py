@@ -16,7 +16,7 @@ from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys
 from app.setup import service as setup
-from app.setup.state import SetupState
+from app.setup.queries import SetupState
 from app.web import site
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,6 @@
 from flask import Blueprint
 
 from app.registration import errors, service
-from app.registration.schemas import ResendActivationSchema
 from app.users.models import Account
 from app.users.schemas import NewAccountSchema, UserInfo
 from app.web.guards import anonymous_route, minimum_duration
@@ -11,12 +10,19 @@ from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime
-from app.web.schema import MessageData
+from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 
 RESENT = (
     "If an account of this name waits for its activation, a new mail is on its way"
     " unless the last one is too fresh."
 )
+
+
+class ResendActivationSchema(RequestSchema):
+    """POST /auth/register/resend."""
+
+    identifier = text(MAX_INPUT_LENGTH)
+
 
 bp = Blueprint("registration", __name__, url_prefix="/api/v1/auth")
 

@@ -2,7 +2,7 @@
 
 from marshmallow import Schema, fields
 
-from app.setup.state import SetupState
+from app.setup.queries import SetupState
 from app.web.schema import Word
 
 

@@ -17,7 +17,7 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.setup import queries
 from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
-from app.setup.state import Facts, SetupState, state_of
+from app.setup.queries import Facts, SetupState, state_of
 from app.storage_policies import queries as storage_queries
 from app.users import service as users
 from app.users.models import Account, Role

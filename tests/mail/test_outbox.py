@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from app.core.database.database import DATABASE_ERRORS
 from app.core.mailer import Mailer
-from app.mail import dispatcher, queries, service, upkeep
+from app.mail import dispatcher, queries, service
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
@@ -786,9 +786,9 @@ def test_finished_mails_are_deleted_after_a_week_and_waiting_ones_never(rt, smtp
     dispatcher.drain(rt)
     queue(rt, "waiting@example.com")
     clock.advance(days=7)
-    assert upkeep.delete_finished(rt) == 0
+    assert service.delete_finished(rt) == 0
     clock.advance(seconds=1)
-    assert upkeep.delete_finished(rt) == 2
+    assert service.delete_finished(rt) == 2
     assert only_row(rt).recipient == "waiting@example.com"
 
 
@@ -798,8 +798,8 @@ def test_waiting_mails_survive_rotated_keys(make_app, smtp, rt):
     queue(filed)
     filed.keyring.rotate()
     with filed.transaction() as session:
-        assert upkeep.reseal(filed, session) == (1, 0)
-        assert upkeep.reseal(filed, session) == (0, 0)
+        assert service.reseal(filed, session) == (1, 0)
+        assert service.reseal(filed, session) == (0, 0)
     assert filed.secret_box.is_current(only_row(filed).payload)
     dispatcher.drain(filed)
     assert smtp.recipients == ["ada@example.com"]
@@ -813,14 +813,14 @@ def test_many_mails_are_encrypted_anew_page_by_page(make_app, monkeypatch):
         queue(rt, f"ada{number}@example.com")
     rt.keyring.rotate()
     with rt.transaction() as session:
-        assert upkeep.reseal(rt, session) == (5, 0)
+        assert service.reseal(rt, session) == (5, 0)
 
 
 def test_what_no_key_opens_is_left_alone(rt):
     queue(rt)
     change(rt, payload="v1:gone:AAAA:AAAA")
     with rt.transaction() as session:
-        assert upkeep.reseal(rt, session) == (0, 1)
+        assert service.reseal(rt, session) == (0, 1)
     assert only_row(rt).payload == "v1:gone:AAAA:AAAA"
 
 

@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from app.mail import dispatcher, service
-from app.mail.plain_text import plain_text
-from app.mail.rendering import TemplateText, built_in, fill, render
+from app.mail.rendering import TemplateText, built_in, fill, plain_text, render
 from app.mail.service import duration_in_words, exact_duration, rounded_duration
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys

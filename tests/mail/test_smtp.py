@@ -441,7 +441,7 @@ IN_A_SERVING_PROCESS = """
     from email.headerregistry import Address
     import flask, gevent
     from app.core import mailer
-    from app.core.smtp_errors import Undeliverable
+    from app.core.mailer import Undeliverable
 
     certificate, authority = sys.argv[1:]
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
