@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -9,11 +10,12 @@ from flask import Flask
 from flask.cli import ScriptInfo, with_appcontext
 
 from app.administration import instance, service
-from app.administration.audit_cli import group as audit
 from app.administration.doctor import examine
 from app.administration.findings import Level
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
+from app.audit.models import Action
+from app.audit.queries import Filter
 from app.core import folders
 from app.core.keyring import SecretKey
 from app.core.texts import pluralized
@@ -25,7 +27,9 @@ from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
 from app.storage_policies.cli import group as storage_group
-from app.web.cli import Command, Commands, Output, TopCommands, printable, table
+from app.users.models import Account
+from app.users.schemas import ManagedProfile
+from app.web.cli import Command, Commands, Output, TopCommands, Word, printable, table
 from app.web.runtime import runtime
 from app.web.schema import timestamp
 
@@ -138,6 +142,90 @@ def bootstrap() -> Output:
     data = {"policy_id": route.policy_id, "group_id": route.group_id, "setup_state": state.value}
     text = f"policy {route.policy_id}, group {route.group_id}; the installation is {state.value}"
     return Output(data, text)
+
+
+class Timestamp(click.ParamType[datetime]):
+    """A point in time: RFC 3339, or only a date; UTC unless it has an offset."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return an aware datetime."""
+        try:
+            moment = datetime.fromisoformat(value)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is not a time; expected e.g. 2026-03-02 or 2026-03-02T09:30:00Z",
+                param,
+                ctx,
+            )
+
+
+audit = Commands("audit", help="The audit log.")
+
+AUDIT_TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
+
+
+@audit.command("list")
+@click.option("--user", help="Only what this account did: an id, a username or an e-mail address.")
+@click.option(
+    "--action",
+    type=Word(Action),
+    metavar="ACTION",
+    help="Only this action, such as user_login; an unknown one lists them all.",
+)
+@click.option("--since", type=Timestamp(), help="Only entries at this time or later (UTC).")
+@click.option("--until", type=Timestamp(), help="Only entries before this time (UTC).")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="How many of the newest entries to show, at most 10000.",
+)
+def list_entries(
+    user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
+) -> Output:
+    """List the newest entries; user 0 is the system, the command line or nobody known."""
+    wanted = Filter(action=action, since=since, until=until)
+    page = service.audit_page(runtime(), user, wanted, limit)
+    data = [_audit_entry(row, account) for row, account in page]
+    return Output(data, table(AUDIT_TITLES, [_audit_row(entry) for entry in data]))
+
+
+def _audit_row(entry: dict[str, Any]) -> list[object]:
+    about = entry["entity_name"] or entry["entity_id"]
+    who, address = _actor_name(entry), entry["ip_address"]
+    return [entry["created_at"], who, entry["action"], about, address, entry["details"]]
+
+
+def _audit_entry(row: Any, account: Account | None) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "user_id": row.user_id,
+        "user": _actor(account) if account else None,
+        "action": row.action,
+        "entity_type": row.entity_type,
+        "entity_id": row.entity_id,
+        "entity_name": row.entity_name,
+        "details": row.details,
+        "ip_address": row.ip_address,
+        "user_agent": row.user_agent,
+        "created_at": timestamp(row.created_at),
+    }
+
+
+def _actor(account: Account) -> dict[str, Any]:
+    shown = ManagedProfile().dump(account)
+    return {"id": account.id, "username": account.username, "profile": shown}
+
+
+def _actor_name(entry: dict[str, Any]) -> str | int:
+    name: str | int = entry["user"]["username"] if entry["user"] else entry["user_id"]
+    return name
 
 
 COMMANDS = (
