@@ -17,7 +17,7 @@ from flask.typing import ResponseReturnValue
 
 from app.core.outages import Outage
 from app.core.thread_pool import Overloaded
-from app.operations import qr_code, reference, service
+from app.operations import reference, service
 from app.operations.dependencies import Dependencies
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing
 from app.operations.schemas import (
@@ -129,5 +129,5 @@ def draw_qr_code(otpauth_uri: str) -> Response:
 
     A frontend draws its own. The link is neither stored nor logged.
     """
-    picture = Response(qr_code.draw(otpauth_uri=otpauth_uri), content_type="image/svg+xml")
+    picture = Response(reference.draw_qr_code(otpauth_uri), content_type="image/svg+xml")
     return reference.secured(picture)

@@ -10,45 +10,28 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from app.core import errors as kinds
 from app.core.database.failures import reason_of
-from app.core.errors import (
-    AppError,
-    BadRequest,
-    Conflict,
-    DatabaseUnavailable,
-    ErrorCode,
-    Forbidden,
-    Gone,
-    InsufficientStorage,
-    Misconfigured,
-    NotFound,
-    PreconditionFailed,
-    RateLimited,
-    RedisUnavailable,
-    ServerFault,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-)
+from app.core.errors import ErrorCode
 from app.core.secret_box import SecretUnreadable
 from app.web.operation import fail
 
 log = logging.getLogger(__name__)
 
-STATUSES: dict[type[AppError], HTTPStatus] = {
-    BadRequest: HTTPStatus.BAD_REQUEST,
-    Unauthenticated: HTTPStatus.UNAUTHORIZED,
-    Forbidden: HTTPStatus.FORBIDDEN,
-    NotFound: HTTPStatus.NOT_FOUND,
-    Conflict: HTTPStatus.CONFLICT,
-    Gone: HTTPStatus.GONE,
-    PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
-    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
-    ServerFault: HTTPStatus.INTERNAL_SERVER_ERROR,
-    Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
-    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
-    InsufficientStorage: HTTPStatus.INSUFFICIENT_STORAGE,
+STATUSES: dict[type[kinds.AppError], HTTPStatus] = {
+    kinds.BadRequest: HTTPStatus.BAD_REQUEST,
+    kinds.Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    kinds.Forbidden: HTTPStatus.FORBIDDEN,
+    kinds.NotFound: HTTPStatus.NOT_FOUND,
+    kinds.Conflict: HTTPStatus.CONFLICT,
+    kinds.Gone: HTTPStatus.GONE,
+    kinds.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
+    kinds.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    kinds.RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    kinds.ServerFault: HTTPStatus.INTERNAL_SERVER_ERROR,
+    kinds.Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
+    kinds.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    kinds.InsufficientStorage: HTTPStatus.INSUFFICIENT_STORAGE,
 }
 RETRY_SOON_SECONDS = 2
 FAILURE_CODE = "gatehouse.failure_code"
@@ -58,21 +41,21 @@ DATABASE_FAILED = (OperationalError, InterfaceError, PoolTimeout)
 REALM = "Bearer"
 
 
-class EndpointNotFound(NotFound):
+class EndpointNotFound(kinds.NotFound):
     """No route has this path."""
 
     code = ErrorCode.ENDPOINT_NOT_FOUND
     message = "There is no such endpoint."
 
 
-class MethodNotAllowed(NotFound):
+class MethodNotAllowed(kinds.NotFound):
     """The route does not take this method; `Allow` names those it takes."""
 
     code = ErrorCode.ENDPOINT_NOT_FOUND
     message = "The endpoint does not support this method."
 
 
-def status_of(error: type[AppError]) -> HTTPStatus:
+def status_of(error: type[kinds.AppError]) -> HTTPStatus:
     """Return the HTTP status of an error's kind."""
     return next(status for kind, status in STATUSES.items() if issubclass(error, kind))
 
@@ -95,7 +78,7 @@ def _refusal(
     return fail(code, message, status, headers)
 
 
-def _app_error(error: AppError) -> Response:
+def _app_error(error: kinds.AppError) -> Response:
     status = status_of(type(error))
     headers = {}
     retry_after = error.retry_after
@@ -111,7 +94,7 @@ def _app_error(error: AppError) -> Response:
 def _framework_error(error: HTTPException) -> Response:
     """Map an error raised by Flask itself."""
     if isinstance(error, RequestEntityTooLarge):
-        return _app_error(TooLarge())
+        return _app_error(kinds.TooLarge())
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.NOT_FOUND:
         return _refusal(EndpointNotFound.code, EndpointNotFound.message, status)
@@ -123,24 +106,24 @@ def _framework_error(error: HTTPException) -> Response:
     return _any_error(error)
 
 
-def as_refusal(error: Exception) -> AppError | None:
+def as_refusal(error: Exception) -> kinds.AppError | None:
     """Return the documented error for what failed a request; None for a fault of our own.
 
     A failure of the database, Redis or a key is logged in one line, a fault with its traceback.
     """
-    if isinstance(error, AppError):
+    if isinstance(error, kinds.AppError):
         if isinstance(error, SecretUnreadable):
             log.error("%s cannot be decrypted; is a key missing? See `flask doctor`", error.row)
-        if isinstance(error, DatabaseUnavailable) and error.__cause__ is not None:
+        if isinstance(error, kinds.DatabaseUnavailable) and error.__cause__ is not None:
             log.error("the database failed: %s", reason_of(error))
         return error
     if isinstance(error, RedisError):
         log.error("Redis failed: %s", error)
-        return RedisUnavailable()
+        return kinds.RedisUnavailable()
     pgcode = getattr(getattr(error, "orig", None), "pgcode", None)
     if isinstance(error, DATABASE_FAILED) or pgcode == READ_ONLY:
         log.error("the database failed: %s", reason_of(error))
-        return DatabaseUnavailable()
+        return kinds.DatabaseUnavailable()
     log.error("unexpected failure", exc_info=error)
     return None
 

@@ -11,7 +11,7 @@ import segno
 from app.core.config import Bucket
 from app.core.thread_pool import ThreadPool
 from app.mfa import totp
-from app.operations import qr_code
+from app.operations import reference
 from app.operations.reference import CONTENT_SECURITY_POLICY
 from app.operations.schemas import MAX_OTPAUTH_URI_LENGTH
 from app.web.request import JSON_BODY_LIMIT
@@ -158,5 +158,5 @@ def test_the_thread_of_the_request_does_not_draw(api, monkeypatch):
 
 
 def test_drawings_that_nobody_gets_to_soon_are_refused(api, monkeypatch):
-    monkeypatch.setattr(qr_code, "_drawing", ThreadPool(1, max_queued=-1))
+    monkeypatch.setattr(reference, "_drawing", ThreadPool(1, max_queued=-1))
     assert draw(api).fails(503, "internal_server_error").retry_after >= 1
