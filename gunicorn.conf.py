@@ -26,8 +26,7 @@ from hashlib import sha256
 from typing import Any
 
 from app.core import folders, logs
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.serving.launch import PREPARE_VARIABLE
 from app.serving.parent_death import die_with_parent
 from app.serving.worker import Worker

@@ -10,8 +10,7 @@ gc.disable()
 import os
 import sys
 
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.factory import create_app
 
 os.umask(0o077)  # whatever this process writes is private to its user

@@ -11,17 +11,16 @@ from app.administration import housekeeping
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
-from app.core.attempt_limits import AttemptLimits
 from app.core.clock import Clock, SystemClock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database
 from app.core.db import db
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
+from app.core.limits import AttemptLimits, RateLimits
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
 from app.core.passwords import Passwords
-from app.core.rate_limits import RateLimits
 from app.core.redis import RedisClients
 from app.core.runtime import Hooks, Limits, Runtime
 from app.core.secret_box import SecretBox

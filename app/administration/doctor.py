@@ -5,7 +5,7 @@ from collections.abc import Callable
 from app.administration import settings_checks as settings
 from app.administration import system_checks as system
 from app.administration.findings import Finding, Level, fail
-from app.core.environment import ConfigError
+from app.core.config import ConfigError
 from app.core.runtime import Runtime
 from app.web.cli_refusals import FAILURES, refusal_of
 

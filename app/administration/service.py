@@ -12,10 +12,9 @@ from app.contact_verification import tokens as contact_tokens
 from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
-from app.core.ids import typed_id
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
-from app.core.texts import pluralized
+from app.core.texts import pluralized, typed_id
 from app.external_auth.providers import upkeep as external_auth_upkeep
 from app.mail import service as mail
 from app.mfa import upkeep as mfa_upkeep

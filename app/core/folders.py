@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from app.core.environment import ConfigError
+from app.core.config import ConfigError
 
 
 def sync(folder: Path) -> None:

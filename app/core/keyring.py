@@ -8,18 +8,21 @@ import base64
 import json
 import logging
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import jwt
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from jwt.types import Options
 
 from app.core import folders
 from app.core.clock import Clock
-from app.core.config import Config, parse_secret_keys
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError, parse_secret_keys
 from app.core.tokens import random_bytes, random_hex
 
 # Workers notice a rotation by another process after this long at the latest.
@@ -235,3 +238,50 @@ def _from_record(record: dict[str, str | None]) -> SecretKey:
         created_at=datetime.fromisoformat(created_at) if created_at else None,
         retired_at=datetime.fromisoformat(retired_at) if retired_at else None,
     )
+
+
+ALGORITHM = "HS256"
+MAX_TOKEN_LIFETIME = timedelta(days=1)
+MAX_TOKEN_LENGTH = 2048
+
+# PyJWT would skip padding and whitespace in a token.
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+# Times are checked by the reader of the claims alone, against the application's clock.
+_UNTIMED: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+
+
+class TokenForged(Exception):
+    """The text is not a token signed with a key of ours that is still trusted."""
+
+
+class SignedTokens:
+    """Signs and verifies claims for one purpose."""
+
+    def __init__(self, keyring: Keyring, purpose: str) -> None:
+        self._keyring = keyring
+        self._purpose = purpose
+
+    def sign(self, claims: dict[str, Any]) -> str:
+        """Return a token that carries `claims`."""
+        key = self._keyring.current()
+        secret = self._keyring.derived(key, self._purpose)
+        return jwt.encode(claims, secret, ALGORITHM, headers={"kid": key.key_id})
+
+    def verified(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a genuine token, which may have expired.
+
+        Raises: TokenForged.
+        """
+        if len(token) > MAX_TOKEN_LENGTH or not _TOKEN.fullmatch(token):
+            raise TokenForged
+        try:
+            key = self._keyring.find(str(jwt.get_unverified_header(token).get("kid")))
+            if key is None or self._keyring.is_retired_for(key, MAX_TOKEN_LIFETIME):
+                raise TokenForged
+            secret = self._keyring.derived(key, self._purpose)
+            claims: Mapping[str, Any] = jwt.decode(
+                token, secret, algorithms=[ALGORITHM], options=_UNTIMED
+            )
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise TokenForged from None
+        return claims

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
 from app.core.database.failures import reason_of
-from app.core.outages import Outage
+from app.core.logs import Outage
 from app.core.setting_kinds import Key
 
 T = TypeVar("T")

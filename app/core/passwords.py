@@ -1,9 +1,11 @@
-"""Password hashing: Argon2id in passlib's format and by its policy, computed by libsodium."""
+"""Passwords: which may be set, and their Argon2id hashes by passlib's policy and libsodium."""
 
 import hmac
 import logging
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from nacl.exceptions import CryptoError
@@ -123,3 +125,28 @@ class Passwords:
 def normalized(password: str) -> str:
     """Return the same form for what looks the same: NFKC (NIST SP 800-63B-3 §5.1.1.2)."""
     return unicodedata.normalize("NFKC", password)
+
+
+def is_guessable(password: str, names: Iterable[str] = ()) -> bool:
+    """Return whether `password` is a common one, or one of `names`, whatever the case.
+
+    `names` are the account's username and e-mail address, perhaps as typed, with space around them;
+    the local part of an address counts, too.
+    """
+    folded = _folded(password)
+    stripped = [name.strip() for name in names]
+    own = {_folded(part) for name in stripped for part in (name, name.partition("@")[0])}
+    return folded in own or folded in _common_passwords()
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    # Imported on first use: zxcvbn ranks all of its word lists on import, some 15 MB of memory.
+    from zxcvbn.frequency_lists import FREQUENCY_LISTS
+
+    ranked = FREQUENCY_LISTS["passwords"]
+    return frozenset(password for password in ranked if len(password) >= MIN_PASSWORD_LENGTH)
+
+
+def _folded(text: str) -> str:
+    return normalized(text).casefold()

@@ -15,7 +15,7 @@ from redis.retry import Retry
 
 from app.core import wait_times
 from app.core.clock import Clock
-from app.core.outages import Outage
+from app.core.logs import Outage
 
 T = TypeVar("T")
 

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from app.core.attempt_limits import AttemptLimits
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
 from app.core.http_client import HttpClient
 from app.core.keyring import Keyring
+from app.core.limits import AttemptLimits, RateLimits
 from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
 from app.core.passwords import Passwords
-from app.core.rate_limits import RateLimits
 from app.core.redis import RedisClients
 from app.core.secret_box import SecretBox
 

@@ -1,8 +1,9 @@
-"""Text from outside, checked and made safe for where it goes, and phrases for messages."""
+"""Text from outside, checked and made safe for where it goes; ids, origins, and phrases."""
 
 import difflib
 import unicodedata
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 _MAX_SUGGESTED, _MIN_TYPED_LENGTH = 3, 3
 _MAX_SHORTENED_LENGTH = 80
@@ -74,3 +75,36 @@ def suggestion(typed: str, known: Iterable[str]) -> str:
     if not near and len(typed) >= _MIN_TYPED_LENGTH:
         near = [name for name in names if typed.lower() in name.lower()][:_MAX_SUGGESTED]
     return " or ".join(near)
+
+
+MAX_ID_DIGITS = 18  # digits; always fits in 64 bits
+
+
+def parsed_id(text: str) -> int | None:
+    """Return the id that `text` is the canonical spelling of; None if it is none."""
+    return None if text.startswith("0") else _number(text)
+
+
+def typed_id(text: str) -> int | None:
+    """Return an id typed on the command line, leading zeros allowed; None if it is none."""
+    return _number(text.strip())
+
+
+def _number(text: str) -> int | None:
+    if text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS:
+        return int(text)
+    return None
+
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of a URL as browsers write it, without the scheme's default port.
+
+    Raises: ValueError if the host or the port is malformed.
+    """
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")

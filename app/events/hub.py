@@ -19,11 +19,11 @@ from prometheus_client import Counter
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.errors import DatabaseUnavailable
-from app.core.ids import parsed_id
-from app.core.outages import Outage
+from app.core.logs import Outage
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
+from app.core.texts import parsed_id
 from app.events.messages import (
     EVERYBODY,
     MAX_MESSAGE_LENGTH,

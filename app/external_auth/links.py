@@ -9,8 +9,8 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.ids import parsed_id
 from app.core.runtime import Runtime
+from app.core.texts import parsed_id
 from app.external_auth import queries
 from app.external_auth.errors import LinkNotFound
 from app.external_auth.models import Identity

@@ -13,9 +13,8 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.ids import typed_id
 from app.core.runtime import Runtime
-from app.core.texts import shortened
+from app.core.texts import shortened, typed_id
 from app.core.tokens import digest, random_token
 from app.invitations import queries
 from app.invitations.errors import (

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 
 from app.audit.models import Action
-from app.core.attempt_limits import is_verdict
 from app.core.client import Client
 from app.core.errors import AppError
+from app.core.limits import is_verdict
 from app.core.runtime import Runtime
 from app.login import completion, sign_in_methods
 from app.login.mfa_login import (

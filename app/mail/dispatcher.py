@@ -21,8 +21,8 @@ from typing import Any
 from app.audit import service as audit
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
+from app.core.logs import Outage
 from app.core.mailer import Undeliverable
-from app.core.outages import Outage
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.tokens import random_uuid

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import cast
 
 from app.core.flow_store import EXPIRED_RETENTION, Flow
-from app.core.rate_limits import raise_if_limited
+from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired

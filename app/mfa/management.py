@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from app.audit.models import Action
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.ids import parsed_id
 from app.core.runtime import Runtime
+from app.core.texts import parsed_id
 from app.mfa import flows, queries, recovery_codes, service, totp
 from app.mfa.errors import FactorNotFound, MfaCodeInvalid
 from app.mfa.models import MfaFactor

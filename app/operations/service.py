@@ -11,7 +11,7 @@ from app.core import redis as redis_client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
 from app.core.database.revisions import TablesOutdated
-from app.core.outages import Outage
+from app.core.logs import Outage
 from app.core.runtime import Runtime
 from app.operations.errors import CacheUnavailable, DatabaseUnreachable
 from app.settings import keys

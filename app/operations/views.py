@@ -15,7 +15,7 @@ from flask import (
 from flask.sansio.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 
-from app.core.outages import Outage
+from app.core.logs import Outage
 from app.core.thread_pool import Overloaded
 from app.operations import reference, service
 from app.operations.dependencies import Dependencies

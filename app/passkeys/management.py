@@ -25,9 +25,8 @@ from app.audit.models import Action, EntityType, Event
 from app.core import base64url
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.ids import parsed_id
 from app.core.runtime import Runtime
-from app.core.texts import has_controls
+from app.core.texts import has_controls, parsed_id
 from app.core.tokens import random_bytes
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn

@@ -11,8 +11,8 @@ from fido2.webauthn import (
     PublicKeyCredentialType,
 )
 
-from app.core.origins import origin_of
 from app.core.runtime import Runtime
+from app.core.texts import origin_of
 from app.passkeys.errors import PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
 from app.web import site

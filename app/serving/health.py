@@ -3,8 +3,7 @@
 import os
 import sys
 
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.serving.address import Address
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.serving import valkey
 from app.serving.address import Address
 from app.serving.parent_death import before_exec

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.core.access import TokenExpired, TokenInvalid
-from app.core.keyring import Keyring
-from app.core.signed_tokens import SignedTokens, TokenForged
+from app.core.keyring import Keyring, SignedTokens, TokenForged
 from app.core.tokens import random_uuid
 
 LEEWAY_SECONDS = 5

@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.database import locks
-from app.core.ids import typed_id
 from app.core.runtime import Runtime
-from app.core.texts import shortened
+from app.core.texts import shortened, typed_id
 from app.storage_policies import queries
 from app.storage_policies.errors import (
     GroupAmbiguous,

@@ -3,7 +3,7 @@
 from flask import Blueprint
 
 from app.core.access import Principal
-from app.core.ids import parsed_id
+from app.core.texts import parsed_id
 from app.storage_policies import errors, migration
 from app.storage_policies.migration import Migrated
 from app.storage_policies.schemas import MigrateAssignmentsSchema, MigratedAssignmentsData

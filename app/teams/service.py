@@ -9,8 +9,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.core.database.database import Reader
-from app.core.ids import typed_id
-from app.core.texts import shortened
+from app.core.texts import shortened, typed_id
 from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,

@@ -11,13 +11,11 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import AccountDisabled
 from app.core.client import Client
-from app.core.common_passwords import is_guessable
 from app.core.database import locks
 from app.core.database.database import Reader
-from app.core.ids import typed_id
-from app.core.passwords import is_acceptable
+from app.core.passwords import is_acceptable, is_guessable
 from app.core.runtime import Runtime
-from app.core.texts import shortened
+from app.core.texts import shortened, typed_id
 from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (

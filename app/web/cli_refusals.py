@@ -5,8 +5,8 @@ import sqlite3
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
+from app.core.config import ConfigError
 from app.core.database.sqlite import FileGone, kind_of
-from app.core.environment import ConfigError
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, ErrorCode, RedisUnavailable
 from app.core.runtime import Runtime
 

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.core import folders
-from app.core.environment import ConfigError
+from app.core.config import ConfigError
 from app.core.keyring import Keyring
 from app.factory import create_app
 from app.mail.models import OutboxMail

@@ -6,8 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.avatars import service
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support.api import ApiClient

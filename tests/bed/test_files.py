@@ -9,8 +9,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 import yaml
 
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from deploy.bed.proxy import find_nginx
 from tests.support.servers import ROOT, NotStarted
 from tests.support.smtp import HOST, Authority

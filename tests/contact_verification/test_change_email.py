@@ -13,7 +13,7 @@ from app.contact_verification.models import ContactToken
 from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.database.database import Database
-from app.core.rate_limits import RateLimits
+from app.core.limits import RateLimits
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.users.models import Status, User

@@ -702,7 +702,7 @@ def test_the_log_tells_that_codes_are_refused(api, user, enabled, caplog):
     for _ in range(10):
         api.login(user, "not the password").fails(401, "auth.credentials_failed")
     verify(api, flow_token, enabled.app.code()).fails(429, "rate_limited")
-    [line] = [r for r in caplog.records if r.name == "app.core.attempt_limits"]
+    [line] = [r for r in caplog.records if r.name == "app.core.limits"]
     assert line.user_id == user.id
 
 

@@ -5,9 +5,8 @@ import re
 import click
 import pytest
 
-from app.core.config import Config
+from app.core.config import PREFIX, Config
 from app.core.db import Base
-from app.core.environment import PREFIX
 from app.core.errors import ErrorCode
 from app.events.messages import Kind
 from app.settings import keys

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.common_passwords import is_guessable
+from app.core.passwords import is_guessable
 from app.invitations import service as invitations
 from tests.support.factories import configure, make_user
 from tests.support.passwords import change, confirm

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.config import Config
-from app.core.environment import ConfigError
+from app.core.config import Config, ConfigError
 from app.factory import create_app
 from tests.support import servers
 

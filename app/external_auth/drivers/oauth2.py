@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import requests
 
 from app.core import tokens
-from app.core.origins import origin_of
+from app.core.texts import origin_of
 from app.external_auth.drivers import claims
 from app.external_auth.drivers.driver import (
     Authorization,

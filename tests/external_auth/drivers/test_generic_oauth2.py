@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.core.origins import origin_of
+from app.core.texts import origin_of
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.kinds import ProviderKind
