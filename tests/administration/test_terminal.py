@@ -29,7 +29,7 @@ def start(flask, tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("config", "describe"), ("config", "list", "--json"), ("config", "get", "no", "--json")],
+    [("config", "list", "--json"), ("config", "get", "no", "--json")],
 )
 def test_a_reader_who_has_enough_ends_a_listing_quietly(start, arguments):
     """As with `| head -1`: what a shell says of every other program, and no word."""
@@ -59,17 +59,16 @@ def test_a_full_disk_is_one_line(start, options):
         assert (process.wait(60), process.stderr.read()) == (1, told)
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["closed", "empty"])
 @pytest.mark.parametrize(
-    "arguments",
+    ("there", "arguments"),
     [
-        ("config", "set", "mail_smtp_password", "-"),
-        ("config", "set", "mail_template_password_reset_html", "-"),
-        ("config", "import", "-"),
-        ("users", "set-password", "nobody", "--password", "-"),
+        (True, ("config", "set", "mail_template_password_reset_html", "-")),
+        (True, ("config", "import", "-")),
+        (True, ("users", "set-password", "nobody", "--password", "-")),
+        (False, ("config", "set", "mail_smtp_password", "-")),
     ],
 )
-def test_nothing_on_standard_input_is_no_value(start, arguments, there):
+def test_nothing_on_standard_input_is_no_value(start, there, arguments):
     """The file that was to be piped in may have been missing."""
     closed = {} if there else {"preexec_fn": lambda: os.close(0)}
     with start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **closed) as process:
@@ -86,7 +85,6 @@ def test_a_command_that_reads_nothing_needs_no_standard_input(start):
     ("arguments", "code"),
     [
         (("teams", "list"), 0),
-        (("config", "list"), 0),
         (("config", "list", "--json"), 0),
         (("config", "get", "no", "--json"), 1),
     ],

@@ -29,7 +29,7 @@ def test_a_hanging_postgres_is_found_out_and_refuses_nobody_for_long(bed, user):
         try:
             eventually(lambda: client.me().status == 503, "the hang to be told", 20)
             # By every worker: each finds out for itself. nginx would give up with another code.
-            for _ in range(10):
+            for _ in range(4):
                 client.me().fails(503, "database.error")
             client.refresh().fails(503, "database.error")
         finally:
