@@ -36,7 +36,7 @@ NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 def configuration(rt: Runtime) -> Finding:
     """Report what the environment configures; an invalid value would have aborted the start."""
     if unknown := rt.config.unknown_variables:
-        return warn(f"{'. '.join(unknown)}. See the table of variables in README.md.")
+        return warn(f"{'. '.join(unknown)}. See docs/configuration.md.")
     database = "SQLite" if rt.database.is_sqlite else "PostgreSQL"
     redis = "the embedded Valkey" if rt.config.embedded_redis else "an external Redis"
     return ok(f"{database}, {redis}, instance folder {rt.config.instance}.")

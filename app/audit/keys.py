@@ -1,4 +1,4 @@
-"""Runtime settings of the audit log (spec 04 §6.2)."""
+"""Runtime settings of the audit log."""
 
 from app.audit.models import Action
 from app.core import setting_kinds

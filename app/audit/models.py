@@ -1,4 +1,4 @@
-"""The audit log's table, actions and entity types (spec 04 §7)."""
+"""The audit log's table, actions and entity types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

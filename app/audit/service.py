@@ -41,7 +41,7 @@ def record(rt: Runtime, session: Session, event: Event) -> None:
 
 
 def record_best_effort(rt: Runtime, event: Event) -> None:
-    """Record an event that changes nothing else; failing to do so is only logged (04 §0)."""
+    """Record an event that changes nothing else; failing to do so is only logged."""
     try:
         with rt.transaction() as session:
             record(rt, session, event)

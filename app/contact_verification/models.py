@@ -1,4 +1,4 @@
-"""The tokens that prove an address (spec 01 §9; decision A27)."""
+"""The tokens that prove an address."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -55,7 +55,7 @@ def confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
 
     A token that cannot be used is an outcome, not an error.
     Raises, without consuming the token: AccountDisabled; EmailExists if another account has taken
-    the new address in the meantime. Source: spec 01 §4; decision A3.
+    the new address in the meantime.
     """
     token = token.strip()
     if not token:
@@ -75,7 +75,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     address replaces the pending one at once.
     Raises: EmailInvalid, PendingActivation, EmailUnchanged, EmailBlocked, EmailNotAllowlisted,
     EmailExists, RateLimited; AccountDisabled or TokenInvalid if the account was disabled or the
-    session ended in the meantime. Source: spec 01 §7.8.
+    session ended in the meantime.
     """
     address = identifiers.email(new_email)
     _require_changeable(principal.account, address)
@@ -104,7 +104,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
 
     Raises: NoPendingChange, PendingActivation, EmailBlocked, EmailExists, RateLimited;
     AccountDisabled or TokenInvalid if the account was disabled or the session ended in the
-    meantime. Source: spec 01 §7.9.
+    meantime.
     """
     address = _pending_address(principal.account)
     users.require_activated(principal.account)

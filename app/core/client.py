@@ -13,10 +13,7 @@ MAX_CACHED_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class Client:
-    """The caller's address and user agent; None where unknown.
-
-    Source: spec 01 §1 (bounds of what is stored).
-    """
+    """The caller's address and user agent; None where unknown."""
 
     address: str | None = None
     user_agent: str | None = None

@@ -1,4 +1,4 @@
-"""The syntax of e-mail addresses (spec 01 §2), checked by the email-validator library."""
+"""The syntax of e-mail addresses, checked by the email-validator library."""
 
 import email_validator
 

@@ -1,7 +1,7 @@
 """Encrypts secrets that must be read back, and makes keyed hashes of short codes.
 
 Invariant: a ciphertext opens only for the row it was written for, because the row is authenticated
-with it as associated data (decision A27; spec 02 §1.9).
+with it as associated data.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ class SecretBox:
     def keyed_hash(self, text: str, purpose: str) -> str:
         """Return `<key id>:<HMAC-SHA-256>` under the newest key, for storing a short code.
 
-        Without the key, nobody can find the code by brute force (decision A27).
+        Without the key, nobody can find the code by brute force.
         """
         key = self._keyring.current()
         return f"{key.key_id}:{self._hmac(key, text, f'keyed-hash:{purpose}')}"

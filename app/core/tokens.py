@@ -73,6 +73,6 @@ def generated_password() -> str:
 def digest(token: str) -> str:
     """Return the SHA-256 of a random token as 64 hexadecimal characters.
 
-    Only for tokens of 128 random bits or more; a short code needs a keyed hash (decision A27).
+    Only for tokens of 128 random bits or more; a short code needs a keyed hash.
     """
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

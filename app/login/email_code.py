@@ -1,4 +1,4 @@
-"""Mailing a code for a pending login (spec 02 §1.3; decision E17)."""
+"""Mailing a code for a pending login."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,7 +36,6 @@ def send(rt: Runtime, *, flow_token: str, client: Client) -> EmailCodeSent:
     A mail that cannot be sent leaves no cooldown.
     Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
     MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
-    Source: spec 02 §1.3; decision E17.
     """
     if not flow_token.strip():
         raise MfaFlowInvalid

@@ -104,7 +104,6 @@ def log_in(
 
     Raises: PasswordLoginDisabled before any lookup; RateLimited; CredentialsFailed;
     AccountDisabled and PendingActivation for the right password only.
-    Source: decisions A3, A4, A11, E20; spec, Authentication 7.
     """
     sign_in_methods.require_password_login(rt)
     account, verified = check_password(rt, identifier, password, client)
@@ -149,7 +148,6 @@ def complete_login(
     Every way to sign in goes through here. `account` is as read when the factor was proven.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has changed since,
     or the factor was consumed meanwhile.
-    Source: spec, Endpoint rules 3; spec 02 §1.1.
     """
     with refund_on_failure(rt, factor.password, client):
         users.require_sign_in_allowed(account)
@@ -215,7 +213,7 @@ def _wait_for_second(
 def refund_on_failure(
     rt: Runtime, verified: VerifiedPassword | None, client: Client
 ) -> Iterator[None]:
-    """Do not count a correct password as a failure if something else fails in the block (E20).
+    """Do not count a correct password as a failure if something else fails in the block.
 
     CredentialsFailed means the password is no longer correct: then it stays counted.
     """
@@ -229,7 +227,7 @@ def refund_on_failure(
 
 
 def _refund_attempt(rt: Runtime, verified: VerifiedPassword | None, client: Client) -> None:
-    """Refund a correct password's attempt; wrong ones before it stay counted (decision E20)."""
+    """Refund a correct password's attempt; wrong ones before it stay counted."""
     if verified is not None:
         rt.limits.attempts.give_back(verified.attempts_key, client.network, verified.attempt)
 

@@ -1,4 +1,4 @@
-"""The ways in which an account can sign in (decisions A26, E26).
+"""The ways in which an account can sign in.
 
 Each area that provides one registers a predicate for whether an account can use it
 (`Runtime.sign_in_methods`) and, unless it is the password, a function by which a password reset

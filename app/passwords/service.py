@@ -34,7 +34,6 @@ def change_password(
     hashed. Wrong current passwords count like failed logins. Links mailed earlier become void.
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, PasswordGuessable,
     TokenInvalid.
-    Source: spec 01 §7.7.
     """
     old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
@@ -57,7 +56,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     """Mail a password reset link to the active, activated account with this address, if any.
 
     The caller cannot tell whether there is one, nor whether it was mailed a link a moment ago.
-    Raises: PasswordLoginDisabled, EmailInvalid. Source: spec 01 §4; decision E3.
+    Raises: PasswordLoginDisabled, EmailInvalid.
     """
     sign_in_methods.require_password_login(rt)
     address = identifiers.email(email)
@@ -84,7 +83,6 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     Raises the first that applies: PasswordLoginDisabled, PasswordInvalid, PasswordGuessable,
     ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled; PasswordGuessable last,
     if only the account's names make the password guessable.
-    Source: spec 01 §4; decisions E3, E20.
     """
     sign_in_methods.require_password_login(rt)
     users.require_acceptable(rt, new_password)
@@ -147,7 +145,7 @@ def _replace(
 
 
 def _is_open(account: Account) -> bool:
-    """Return whether the account's password may be reset (decision E3)."""
+    """Return whether the account's password may be reset."""
     return account.status == Status.ACTIVE and account.activated_at is not None
 
 

@@ -1,4 +1,4 @@
-"""The field groups a client may select from /auth/me (spec, Endpoint rules 8; 04 §1.4)."""
+"""The field groups a client may select from /auth/me."""
 
 from enum import StrEnum
 

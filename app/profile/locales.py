@@ -1,4 +1,4 @@
-"""Which languages and time zones a preference may name (spec 04 §2).
+"""Which languages and time zones a preference may name.
 
 Both rules come from pinned packages, so every instance accepts the same values, whether or not its
 system has a time zone database.

@@ -1,4 +1,4 @@
-"""Preferences: how changes are validated and merged, stored and presented (spec 04 §2).
+"""Preferences: how changes are validated and merged, stored and presented.
 
 They are stored as one flat JSON object, custom keys beside the built-in ones.
 """

@@ -25,12 +25,11 @@ from app.users.models import Account, Status
 
 
 def register(rt: Runtime, *, username: str, email: str, password: str, client: Client) -> Account:
-    """Create an ordinary account, pending activation if that is required (decision A5).
+    """Create an ordinary account, pending activation if that is required.
 
     Raises the first that applies, in this order: SystemNotInitialized, PasswordLoginDisabled,
     RegistrationDisabled, EmailBlocked, EmailNotAllowlisted, PasswordInvalid, UsernameInvalid,
     EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
-    Source: spec 01 §4; decision A24.
     """
     setup.require_ready_now(rt)
     _require_open(rt)
@@ -66,7 +65,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
 
     Nothing reveals whether one was sent: unknown, disabled, activated and blocked accounts, and
     those mailed within the cooldown, are skipped silently.
-    Raises: PasswordLoginDisabled. Source: spec 01 §4.
+    Raises: PasswordLoginDisabled.
     """
     sign_in_methods.require_password_login(rt)
     account = users_queries.look_up_identifier(rt.database, identifiers.identifier(identifier))
@@ -84,10 +83,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
 
 
 def is_activation_needed(rt: Runtime) -> bool:
-    """Return whether a new account must prove its address; `auto` means if SMTP is configured.
-
-    Source: decision A5.
-    """
+    """Return whether a new account must prove its address; `auto` means if SMTP is configured."""
     wanted = rt.settings.get(keys.REGISTER_ACTIVATION)
     return wanted == "true" or (wanted == "auto" and mail.is_smtp_configured(rt))
 
@@ -112,7 +108,7 @@ def _allowed_address(rt: Runtime, typed: str) -> str | None:
 
 
 def _is_pending_activation(account: Account) -> bool:
-    """Return whether an account is pending activation (decision A4)."""
+    """Return whether an account is pending activation."""
     return account.status == Status.ACTIVE and account.activated_at is None
 
 

@@ -232,7 +232,9 @@ class Run:
 def main(arguments: Sequence[str] = ()) -> int:
     """Run the service; return the exit code: 2 for a bad configuration, 1 for a failed start."""
     if arguments:
-        complain("takes no arguments; it is configured by GATEHOUSE_* variables, see README.md")
+        complain(
+            "takes no arguments; GATEHOUSE_* variables configure it, see docs/configuration.md"
+        )
         return 2
     try:
         config = Config.from_env(os.environ)

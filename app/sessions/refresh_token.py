@@ -1,4 +1,4 @@
-"""The format of refresh tokens (decisions A6, A27, E4).
+"""The format of refresh tokens.
 
 A token is 68 bytes in URL-safe base64, opaque to clients: a random selector that stays the same
 for the whole session, the expiry time, 256 random bits unique to this token, and a MAC over all of

@@ -1,4 +1,4 @@
-"""Moving every assignment of one policy group to another (spec, Endpoint rules 12; 04 §5.3)."""
+"""Moving every assignment of one policy group to another."""
 
 from dataclasses import dataclass
 

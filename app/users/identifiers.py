@@ -1,4 +1,4 @@
-"""Rules for usernames and e-mail addresses (decisions A13, E8)."""
+"""Rules for usernames and e-mail addresses."""
 
 import re
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def attempts_key(user_id: int) -> str:
 
 
 def attempts_key_for_unknown(who: Identifier) -> str:
-    """Like `attempts_key`, for no account, so that the limit reveals nothing (decision E20)."""
+    """Like `attempts_key`, for no account, so that the limit reveals nothing."""
     return f"name:{who.key}"
 
 

@@ -121,7 +121,7 @@ def find_password_hash(database: Database, user_id: int) -> str | None:
 
 
 def has_password(session: Session, user_id: int) -> bool:
-    """Return whether the account has a usable password (decision E26)."""
+    """Return whether the account has a usable password."""
     return _any(session, User.id == user_id, User.password_hash.is_not(None))
 
 

@@ -36,7 +36,7 @@ from app.users.models import FIRST_SESSION_VERSION, Account, Role, Status
 class NewUser:
     """An account about to be created. `password_hash` is None if it has no usable password.
 
-    `activated_at` and `email_verified_at` are None while these are still pending (decision A4).
+    `activated_at` and `email_verified_at` are None while these are still pending.
     """
 
     username: str
@@ -147,7 +147,7 @@ def lock_address(session: Session, address: str) -> None:
 
 
 def require_allowed_address(rt: Runtime, address: str) -> None:
-    """Apply the local e-mail policy to a normalised address; the blocklist wins (spec 01 §2.1).
+    """Apply the local e-mail policy to a normalised address; the blocklist wins.
 
     Raises: EmailBlocked, EmailNotAllowlisted.
     """
@@ -167,7 +167,7 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
 
 
 def require_sign_in_allowed(account: Account) -> None:
-    """Refuse an account that may not sign in (decisions A3, A4).
+    """Refuse an account that may not sign in.
 
     Raises: AccountDisabled, PendingActivation.
     """
@@ -177,7 +177,7 @@ def require_sign_in_allowed(account: Account) -> None:
 
 
 def require_activated(account: Account) -> None:
-    """Refuse an account that is not activated yet (decision A4).
+    """Refuse an account that is not activated yet.
 
     Raises: PendingActivation.
     """

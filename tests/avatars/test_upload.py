@@ -272,7 +272,7 @@ def test_a_folder_that_cannot_take_the_files_changes_nothing(
 
 
 def test_the_owners_group_gets_to_the_files_through_folders_the_service_made(make_app, tmp_path):
-    """A proxy that sends them (README, In production); workers let nobody else in by default."""
+    """A proxy that sends them (docs/operations.md); workers let nobody else in by default."""
     root = tmp_path / "made" / "avatars"
     before = os.umask(0o077)
     try:

@@ -1,4 +1,4 @@
-"""POST /auth/email/change and /auth/email/change/resend (spec 01 §7.8, 7.9; decision A4)."""
+"""POST /auth/email/change and /auth/email/change/resend."""
 
 from contextlib import contextmanager
 from datetime import timedelta

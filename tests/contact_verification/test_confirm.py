@@ -1,4 +1,4 @@
-"""GET /auth/contact-verification/confirm (spec 01 §4; decisions A3, A4)."""
+"""GET /auth/contact-verification/confirm."""
 
 from datetime import timedelta
 from functools import partial

@@ -8,7 +8,7 @@ from flask import Flask
 
 from app.core.tokens import random_uuid
 
-# Interface, Authentication 3, and what decisions A1, A28 and D add.
+# Who is asked to sign in, and what is open to everybody.
 PUBLIC = frozenset(
     {
         ("POST", "/api/v1/auth/check"),
@@ -44,7 +44,7 @@ PUBLIC = frozenset(
         ("GET", "/health/metrics"),
     }
 )
-# Interface, Authentication 5.
+# What a session may do while a new password is due.
 DURING_PASSWORD_CHANGE = frozenset(
     {
         ("GET", "/api/v1/auth/me"),

@@ -1,4 +1,4 @@
-"""Who may call what: every route, without knowing what it does (Interface, Authentication)."""
+"""Who may call what: every route, without knowing what it does."""
 
 import pytest
 

@@ -29,7 +29,7 @@ from tests.support.openapi import (
 )
 
 AUTH = "/api/v1/auth"
-# Interface, Request bodies: every field with its JSON type; `?` where it may be left out.
+# Request bodies: every field with its JSON type; `?` where it may be left out.
 BODIES = {
     "POST /auth/setup": "username:string email:string password:string",
     "POST /auth/register": "username:string email:string password:string",
@@ -48,7 +48,7 @@ BODIES = {
     "PUT /auth/profile/avatar/source": "source:string",
     "POST /admin/policy-groups/{id}/migrate-assignments": "target_group_id:integer",
 }
-# Interface, Response data shapes and Public setup state; each answer may have more.
+# What answers have at least.
 ANSWERS = {
     "POST /auth/check": "setup_state:string has_users:boolean allow_user_registration:boolean "
     "passkey_login_enabled:boolean password_login_enabled:boolean",
@@ -64,7 +64,7 @@ ANSWERS = {
     "affected_users:integer migrated_assignments:integer source_group_id:integer "
     "target_group_id:integer",
 }
-# Interface, Stated conditions and States; decisions A3, A4, A6, A8; spec 02 §4.2.
+# When which code is due.
 STATED = [
     ("POST /auth/setup", 400, "validation.system_already_initialized"),
     ("POST /auth/register", 400, "validation.system_not_initialized"),

@@ -1,4 +1,4 @@
-"""Answers that the framework and not a view decides on (decisions A1, E9; spec 02 §5.2)."""
+"""Answers that the framework and not a view decides on."""
 
 import json
 import uuid
@@ -180,7 +180,7 @@ def test_a_missing_field_is_a_bad_request_that_names_it(api, field):
 
 
 def test_all_faulty_fields_are_named_at_once(api):
-    """A form can mark each of them; the envelope has no member for a list (decision A1)."""
+    """A form can mark each of them; the envelope has no member for a list."""
     answer = api.post("/auth/register", {"username": 1, "email": "ada@example.com"})
     answer.fails(400, "bad_request")
     assert answer.json["msg"] == (

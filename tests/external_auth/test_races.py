@@ -76,7 +76,6 @@ def test_first_sign_ins_of_one_identity_link_one_account(rt, app, admin, fake, c
 
 
 def test_of_two_identities_that_race_for_an_address_one_gets_it(rt, app, admin, fake, corp):
-    """Decision E31."""
     change_provider(rt, corp, auto_provision_enabled=True)
     somebody_else_each_time(fake, sub="identity {}")
     answers = run_concurrently(begun(app, fake))
@@ -212,7 +211,6 @@ def test_of_many_right_passwords_one_links(rt, app, user, provider):
 
 
 def test_two_removals_at_once_leave_a_way_in(rt, app, api, user, provider):
-    """Decision E26."""
     second = add_provider(rt, kind="github", key="hub")
     api.login(user).ok()
     change_user(rt, user, password_hash=None)

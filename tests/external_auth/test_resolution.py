@@ -61,7 +61,7 @@ def nothing_happened(rt, users):
     assert (count(rt, User), links(rt), count(rt, LoginSession)) == (users, [], 0)
 
 
-# --- A1, B1: the identity is known -------------------------------------------------------------
+# --- the identity is known -------------------------------------------------------------
 
 
 def test_b1_a_known_identity_signs_in_and_is_brought_up_to_date(rt, api, user, fake, corp, clock):
@@ -136,7 +136,7 @@ def test_b1_subjects_are_compared_exactly(rt, api, user, fake, corp):
         asks_for_address(sign_in(api, fake))
 
 
-# --- A2, A3: no address ------------------------------------------------------------------------
+# --- no address ------------------------------------------------------------------------
 
 
 def test_a3_without_an_address_one_is_asked_for(rt, api, fake, corp, provisioning, auto_link):
@@ -168,7 +168,7 @@ def test_a2_github_without_a_verified_address_is_refused(rt, api, fake, admin):
     assert (row.identity_namespace, row.subject) == ("https://github.com", "7")
 
 
-# --- B2, B3: the provider's rules ---------------------------------------------------------------
+# --- the provider's rules ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verified", [False, REMOVED])
@@ -208,7 +208,7 @@ def test_b3_only_listed_domains_are_taken(
         nothing_happened(rt, 1)
 
 
-# --- B4: the account of a verified address -------------------------------------------------------
+# --- the account of a verified address -------------------------------------------------------
 
 
 @pytest.mark.parametrize("email", [JANE, "Jane@Example.COM"])
@@ -289,7 +289,7 @@ def test_b4_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, a
     fails(sign_in(api, fake), "conflict")
 
 
-# --- B5 to B7: an account of its own -------------------------------------------------------------
+# --- an account of its own -------------------------------------------------------------
 
 
 def test_b6_an_account_is_made(rt, api, fake, corp, provisioning, clock):
@@ -383,7 +383,7 @@ def test_b6_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisio
     ],
 )
 def test_b6_the_username(rt, api, fake, corp, provisioning, preferred, username):
-    """Decision E29: what is no text is ignored."""
+    """What is not text is ignored."""
     fake.claims["preferred_username"] = preferred
     signs_in(sign_in(api, fake))
     assert api.me().ok()["username"] == username
@@ -395,7 +395,7 @@ def test_b5_an_unverified_address_makes_no_account(rt, api, fake, corp, provisio
     change_provider(rt, corp, **(other | {switch: True}))
     fake.claims["email_verified"] = False
     if switch == "require_email_verified":
-        fails(sign_in(api, fake), DENIED)  # B2 comes first
+        fails(sign_in(api, fake), DENIED)  # the provider's rules come first
     else:
         asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 1)
@@ -446,7 +446,6 @@ def test_a_link_ends_with_its_account(rt, api, line, user, fake, corp):
 
 
 def test_a_reset_gives_a_provisioned_account_a_password(rt, api, fake, corp, provisioning, mailbox):
-    """Decision E26."""
     signs_in(sign_in(api, fake))
     user_id = api.me().ok()["id"]
     page = api.stranger()

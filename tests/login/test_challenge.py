@@ -1,4 +1,4 @@
-"""The second step of a login (spec 02 §1.1, §1.2; decisions A3, A4, A11, A15 to A17, E19, E24)."""
+"""The second step of a login."""
 
 import json
 import logging
@@ -259,7 +259,7 @@ def test_a_totp_code_may_be_typed_with_spaces(api, user, enabled):
 
 
 def test_a_totp_code_is_good_for_one_login(api, user, enabled):
-    """Decision A15: not even for another login that began before."""
+    """Not even for another login that began before."""
     first, second = start_login(api, user), start_login(api, user)
     verify(api, first, enabled.app.code()).ok()
     verify(api, second, enabled.app.code()).fails(401, WRONG)
@@ -292,7 +292,6 @@ def test_a_recovery_code_may_be_typed_in_other_ways(api, user, enabled, change):
 
 
 def test_a_used_recovery_code_is_an_attempt(rt, api, user, enabled):
-    """Decision A16."""
     code = enabled.recovery_codes[0]
     verify(api, start_login(api, user), code, RECOVERY).ok()
     flow_token = start_login(api, user)
@@ -550,7 +549,7 @@ def test_the_shape_is_looked_at_before_the_method(rt, api, user, code):
 
 
 def test_a_factor_added_meanwhile_counts_from_now_on(rt, api, user):
-    """The methods are those of now, not those of the first step (spec 02 §1.2)."""
+    """The methods are those of now, not those of the first step."""
     configure_mail(rt)
     configure(rt, auth_email_code_login_enabled=True)
     flow_token = start_login(api, user)
@@ -566,7 +565,6 @@ def test_logins_have_attempts_of_their_own(api, user, enabled):
 
 
 def test_failures_are_audited_under_the_logins_user(rt, api, user, enabled):
-    """Decision E24."""
     flow_token = start_login(api, user)
     fail(api, flow_token, enabled, 4)
     verify(api, flow_token, "AAAA-BBBB-CCCC", RECOVERY, headers={"User-Agent": "curl"})
@@ -591,7 +589,7 @@ def test_failures_are_audited_under_the_logins_user(rt, api, user, enabled):
     ]
 
 
-# --- guessing across logins (decisions A11, E20) -------------------------------------------------
+# --- guessing across logins -------------------------------------------------
 
 
 def test_new_logins_give_no_more_guesses_than_the_accounts_limit(api, user, enabled):

@@ -1,4 +1,4 @@
-"""Codes sent by e-mail (spec 02 §1.2 rows 11, §1.3; decisions A27, E17)."""
+"""Codes sent by e-mail."""
 
 import hashlib
 import json
@@ -107,7 +107,7 @@ def test_the_mail_is_sent_before_the_answer_and_never_through_the_outbox(rt, api
     ],
 )
 def test_a_template_of_the_operator_has_every_variable(rt, api, user, sink, stored, lang):
-    """02 §1.3: username, code, site_name, expires_in, lang."""
+    """Username, code, site_name, expires_in, lang."""
     html = "<p>{{username}}, {{code}}, {{site_name}}, {{expires_in}}, {{lang}}</p>"
     configure(rt, mail_template_login_email_code_html=html, branding_title="Files")
     change_user(rt, user, preferences=stored)

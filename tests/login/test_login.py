@@ -1,4 +1,4 @@
-"""POST /auth/login (spec 01 §4; decisions A3, A4, A13, A14, E8)."""
+"""POST /auth/login."""
 
 import logging
 from functools import partial

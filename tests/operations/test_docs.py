@@ -1,6 +1,8 @@
 """What the documentation names exists: files, commands, variables, metrics, settings, codes."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -162,3 +164,25 @@ def test_error_codes_are_those_of_the_catalogue(page):
 
 def test_the_readme_is_short():
     assert len(README.read_bytes()) <= 10_000
+
+
+def test_nothing_cites_a_page_that_a_reader_does_not_have():
+    """A reason is given in words, by an RFC, or by a page of docs/."""
+    mark = re.compile(
+        r"\bspec(ification)? \d\d\b|\b[Dd]ecisions? [A-F]\d+\b|\([A-F]\d{1,2}\)|\bissue #?\d"
+        r"|Source: (?!https?:|RFC)|(?<!\d)0\d §"
+    )
+    places = ("app", "tests", "docs", "bench", "deploy", "README.md", "CHANGELOG.md")
+    ours = {".py", ".md", ".sh", ".html", ".js", ".toml", ".yaml", ".yml", ".conf"}
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *places], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    files = [ROOT / name for name in listed.stdout.split("\0") if Path(name).suffix in ours]
+    found = {
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in files
+        if file.exists() and file != Path(__file__)
+        for line in file.read_text().splitlines()
+        if mark.search(line)
+    }
+    assert found == set()

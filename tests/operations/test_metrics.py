@@ -1,4 +1,4 @@
-"""What Prometheus is told when several workers answer (spec 04 §8.1)."""
+"""What Prometheus is told when several workers answer."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from tests.support.images import BLUE, plain, upload
 from tests.support.live import eventually
 from tests.support.streams import OpenStream
 
-# Every name of spec 04 §8.1 but those of processes, with its labels.
+# Every name but those of processes, with its labels.
 NAMED = {
     "http_requests_total": {"method", "route", "status"},
     "http_request_duration_seconds": {"method", "route"},

@@ -245,7 +245,7 @@ def test_an_account_that_may_not_sign_in_is_told_so(
 
 
 def test_an_unverified_address_keeps_nobody_out(rt, stranger, user, device, passkey):
-    """Decision A4: what counts is the activation."""
+    """What counts is the activation."""
     change_user(rt, user, email_verified_at=None)
     log_in(stranger, device).ok()
 

@@ -135,7 +135,6 @@ def together():
 
 
 def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user, together, monkeypatch):
-    """Decision E26."""
     monkeypatch.setattr(queries, "has_passkey", together(queries.has_passkey))
     made = [register(signed_in, Authenticator()).ok() for _ in range(2)]
     change_user(rt, user, password_hash=None)
@@ -151,7 +150,6 @@ def test_of_two_removals_at_once_one_way_in_is_left(rt, signed_in, user, togethe
 def test_of_a_passkey_and_a_link_removed_at_once_one_is_left(
     rt, signed_in, user, together, monkeypatch
 ):
-    """Decision E26."""
     by_any_method = sign_in_methods.by_any_method
     monkeypatch.setattr(sign_in_methods, "by_any_method", lambda rt: together(by_any_method(rt)))
     passkey = register(signed_in, Authenticator()).ok()

@@ -130,7 +130,7 @@ def test_the_site_is_called_by_its_title_or_else_by_its_host(rt, signed_in):
 
 
 def test_the_address_learnt_at_set_up_does_for_passkeys(rt, browser):
-    """Decision A12: the default run needs no configuration."""
+    """The default run needs no configuration."""
     settings.unset(rt, "public_site_url")
     browser.sign_up_admin().ok(201)
     browser.login("admin", "correct horse battery").ok()

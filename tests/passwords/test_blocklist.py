@@ -55,7 +55,6 @@ def test_other_passwords_are_not(password):
 
 
 def test_length_is_the_only_rule_by_default(signed_in, user):
-    """Decision A14."""
     change(signed_in, user.password, COMMON).ok()
 
 

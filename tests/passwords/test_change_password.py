@@ -1,4 +1,4 @@
-"""PUT /auth/password (spec 01 §7.7; decisions A7, A14, E20)."""
+"""PUT /auth/password."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""POST /auth/password/reset/confirm (spec 01 §4; decisions A7, E3, E20)."""
+"""POST /auth/password/reset/confirm."""
 
 from datetime import timedelta
 

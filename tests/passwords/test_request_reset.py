@@ -1,4 +1,4 @@
-"""POST /auth/password/reset/request (spec 01 §4; decisions E1, E3)."""
+"""POST /auth/password/reset/request."""
 
 import pytest
 import sqlalchemy as sa

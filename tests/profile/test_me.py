@@ -1,4 +1,4 @@
-"""GET /auth/me (Interface, Endpoint rules 8; spec 01 §5)."""
+"""GET /auth/me."""
 
 import json
 import uuid
@@ -157,7 +157,7 @@ def test_everybody_sees_himself(rt, signed_in, user):
     assert signed_in.me().ok()["id"] == user.id
 
 
-# --- the access token (spec 02 §3; decisions A7, E4) -------------------------------------------
+# --- the access token -------------------------------------------
 
 
 def test_the_token_lives_its_time_and_five_seconds(signed_in, clock):

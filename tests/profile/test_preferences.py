@@ -1,4 +1,4 @@
-"""PATCH /auth/preferences (spec 04 §2)."""
+"""PATCH /auth/preferences."""
 
 import json
 from functools import partial
@@ -194,7 +194,7 @@ def test_custom_keys_are_merged_key_by_key(rt, signed_in, user):
     answer = patch(signed_in, {"custom": {" b ": {"other": 2}, "c": 3}}).ok()
     assert answer["custom"] == {"a": 1, "b": {"other": 2}, "c": 3}
     assert answer["view_mode"] == "list"
-    # One flat object (spec 04 §2, storage).
+    # One flat object.
     assert stored(rt, user) == {"a": 1, "b": {"other": 2}, "c": 3, "view_mode": "list"}
 
 

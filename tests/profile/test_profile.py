@@ -1,4 +1,4 @@
-"""PATCH /auth/profile (spec 04 §1)."""
+"""PATCH /auth/profile."""
 
 import hashlib
 import json

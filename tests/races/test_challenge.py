@@ -86,7 +86,7 @@ def test_of_32_malformed_codes_exactly_five_are_counted(rt, app, api, user, enab
 def test_simultaneous_guesses_at_many_logins_keep_to_the_accounts_limit(
     rt, app, api, user, enabled, looked_at
 ):
-    """Ten guesses, however many logins wait (decision A11)."""
+    """Ten guesses, however many logins wait."""
     flow_tokens = [start_login(api, user) for _ in range(4)]
     code = enabled.app.wrong_code()
     jobs = [lambda f=f: verify(ApiClient(app), f, code) for f in flow_tokens * 8]

@@ -74,7 +74,7 @@ def test_of_sixteen_refreshes_exactly_one_succeeds_and_the_sessions_live(live, u
 
 
 def test_refreshes_that_wait_in_one_worker_are_an_honest_race_without_a_proxy_too(live, user):
-    """Decision E7: each gets its time of arrival before any token is exchanged."""
+    """Each gets its time of arrival before any token is exchanged."""
     with live.clients(32) as clients:
         worker = clients[0].worker()
         # Each worker has a quarter of the clients at least.
@@ -265,7 +265,7 @@ def test_who_connected_before_the_stop_is_answered(live, user):
     live.restart()
 
 
-# --- HTTP as it is on the wire (decision E23) --------------------------------------------------
+# --- HTTP as it is on the wire --------------------------------------------------
 
 
 def test_a_chunked_body_over_the_limit_is_too_large(live):

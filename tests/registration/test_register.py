@@ -1,4 +1,4 @@
-"""POST /auth/register (spec 01 §4; decisions A5, A13, A14, A24, E1)."""
+"""POST /auth/register."""
 
 from datetime import timedelta
 
@@ -111,7 +111,7 @@ def test_every_field_is_needed(api, field):
     assert field in answer.json["msg"]
 
 
-# --- is activation needed? (decision A5) -------------------------------------------------------
+# --- is activation needed? -------------------------------------------------------
 
 
 @pytest.mark.parametrize(

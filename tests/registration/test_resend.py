@@ -1,4 +1,4 @@
-"""POST /auth/register/resend (spec 01 §4; interface, Authentication 9)."""
+"""POST /auth/register/resend."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The three cookies (spec 02 §4.1)."""
+"""The three cookies."""
 
 import re
 

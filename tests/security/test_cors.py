@@ -1,4 +1,4 @@
-"""Pages of other origins may read answers only where they are listed (spec 02 §4.6)."""
+"""Pages of other origins may read answers only where they are listed."""
 
 import pytest
 

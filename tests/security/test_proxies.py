@@ -1,4 +1,4 @@
-"""Where a request comes from (decisions A10, E22)."""
+"""Where a request comes from."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Source check and double-submit token (decisions A9, E1; spec 02 §4.2)."""
+"""Source check and double-submit token."""
 
 import ipaddress
 
@@ -29,12 +29,12 @@ def passes(answer):
 
 REFRESH = ("POST", "/api/v1/auth/refresh")
 LOGOUT = ("POST", "/api/v1/auth/logout")
-# Decision E1: what these do is done to nobody who is signed in.
+# What these do is done to nobody who is signed in.
 UNCHECKED = {
     ("POST", "/api/v1/auth/check"): "changes nothing, and tells everybody the same",
     ("POST", "/api/v1/auth/setup"): "learns the site's origin from the headers in question",
 }
-# Spec 03 §2.1 has these look at the body first; this one they find nothing wrong with.
+# These look at the body first; this one they find nothing wrong with.
 BODY_FIRST = {
     ("POST", "/api/v1/auth/external-auth/<kind>/<provider>/start"): {"return_path": "/"},
     ("POST", "/api/v1/auth/external-auth/email-verification/start"): {

@@ -1,4 +1,4 @@
-"""The request-security matrix of spec 02 §4 in a real browser: pages of others change nothing.
+"""The request-security matrix in a real browser: pages of others change nothing.
 
 Every operation that changes something is attacked from a page of another site, and from one of
 this site at another port, whose requests carry the cookies. Nothing may have happened afterwards,
@@ -34,9 +34,9 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 REFUSALS = {error.code.value for error in (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)}
 # Or the browser kept the cookies back, and so nobody is signed in.
 TURNED_AWAY = REFUSALS | {"auth.token_missing"}
-# Spec 03 §2.1 has these look at the body first, and a form cannot send one that is right.
+# These look at the body first, and a form cannot send one that is right.
 BODY_FIRST = ("/api/v1/auth/external-auth/1/1/start", EMAIL_START)
-# Decision E1: they make no difference to anybody who is signed in.
+# They make no difference to anybody who is signed in.
 UNCHECKED = {"/api/v1/auth/check", "/api/v1/auth/setup"}
 LOGOUT = "/api/v1/auth/logout"
 

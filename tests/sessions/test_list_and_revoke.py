@@ -1,4 +1,4 @@
-"""GET /auth/sessions and its DELETEs (Interface, Endpoint rules 9; spec 01 §7.4-7.6; E2)."""
+"""GET /auth/sessions and its DELETEs."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""POST /auth/logout (Interface, Endpoint rules 7; spec 01 §7.3; decision E6)."""
+"""POST /auth/logout."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Refreshes, replays and the end of a session at the same moment (decisions A6, E5)."""
+"""Refreshes, replays and the end of a session at the same moment."""
 
 import json
 from functools import partial
@@ -26,7 +26,7 @@ def test_of_many_replays_at_once_one_sounds_the_alarm(rt, signed_in, attempt):
 
 
 def test_a_replay_overtaken_by_another_ends_nothing_begun_since(rt, signed_in, user, monkeypatch):
-    """Decision E5: by then the session is gone, and its owner has signed in again."""
+    """By then the session is gone, and its owner has signed in again."""
     thief, accomplice, owner = signed_in.twin(), signed_in.twin(), signed_in.stranger()
     signed_in.refresh().ok()
     look = queries.find_by_token

@@ -1,4 +1,4 @@
-"""POST /auth/refresh (Interface, Endpoint rules 6; decisions A6, A8, E4, E5, E7, E16)."""
+"""POST /auth/refresh."""
 
 import ipaddress
 from datetime import timedelta
@@ -324,7 +324,7 @@ def test_an_older_token_is_judged_by_its_own_rotation(proxied, clock, user):
 
 
 def test_a_request_that_arrived_before_two_rotations_is_stale_as_well(proxied, clock, user):
-    """Decision A6 asks when it arrived, not how far the session has moved on since."""
+    """What counts is when it arrived, not how far the session has moved on since."""
     client = ApiClient(proxied)
     client.login(user).ok()
     late = client.twin()

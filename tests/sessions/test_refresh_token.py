@@ -1,4 +1,4 @@
-"""The form of refresh tokens: whoever once saw one cannot make another (decisions A27, E4)."""
+"""The form of refresh tokens: whoever once saw one cannot make another."""
 
 import base64
 from datetime import timedelta

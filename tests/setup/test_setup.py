@@ -1,4 +1,4 @@
-"""POST /auth/setup (spec 01 §4; decisions A12, A13, A14, A24, E1)."""
+"""POST /auth/setup."""
 
 import ipaddress
 import json
@@ -174,7 +174,7 @@ def test_set_up_takes_its_time(api, clock):
     assert 0.35 <= clock.slept[-1] <= 0.475
 
 
-# --- what set-up learns about the site (decision A12) ------------------------------------------
+# --- what set-up learns about the site ------------------------------------------
 
 
 @pytest.mark.parametrize(

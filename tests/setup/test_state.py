@@ -1,4 +1,4 @@
-"""POST /auth/check and the states of an installation (spec 01 §3, §4; decision A23)."""
+"""POST /auth/check and the states of an installation."""
 
 import pytest
 import sqlalchemy as sa

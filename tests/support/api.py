@@ -25,7 +25,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "strict-origin-when-cross-origin",
     "X-Content-Type-Options": "nosniff",
 }
-# Successful answers here are not enveloped (decision A1).
+# Successful answers here are not enveloped.
 NOT_ENVELOPED = ("/health", "/health/metrics", f"{BASE}/openapi.json", f"{BASE}/docs")
 CACHEABLE = (
     f"{BASE}/auth/events/storage",
@@ -299,7 +299,7 @@ def _checked(method: str, path: str, response: TestResponse) -> Answer:
 
 
 def check_headers(answer: Answer, path: str) -> None:
-    """Assert the headers that every answer carries (spec 02 §4.5, decision D)."""
+    """Assert the headers that every answer carries."""
     is_secretive = path.startswith(SECRETIVE) and answer.status == 302
     expected = SECURITY_HEADERS | ({"Referrer-Policy": "no-referrer"} if is_secretive else {})
     for name, value in expected.items():
@@ -316,7 +316,7 @@ def check_headers(answer: Answer, path: str) -> None:
 
 
 def is_enveloped(path: str, answer: Answer) -> bool:
-    """Return whether the answer must be an envelope (decision A1)."""
+    """Return whether the answer must be an envelope."""
     if 300 <= answer.status < 400 or answer.status == 204:
         return False
     if answer.status >= 400:
@@ -327,7 +327,7 @@ def is_enveloped(path: str, answer: Answer) -> bool:
 
 
 def check_envelope(answer: Answer) -> None:
-    """Assert exactly the four keys of an envelope, with consistent values (decisions A1, A2)."""
+    """Assert exactly the four keys of an envelope, with consistent values."""
     assert answer.headers["Content-Type"] == "application/json", answer
     body = answer.json
     assert list(body) == ["code", "msg", "data", "error"], answer
