@@ -168,7 +168,10 @@ class HttpClient:
         is_local = self.allow_loopback and addresses.is_loopback_name(parts.hostname)
         if parts.scheme == "https" or (parts.scheme == "http" and is_local):
             return parts
-        raise Refused(f"{parts.hostname}: the URL must be https")
+        hint = ""
+        if addresses.is_loopback_name(parts.hostname):
+            hint = ", unless GATEHOUSE_ALLOW_LOOPBACK_HTTP is on"
+        raise Refused(f"{parts.hostname}: the URL must be https{hint}")
 
     def allowed_addresses(self, host: str, port: int) -> list[str]:
         """Return the addresses of a host.

@@ -43,8 +43,8 @@ RUNNING = "Gatehouse is running at {url} (Ctrl-C stops it)\n"
 PAGE = "Every call can be tried in a browser: {url}/api/v1/docs\n"
 FIRST_ADMIN = """\
 There is no administrator yet. Create one on the page /api/v1/docs (POST /auth/setup), or:
-  curl -X POST {url}/api/v1/auth/setup -H 'Content-Type: application/json' \\
-    -d '{{"username": "admin", "email": "admin@example.com", "password": "<8 or more characters>"}}'
+  curl -s -X POST {url}/api/v1/auth/setup -H 'Content-Type: application/json' \\
+    -d '{{"username": "ada", "email": "ada@example.com", "password": "<8 or more characters>"}}'
 """
 
 

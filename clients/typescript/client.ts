@@ -3,7 +3,7 @@
  *
  * `schema.d.ts` is made from the running service's description:
  *
- *   curl --output openapi.json http://127.0.0.1:8000/api/v1/openapi.json
+ *   curl -s --output openapi.json http://127.0.0.1:8000/api/v1/openapi.json
  *   npm ci && npm run generate && npm run check
  */
 import createClient, { type Middleware } from "openapi-fetch";
