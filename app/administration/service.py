@@ -15,7 +15,7 @@ from app.core.database.key_use import KeyUse
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
 from app.core.texts import pluralized, typed_id
-from app.external_auth.providers import upkeep as external_auth_upkeep
+from app.external_auth.providers import service as external_auth
 from app.mail import service as mail
 from app.mfa import upkeep as mfa_upkeep
 from app.sessions import revocation as sessions
@@ -31,7 +31,7 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 # The areas that store encrypted secrets or keyed hashes.
-AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa_upkeep, external_auth_upkeep)
+AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa_upkeep, external_auth)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         audit_entries=audit.delete_outdated(rt),
         mails=mail.delete_finished(rt),
         mail_tokens=contact_tokens.delete_expired(rt),
-        pending_identities=external_auth_upkeep.delete_expired(rt),
+        pending_identities=external_auth.delete_expired(rt),
         teams=teams_upkeep.delete_archived(rt),
         # Last: the file system may fail although the database works.
         avatar_leftovers=avatars_upkeep.cleanup(rt),

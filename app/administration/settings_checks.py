@@ -8,7 +8,7 @@ from app.core.addresses import is_loopback_name
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.external_auth.providers import upkeep as external_auth
+from app.external_auth.providers import service as external_auth
 from app.mail import service as mails
 from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party

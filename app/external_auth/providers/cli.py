@@ -12,7 +12,7 @@ from app.core.addresses import is_loopback_name
 from app.external_auth.errors import ProviderInvalid
 from app.external_auth.kinds import ALIASES, ProviderKind
 from app.external_auth.models import Provider
-from app.external_auth.providers import service, upkeep
+from app.external_auth.providers import service
 from app.external_auth.providers.rules import CLAIMS
 from app.external_auth.providers.schemas import ProviderData, kind_data
 from app.external_auth.sign_in.service import callback_addresses
@@ -209,5 +209,5 @@ def _secret(typed: str | None) -> str | None:
 def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:
     told = [f"{provider.name} {what}"]
     if remarks:
-        told += (f"Note: {remark}" for remark in upkeep.remarks(runtime(), provider))
+        told += (f"Note: {remark}" for remark in service.remarks(runtime(), provider))
     return Output(ProviderData().dump(provider), "\n".join(map(printable, told)))

@@ -1,4 +1,4 @@
-"""Use cases of providers: administration, and the drivers that speak to them.
+"""Use cases of providers: administration, upkeep, and the drivers that speak to them.
 
 Invariant: while passwords and passkeys are switched off, at least one provider stays enabled. Any
 change that could break this holds the lock SETTINGS, as does switching those off.
@@ -6,6 +6,7 @@ change that could break this holds the lock SETTINGS, as does switching those of
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -13,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.database import locks
+from app.core.database import bulk, locks
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
-from app.core.secret_box import REDACTED, SecretUnreadable
+from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, shortened
 from app.external_auth import drivers, queries
 from app.external_auth.drivers.driver import Driver, ProviderConfig, TestResult, report
@@ -37,6 +39,8 @@ SECRET_UNREADABLE = (
     "is lost, set the secret again"
 )
 _STORED = {field.name for field in fields(ProviderConfig)} - {"client_secret"}
+# For this long a late click is told that the link has expired, rather than that it is unknown.
+RETENTION = timedelta(days=7)
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:
@@ -170,6 +174,84 @@ def namespace_of(rt: Runtime, provider: Provider) -> str | None:
         return None
 
 
+def delete_expired(rt: Runtime) -> int:
+    """Delete pending identities that expired more than a week ago; return how many."""
+    before = rt.clock.now() - RETENTION
+    return bulk.delete_in_batches(rt, queries.delete_expired, before)
+
+
+def reseal(rt: Runtime, session: Session) -> Resealed:
+    """Re-encrypt the client secrets under the newest key.
+
+    Those that cannot be decrypted are left alone: a key that is put back may still open them.
+    """
+    resealer, changed = Resealer(rt.secret_box), 0
+    for provider in queries.list_providers(session, Provider.client_secret.is_not(None)):
+        fresh = resealer.resealed(provider.client_secret or "", provider.secret_row_name)
+        if fresh is not None:
+            changed += queries.replace_secret(session, provider, fresh)
+    return Resealed(changed, resealer.unreadable)
+
+
+def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
+    """Count the client secrets by the key they are encrypted with."""
+    found = queries.list_providers(session)
+    secrets = {one.secret_row_name: one.client_secret for one in found if one.client_secret}
+    use.add_secrets(rt.secret_box, secrets)
+
+
+def enabled_names(rt: Runtime) -> list[str]:
+    """Return the display names of the enabled providers."""
+    return [provider.display_name for provider in list_all(rt) if provider.enabled]
+
+
+def remarks(rt: Runtime, provider: Provider) -> list[str]:
+    """Return warnings for an operator who has just configured a provider.
+
+    The namespace of a generic_oauth2 provider is whatever its record says: nothing signed
+    distinguishes its subjects from those of another provider.
+    """
+    namespace = namespace_of(rt, provider)
+    if namespace is None:
+        return _broken_links(rt, provider)
+    is_unsigned = provider.provider_kind.has_manual_endpoints
+    told = [
+        f"{other.name} knows its people as those of {namespace}, too: "
+        "the same subject is the same person, and signs in to the same account."
+        for other in list_all(rt)
+        if other.id != provider.id
+        and (is_unsigned or other.provider_kind.has_manual_endpoints)
+        and namespace_of(rt, other) == namespace
+    ]
+    if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
+        told.append(
+            f"Its people are known as those of {namespace}. If that is not one provider's alone, "
+            "set --issuer-url now: once people have signed in, it would cut their links."
+        )
+    return told + _broken_links(rt, provider)
+
+
+def broken_links(rt: Runtime) -> list[str]:
+    """Describe the links at enabled providers that sign nobody in, since their issuer changed."""
+    return [
+        f"{provider.name}: {remark}"
+        for provider in list_all(rt)
+        if provider.enabled
+        for remark in _broken_links(rt, provider)
+    ]
+
+
+def unreadable_keys(rt: Runtime) -> list[str]:
+    """Return the provider keys whose client secret no encryption key here can decrypt."""
+    unreadable = []
+    for provider in list_all(rt):
+        try:
+            driver_of(rt, provider)
+        except ProviderMisconfigured:
+            unreadable.append(provider.key)
+    return unreadable
+
+
 def _sealed(rt: Runtime, provider: Provider, typed: str | None) -> str | None:
     secret = rules.client_secret(typed)
     if secret is None or secret == REDACTED:
@@ -231,3 +313,21 @@ def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -
         details={name: getattr(provider, name) for name in told},
     )
     audit.record(rt, session, event)
+
+
+def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
+    signing = [provider, *(other for other in list_all(rt) if other.enabled)]
+    broken = {
+        namespace: count
+        for namespace, count in _count_links(rt, provider).items()
+        if not any(may_assert(rt, other, namespace) for other in signing)
+    }
+    if not broken:
+        return []
+    told = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(broken.items()))
+    return [f"Links that sign nobody in, since no enabled provider has their issuer: {told}."]
+
+
+def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:
+    with rt.reading() as session:
+        return queries.count_links(session, provider.id)

@@ -30,7 +30,7 @@ from app.external_auth.errors import (
 from app.external_auth.models import PendingIdentity, Provider
 from app.external_auth.sign_in import linking
 from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
-from app.external_auth.sign_in.provisioning import RegistrationSettings, create_account
+from app.external_auth.sign_in.resolution import RegistrationSettings, create_account
 from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.login.service import LoginOutcome, MfaRequired, check_password, refund_on_failure

@@ -1,20 +1,50 @@
-"""The step that decides which account a verified identity signs in to.
+"""The steps that decide which account a verified identity signs in to, and make a new one.
 
 Invariant: an identity reaches an existing account only through a link, or through an email address
 that both the provider and the account itself have verified; nothing less is enough.
 """
 
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
-from app.external_auth.errors import PolicyDenied
+from app.core.tokens import random_alphanumerics
+from app.external_auth.drivers.driver import ExternalProfile
+from app.external_auth.errors import PolicyDenied, UsernamesTaken
 from app.external_auth.kinds import ProviderKind
 from app.external_auth.sign_in import linking
 from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
-from app.external_auth.sign_in.provisioning import RegistrationSettings, create_account
+from app.settings import keys
+from app.setup import service as setup
 from app.users import identifiers
 from app.users import service as users
-from app.users.errors import EmailInvalid, PendingActivation
+from app.users.errors import EmailInvalid, PendingActivation, UsernameExists
+from app.users.models import Account
+
+MIN_LENGTH, MAX_LENGTH = 4, 16
+MAX_STEM_LENGTH, SUFFIX_LENGTH = 9, 6
+TRIES = 5
+FALLBACK = "oidc"
+
+
+@dataclass(frozen=True)
+class RegistrationSettings:
+    """The settings that govern account creation, read before the transaction."""
+
+    may_register: bool
+    storage_quota: int
+
+    @classmethod
+    def of(cls, rt: Runtime) -> "RegistrationSettings":
+        """Return the current settings."""
+        return cls(
+            rt.settings.get(keys.ALLOW_USER_REGISTRATION),
+            rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
+        )
 
 
 def resolve(
@@ -90,3 +120,60 @@ def _provision(
     return linking.link(
         rt, session, account, arrival, email_snapshot=profile.email, is_new_account=True
     )
+
+
+def create_account(
+    rt: Runtime,
+    session: Session,
+    profile: ExternalProfile,
+    address: str,
+    settings: RegistrationSettings,
+    *,
+    is_verified: bool,
+) -> Account:
+    """Insert an activated account without a usable password.
+
+    Raises: SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
+    """
+    group_id = setup.get_group_id_for_new_account(session)
+    now = rt.clock.now()
+    for username in usernames(profile.subject, profile.preferred_username, address):
+        new = users.NewUser(
+            username=username,
+            email=address,
+            password_hash=None,
+            activated_at=now,
+            email_verified_at=now if is_verified else None,
+            storage_quota=settings.storage_quota,
+            policy_group_id=group_id,
+        )
+        try:
+            # A savepoint, since a failed insert aborts the whole transaction in PostgreSQL.
+            with session.begin_nested():
+                return users.create(session, new, now)
+        except UsernameExists:
+            continue
+    raise UsernamesTaken
+
+
+def usernames(subject: str, preferred: str | None, address: str) -> Iterator[str]:
+    """Yield usernames to try: the one derived from the profile, then some with random suffixes."""
+    name = _name(subject, preferred, address)
+    yield name
+    stem = name[:MAX_STEM_LENGTH].strip("-")
+    stem = stem if len(stem) >= MIN_LENGTH else FALLBACK
+    for _ in range(TRIES - 1):
+        yield f"{stem}-{random_alphanumerics(SUFFIX_LENGTH)}"
+
+
+def _name(subject: str, preferred: str | None, address: str) -> str:
+    sources = (_cleaned(preferred or ""), _cleaned(address.partition("@")[0]))
+    fallback = FALLBACK + hashlib.sha256(subject.encode()).hexdigest()[:8]
+    name = next((source for source in sources if len(source) >= MIN_LENGTH), fallback)
+    return name[:MAX_LENGTH].strip("-").ljust(MIN_LENGTH, "0")
+
+
+def _cleaned(source: str) -> str:
+    # Before lower(), which turns some other characters, such as the Kelvin sign, into ASCII.
+    ascii_only = "".join(c for c in source if c.isascii())
+    return re.sub(r"[^a-z0-9_-]", "", re.sub(r"[. ]", "-", ascii_only.lower())).strip("-")
