@@ -14,16 +14,19 @@ import logging
 import math
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import gevent
 import requests
 import urllib3
+from cachetools import LRUCache, TTLCache
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
@@ -31,8 +34,9 @@ import app
 from app.core import addresses
 from app.core.clock import Clock, SystemClock
 from app.core.config import Network
-from app.core.fetch_cache import FetchCache
 from app.core.tls import verifying_tls
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,8 @@ MAX_RESPONSE_BYTES = 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 # Per address of a host, so that one that does not answer leaves time for the next.
 CONNECT_SECONDS = 4.0
+CACHE_TTL = timedelta(minutes=5)
+MAX_CACHED = 1024
 
 # What the libraries below raise; UnicodeError is for odd characters in a host name or a header.
 UNREADABLE = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, UnicodeError)
@@ -75,6 +81,49 @@ class Limits:
     seconds: float = 15.0
     total_seconds: float = 30.0
     max_response_bytes: int = MAX_RESPONSE_BYTES
+
+
+class FetchCache:
+    """Fetched values by key, each fetched when it is asked for and is missing or stale.
+
+    Of concurrent callers for one key one fetches, and the others wait. Failures are not kept: the
+    next caller tries again.
+    """
+
+    def __init__(self, clock: Clock, ttl: timedelta = CACHE_TTL) -> None:
+        self._known: TTLCache[Hashable, Any] = TTLCache(
+            MAX_CACHED, ttl.total_seconds(), timer=clock.monotonic
+        )
+        # Losing one that is in use costs a second fetch, no more.
+        self._fetching: LRUCache[Hashable, threading.Lock] = LRUCache(MAX_CACHED)
+        self._lock = threading.Lock()
+
+    def get(
+        self, key: Hashable, fetch: Callable[[], T], *, seconds: float, other_than: T | None = None
+    ) -> T:
+        """Return the value of a key, fetching it unless a fresh one is known.
+
+        `seconds` limits the wait for another caller's fetch. A caller that found something missing
+        in a value passes it as `other_than`, and gets one fetched later.
+        Raises: whatever `fetch` does; TimeoutError.
+        """
+        with self._lock:
+            found: T | None = self._known.get(key)
+            fetching = self._fetching.setdefault(key, threading.Lock())
+        if found is not None and found is not other_than:
+            return found
+        if not fetching.acquire(timeout=max(0.0, seconds)):
+            raise TimeoutError
+        try:
+            with self._lock:
+                found = self._known.get(key)
+            if found is None or found is other_than:
+                found = fetch()
+                with self._lock:
+                    self._known[key] = found
+            return found
+        finally:
+            fetching.release()
 
 
 class HttpClient:

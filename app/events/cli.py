@@ -11,7 +11,7 @@ import click
 from app.core.pubsub import Channel, Listener
 from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
-from app.events import service
+from app.events import messages
 from app.events.messages import (
     EVERYBODY,
     Audience,
@@ -84,7 +84,7 @@ def publish(
         affects_quota=is_sync or bool(delta),
         storage_delta=delta,
     )
-    message = service.publish(rt, audience, event)
+    message = messages.publish(rt, audience, event)
     return Output(json.loads(message.text()), f"published {_line(message)}")
 
 

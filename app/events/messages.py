@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NoReturn
 
+from app.core.redis import EVENTS_CHANNEL
+from app.core.runtime import Runtime
+from app.events.errors import EventTooLarge
 from app.web.schema import INT64, timestamp
 
 # In characters. A larger change is better published as `sync.required`: pages then reload.
@@ -117,6 +120,20 @@ class Message:
 def sync_required(at: datetime) -> StorageEvent:
     """Return the event that makes a page reload everything, as it may have missed something."""
     return StorageEvent(Kind.SYNC_REQUIRED, None, at, affects_quota=True)
+
+
+def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
+    """Publish an event to every process; it is not stored, so clients not connected miss it.
+
+    Call it after the commit: a page that hears of a change fetches it right away.
+    Raises: EventTooLarge; RedisError if the event could not be published.
+    """
+    message = Message(audience, event)
+    text = message.text()
+    if len(text) > MAX_MESSAGE_LENGTH:
+        raise EventTooLarge
+    rt.redis.client.publish(EVENTS_CHANNEL, text)
+    return message
 
 
 def parse(text: str) -> Message:

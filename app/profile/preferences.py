@@ -1,6 +1,8 @@
 """Preferences: how changes are validated and merged, stored and presented.
 
-They are stored as one flat JSON object, custom keys beside the built-in ones.
+They are stored as one flat JSON object, custom keys beside the built-in ones. Which languages and
+time zones there are comes from pinned packages, so every instance accepts the same, whether or not
+its system has a time zone database.
 """
 
 import json
@@ -9,10 +11,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any
 
+from langcodes.tag_parser import LanguageTagError, parse_tag
+
 from app.core.texts import is_storable
-from app.profile import locales
 from app.profile.errors import CustomPreferencesInvalid, PreferenceInvalid, PreferencesTooLarge
 
 log = logging.getLogger(__name__)
@@ -45,6 +49,11 @@ OLD_COLOR_NAMES = {
 MAX_STORED_BYTES = 1024 * 1024
 MAX_CUSTOM_DEPTH = 32
 _COLOR = re.compile(r"#[0-9a-f]{6}")
+MAX_LANGUAGE_TAG_LENGTH = 255
+BROWSER_ZONE = "browser"
+# The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
+_ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
+_TAG_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
 
 @dataclass(frozen=True)
@@ -142,9 +151,9 @@ def _built_in_value(name: str, value: Any) -> Any:
         return _color(value)
     try:
         if name == "language":
-            return locales.language_tag(value.strip())
+            return _language_tag(value.strip())
         if name == "display_time_zone":
-            return locales.time_zone(value.strip())
+            return _time_zone(value.strip())
     except ValueError as error:
         raise PreferenceInvalid(f"{name} {error}") from None
     return value
@@ -155,6 +164,58 @@ def _color(text: str) -> str:
     if not _COLOR.fullmatch(color):
         raise PreferenceInvalid("color_preset must be a color such as #2563eb")
     return color
+
+
+def _language_tag(text: str) -> str:
+    """Return a well-formed BCP 47 tag in its canonical case, whether registered or not.
+
+    Raises: ValueError.
+    Source: RFC 5646 §2.1.1, §2.2.9.
+    """
+    # langcodes accepts underscores for hyphens, and digits in a language; RFC 5646 does not.
+    if not text or len(text) > MAX_LANGUAGE_TAG_LENGTH or not set(text) <= _TAG_CHARACTERS:
+        raise ValueError("is not a language tag")
+    try:
+        subtags = parse_tag(text)  # type: ignore[no-untyped-call]
+    except LanguageTagError:
+        raise ValueError("is not a language tag") from None
+    _require_no_repetition(subtags)
+    kind, first = subtags[0]
+    languages = [subtag for kind, subtag in subtags if kind in {"language", "extlang"}]
+    # Four-letter languages are reserved; longer ones must be registered, and none is (§2.2.1).
+    if "-" not in first and not all(name.isalpha() and len(name) <= 3 for name in languages):
+        raise ValueError("is not a language tag")
+    if kind == "grandfathered":
+        return _grandfathered(first)
+    return "-".join(subtag for _, subtag in subtags)
+
+
+def _time_zone(text: str) -> str:
+    """Return `text` if it is the exact name of an IANA time zone or `browser` (the client's zone).
+
+    Raises: ValueError.
+    """
+    if text != BROWSER_ZONE and text not in _ZONES:
+        raise ValueError("is not an IANA time zone")
+    return text
+
+
+def _require_no_repetition(subtags: list[tuple[str, str]]) -> None:
+    """Refuse a variant or an extension singleton that occurs twice (RFC 5646 §2.2.9)."""
+    singular = [
+        (kind, subtag if kind == "variant" else subtag[0])
+        for kind, subtag in subtags
+        if kind in {"variant", "extension"}
+    ]
+    if len(set(singular)) < len(singular):
+        raise ValueError("repeats a subtag")
+
+
+def _grandfathered(tag: str) -> str:
+    """Return a grandfathered tag with each subtag in the case of RFC 5646 §2.1.1."""
+    first, *others = tag.split("-")
+    cased = [other.upper() if len(other) == 2 else other for other in others]
+    return "-".join([first, *(cased if len(first) > 1 else others)])
 
 
 def _custom_values(custom: Mapping[str, Any], removed: frozenset[str]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from app.profile import preferences
-from app.profile.field_groups import FieldGroup
 from app.profile.preferences import CHOICES
+from app.profile.service import FieldGroup
 from app.users.models import Account
 from app.users.schemas import AccountBase, ProfileInfo
 from app.web.schema import Part, RequestSchema, StrictBoolean, Text

@@ -1,5 +1,6 @@
 """Use cases of the account's own profile and preferences."""
 
+from enum import StrEnum
 from typing import Any
 
 from app.audit.models import Action
@@ -8,13 +9,39 @@ from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import has_controls
 from app.profile import preferences
-from app.profile.errors import DisplayNameInvalid
+from app.profile.errors import DisplayNameInvalid, FieldGroupUnknown
 from app.sessions import service as sessions
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account
 
 MAX_DISPLAY_NAME_LENGTH = 64
+
+
+class FieldGroup(StrEnum):
+    """A selectable part of the current-user model."""
+
+    PROFILE = "profile"
+    PREFERENCES = "preferences"
+    QUOTA = "quota"
+    SESSION = "session"
+
+
+ALL_GROUPS = frozenset(FieldGroup)
+
+
+def selected_groups(fields: str | None) -> frozenset[FieldGroup]:
+    """Return the groups in a comma-separated list; all of them if it names none.
+
+    Raises: FieldGroupUnknown.
+    """
+    if not fields:
+        return ALL_GROUPS
+    names = {name for part in fields.split(",") if (name := part.strip().lower())}
+    try:
+        return frozenset(map(FieldGroup, names)) or ALL_GROUPS
+    except ValueError:
+        raise FieldGroupUnknown from None
 
 
 def update_profile(

@@ -5,8 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from app.core.access import Principal
-from app.profile import errors, field_groups, preferences, service
-from app.profile.field_groups import FieldGroup
+from app.profile import errors, preferences, service
 from app.profile.schemas import (
     MeData,
     MeQuerySchema,
@@ -32,9 +31,9 @@ bp = Blueprint("profile", __name__, url_prefix="/api/v1/auth")
 @answers(MeData(), errors=(errors.FieldGroupUnknown,), name="getMe")
 def me(principal: Principal, fields_: str | None) -> Response:
     """Return the signed-in account: all of it, or the groups named in `fields`."""
-    groups = field_groups.selected(fields_)
+    groups = service.selected_groups(fields_)
     shown = me_schema(groups).dump(principal.account)
-    if FieldGroup.SESSION in groups:
+    if service.FieldGroup.SESSION in groups:
         shown["access_token_expires_at"] = principal.token_expires_at
     return ok(shown)
 

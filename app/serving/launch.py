@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.core.config import Config, ConfigError
 from app.serving import valkey
-from app.serving.address import Address
+from app.serving.health import Address
 from app.serving.parent_death import before_exec
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from PIL import Image
 
 from app.core.config import MIGRATIONS
-from app.events import service as events
+from app.events import messages as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from tests.support.factories import audit_rows, configure, count

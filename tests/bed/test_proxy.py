@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from app.core.tokens import digest, random_hex, random_token
-from app.events import service as events
+from app.events import messages as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.external_auth.queries import find_pending, record_mail_request
 from app.web.cors import EXPOSED_HEADERS

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.core.redis import EVENTS_CHANNEL
-from app.events import service
+from app.events import messages
 from app.events.errors import EventTooLarge
 from app.events.messages import EVERYBODY, Kind, StorageEvent
 from tests.support.storage_events import SCHEMA
@@ -111,7 +111,7 @@ def test_an_event_that_no_reader_would_take_is_refused(rt):
     ids = tuple(range(10**6, 10**6 + 10_000))
     event = StorageEvent(Kind.FILE_PURGED, {"kind": "personal"}, rt.clock.now(), file_ids=ids)
     with pytest.raises(EventTooLarge):
-        service.publish(rt, EVERYBODY, event)
+        messages.publish(rt, EVERYBODY, event)
 
 
 def test_without_redis_it_says_so(make_app, tmp_path):
@@ -140,9 +140,9 @@ def tailing(rt, line, wait_for):
 def test_tail_prints_what_is_published_one_object_a_line(rt, app, tailing, line, user):
     finish = tailing("--count", "3", "--json")
     event = StorageEvent(Kind.FOLDER_CREATED, {"kind": "personal"}, rt.clock.now())
-    sent = [service.publish(rt, EVERYBODY, event)]
+    sent = [messages.publish(rt, EVERYBODY, event)]
     rt.redis.client.publish(EVENTS_CHANNEL, "nonsense")
-    sent.append(service.publish(rt, EVERYBODY, event))
+    sent.append(messages.publish(rt, EVERYBODY, event))
     ran = finish()
     assert ran.exit_code == 0
     first, second, third = (json.loads(text) for text in ran.stdout.splitlines())
@@ -154,7 +154,7 @@ def test_tail_as_text_steers_no_terminal(rt, tailing):
     finish = tailing("--count", "2")
     rt.redis.client.publish(EVENTS_CHANNEL, "\x1b[2J")
     event = StorageEvent(Kind.LOCK_CREATED, {"kind": "team", "team_id": 5}, rt.clock.now())
-    service.publish(rt, service.Audience(team_id=5), event)
+    messages.publish(rt, messages.Audience(team_id=5), event)
     malformed, good = finish().stdout.splitlines()
     assert malformed.startswith("malformed")
     assert malformed.isprintable()

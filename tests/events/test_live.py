@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from app.administration import teams
 from app.core.redis import EVENTS_CHANNEL
-from app.events import service
+from app.events import messages
 from app.events.hub import TICK_SECONDS
 from app.events.messages import EVERYBODY, Audience, Kind, Message, StorageEvent
 from app.events.streams import MAX_QUEUED_BYTES
@@ -36,7 +36,7 @@ def publish(rt, audience, number):
     if audience.team_id is not None:
         workspace = {"kind": "team", "team_id": audience.team_id}
     event = StorageEvent(Kind.FILE_UPDATED, workspace, rt.clock.now(), file_ids=(number,))
-    service.publish(rt, audience, event)
+    messages.publish(rt, audience, event)
 
 
 def numbers(events):
@@ -180,7 +180,7 @@ def test_who_leaves_in_the_middle_of_a_frame_gives_the_seat_back(live, user, sig
             event = StorageEvent(
                 Kind.FILE_UPDATED, {"kind": "personal"}, live.rt.clock.now(), **pad(number)
             )
-            service.publish(live.rt, EVERYBODY, event)
+            messages.publish(live.rt, EVERYBODY, event)
         assert open_streams(client) == 1
         stuck.shut_down()
         eventually(lambda: open_streams(client) == 0, "its end")
@@ -319,7 +319,7 @@ def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watc
             event = StorageEvent(
                 Kind.FILE_UPDATED, {"kind": "personal"}, rt.clock.now(), **pad(number)
             )
-            service.publish(rt, audience, event)
+            messages.publish(rt, audience, event)
             if number % 100 == 99:
                 quick.wait(lambda n=number: quick._events[-1:] and last(quick) == n, "the events")
                 got += numbers(quick._events)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.core.fetch_cache import FetchCache
+from app.core.http_client import FetchCache
 from tests.support.clock import FakeClock
 
 

@@ -11,7 +11,7 @@ import redis
 
 from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch, valkey
-from app.serving.address import Address
+from app.serving.health import Address
 from tests.support.launcher import TIMEOUT_SECONDS, eventually
 from tests.support.servers import ROOT
 

@@ -12,8 +12,7 @@ import requests
 
 from app.core import tokens
 from app.core.clock import Clock
-from app.core.fetch_cache import FetchCache
-from app.core.http_client import HttpClient
+from app.core.http_client import FetchCache, HttpClient
 from app.external_auth.drivers import claims, id_token
 from app.external_auth.drivers.driver import (
     Authorization,
