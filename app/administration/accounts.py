@@ -25,7 +25,6 @@ from app.core.database import locks
 from app.core.runtime import Runtime
 from app.core.tokens import generated_password
 from app.external_auth import links as external_links
-from app.mfa import flows as mfa_flows
 from app.mfa import service as mfa
 from app.mfa.models import MfaMethod
 from app.passkeys import queries as passkeys_queries
@@ -219,7 +218,7 @@ def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
             rt, session, Action.ADMIN_RESET_USER_MFA, locked, details={"removed_factors": removed}
         )
         account = users.get(session, locked.id)
-    mfa_flows.discard_all(rt, account.id)
+    mfa.discard_flows(rt, account.id)
     return account, removed
 
 

@@ -37,8 +37,8 @@ from app.external_auth.sign_in.service import (
     StartedSignIn,
 )
 from app.login import sign_in_methods
+from app.login.completion import LoginOutcome, MfaRequired
 from app.login.schemas import LOGIN_STEP
-from app.login.service import LoginOutcome, MfaRequired
 from app.web import cookies, origin
 from app.web.errors import as_refusal, note_failure, status_of
 from app.web.guards import anonymous_route, login_required, minimum_duration

@@ -1,99 +1,290 @@
-"""Turns the right code for a pending login into a session.
+"""What proven factors grant: a session, or a login that waits for its second factor.
 
-Invariant: login and code are consumed together, once. The login is consumed first, in Redis, and
-reopened only if that cannot lead to a second session: either nothing was written, or the code has a
-row of its own, which a committed session has marked used, so the same code would be refused. Then
-the account's failures are forgotten: both factors are proven.
+Invariant: a pending login and its code are consumed together, once. The login is consumed first, in
+Redis, and reopened only if that cannot lead to a second session: either nothing was written, or the
+code has a row of its own, which a committed session has marked used, so the same code would be
+refused.
 """
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NoReturn
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from app.audit.models import Action
+from app.audit import service as audit
+from app.audit.models import Action, EntityType, Event
+from app.core.access import TokenPair
+from app.core.client import Client
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
-from app.login.mfa_login import Attempt, unchanged_account
-from app.login.second_step import SecondStep
-from app.login.service import LoginOutcome
-from app.mfa import email_codes, flows
+from app.login import pending_login
+from app.login.errors import CredentialsFailed
+from app.login.pending_login import PendingLogin, SecondStep
+from app.mfa import email_codes
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFlowInvalid
-from app.mfa.service import EmailCodeProof, Proof, TotpProof
+from app.mfa.models import MfaMethod
+from app.mfa.service import Proof, TotpProof
 from app.sessions import service as sessions
 from app.users import identifiers
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.models import Account
 
 
-def sign_in(rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt) -> LoginOutcome:
-    """Consume login and code and open the session, all or nothing.
+class LoginStatus(StrEnum):
+    """The outcome of a login step."""
 
-    Raises: MfaFlowInvalid; AccountDisabled, PendingActivation if that happened meanwhile;
-    MfaCodeInvalid, MfaRecoveryCodeUsed if another request has just used the same code.
+    AUTHENTICATED = "authenticated"
+    PASSWORD_CHANGE_REQUIRED = "password_change_required"
+    MFA_REQUIRED = "mfa_required"
+
+
+class FirstFactorKind(StrEnum):
+    """The kind of proof that a login begins with."""
+
+    PASSWORD = "password"
+    EXTERNAL_AUTH = "external_auth"
+    PASSKEY = "passkey"
+
+    @property
+    def needs_second(self) -> bool:
+        """Return whether a second factor is required; a passkey has already verified its user."""
+        return self is not FirstFactorKind.PASSKEY
+
+
+@dataclass(frozen=True)
+class LoginOutcome:
+    """A new session: its token pair, and whether it may only change the password."""
+
+    pair: TokenPair
+    is_limited: bool
+
+    @property
+    def status(self) -> LoginStatus:
+        """Return the status to report to the client."""
+        return (
+            LoginStatus.PASSWORD_CHANGE_REQUIRED if self.is_limited else LoginStatus.AUTHENTICATED
+        )
+
+
+@dataclass(frozen=True)
+class MfaRequired:
+    """No session yet: a second factor is required within `expires_in` seconds."""
+
+    flow_token: str = field(repr=False)
+    expires_in: int
+    methods: tuple[MfaMethod, ...]
+
+    status = LoginStatus.MFA_REQUIRED
+    pair = None
+
+
+@dataclass(frozen=True)
+class VerifiedPassword:
+    """A correct password, whose check was counted as an attempt beforehand.
+
+    `attempts_key` is what attempts are counted under, `attempt` identifies this one. `new_hash`
+    replaces `old_hash` if that was made with outdated parameters; None if it is up to date.
     """
-    login, flow = step.login, step.login.flow
-    if not flows.logins(rt).consume(flow, attempt.name):
-        raise MfaFlowInvalid
-    try:
-        outcome = _open_session(rt, step, proof, attempt.number)
-    except BaseException as error:
-        _reopen_if_safe(rt, step, proof, attempt, error)
-        raise
-    for network in {step.client.network, login.client.network}:
-        key = identifiers.attempts_key(login.user_id)
-        rt.limits.attempts.clear(key, network, attempt.name)
-    if isinstance(proof, EmailCodeProof):
-        _forget_email_code(rt, step)
+
+    attempts_key: str = field(repr=False)
+    attempt: str
+    old_hash: str = field(repr=False)
+    new_hash: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class FirstFactor:
+    """A proven first factor.
+
+    `kind` decides whether a second one is required. `action`, the entity and `details` go into the
+    audit log. `password` is set if one was entered. `consume` makes the proof single-use, for a
+    factor that needs no second: it runs in the transaction that opens the session.
+    """
+
+    kind: FirstFactorKind
+    action: Action
+    entity_type: EntityType
+    entity_name: str
+    password: VerifiedPassword | None = None
+    entity_id: int | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+    consume: Callable[[Session], None] | None = None
+
+    def event(self, account: Account, client: Client, details: Mapping[str, object]) -> Event:
+        """Return an audit event about this factor."""
+        return Event(
+            self.action,
+            self.entity_type,
+            client,
+            user_id=account.id,
+            entity_id=self.entity_id,
+            entity_name=self.entity_name,
+            details={**self.details, **details},
+        )
+
+
+def complete_login(
+    rt: Runtime, account: Account, factor: FirstFactor, client: Client
+) -> LoginOutcome | MfaRequired:
+    """Turn a proven first factor into a session, or make the login wait for a second factor.
+
+    Every way to sign in goes through here. `account` is as read when the factor was proven.
+    Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has changed since,
+    or the factor was consumed meanwhile.
+    """
+    with refund_on_failure(rt, factor.password, client):
+        users.require_sign_in_allowed(account)
+        methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
+        if methods:
+            return _wait_for_second(rt, account, factor, methods, client)
+        is_limited = sessions.is_password_change_forced(rt, account)
+        details = {"mfa_required": False} if factor.kind.needs_second else {}
+        details["password_change_required"] = is_limited
+
+        def consume(session: Session) -> None:
+            _renew_hash(session, account, factor.password)
+            if factor.consume:
+                factor.consume(session)
+
+        event = factor.event(account, client, details)
+        outcome = open_session(rt, account, client, event, consume, is_limited=is_limited)
+        if outcome is None:
+            raise CredentialsFailed
+    if (verified := factor.password) is not None:
+        rt.limits.attempts.clear(verified.attempts_key, client.network, verified.attempt)
     return outcome
 
 
-def _open_session(rt: Runtime, step: SecondStep, proof: Proof, number: int) -> LoginOutcome:
-    account = step.account
+def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -> LoginOutcome:
+    """Consume a pending login and its code and open the session, all or nothing.
+
+    `number` is that of the attempt. The account's failures are forgotten: both factors are proven.
+    Raises: MfaFlowInvalid; AccountDisabled, PendingActivation if that happened meanwhile;
+    MfaCodeInvalid, MfaRecoveryCodeUsed if another request has just used the same code.
+    """
+    account, pending = step.account, step.pending
+    if not mfa.pending_logins(rt).consume(pending.flow, step.attempt):
+        raise MfaFlowInvalid
     is_limited = sessions.is_password_change_forced(rt, account)
-    event = step.event(
-        Action.USER_MFA_CHALLENGE_SUCCESS,
-        entity_id=proof.factor.id if isinstance(proof, TotpProof) else None,
-        attempt_count=number - 1,
-        password_change_required=is_limited,
-    )
-    pair = sessions.open_if_unchanged(
-        rt,
-        account,
-        step.login.client,
-        is_limited=is_limited,
-        event=event,
-        consume=lambda session: mfa.consume_for_login(rt, session, account, proof),
-    )
-    if pair is None:
-        raise _refusal(rt, step)
+    details = {"attempt_count": number - 1, "password_change_required": is_limited}
+    factor_id = proof.factor.id if isinstance(proof, TotpProof) else None
+    event = step.event(Action.USER_MFA_CHALLENGE_SUCCESS, details, factor_id)
+
+    def consume(session: Session) -> None:
+        mfa.consume(rt, session, account, proof)
+
+    try:
+        outcome = open_session(
+            rt, account, pending.client, event, consume, is_limited=is_limited
+        ) or _refuse(rt, pending)
+    except BaseException as error:
+        _reopen_if_safe(rt, step, error)
+        raise
+    for network in {step.client.network, pending.client.network}:
+        rt.limits.attempts.clear(identifiers.attempts_key(account.id), network, step.attempt)
+    _forget_email_code(rt, step)
+    return outcome
+
+
+def open_session(
+    rt: Runtime,
+    account: Account,
+    client: Client,
+    event: Event,
+    consume: Callable[[Session], None],
+    *,
+    is_limited: bool,
+) -> LoginOutcome | None:
+    """Start a session if the account is still as it was read, and record `event` with it.
+
+    None if the account was disabled or its sessions were ended since: a login in progress must not
+    survive that. `consume` uses up, in the same transaction, what works only once, and raises if
+    another request was faster. The cost does not depend on how many sessions the account has.
+    Raises: DatabaseConnectionLost if the session may be open, or not.
+    """
+    with rt.transaction() as session:
+        if not users_queries.lock_unchanged(session, account):
+            return None
+        consume(session)
+        audit.record(rt, session, event)
+        pair = sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
     return LoginOutcome(pair, is_limited)
 
 
-def _refusal(rt: Runtime, step: SecondStep) -> AppError:
-    """Return, or raise, how the account changed meanwhile.
+@contextmanager
+def refund_on_failure(
+    rt: Runtime, verified: VerifiedPassword | None, client: Client
+) -> Iterator[None]:
+    """Do not count a correct password as a failure if something else fails in the block.
 
-    Raises: MfaFlowInvalid, AccountDisabled, PendingActivation.
+    CredentialsFailed means the password is no longer correct: then it stays counted.
     """
-    unchanged_account(rt, step.login)
-    return MfaFlowInvalid()
+    try:
+        yield
+    except CredentialsFailed:
+        raise
+    except BaseException:
+        _refund_attempt(rt, verified, client)
+        raise
 
 
-def _reopen_if_safe(
-    rt: Runtime, step: SecondStep, proof: Proof, attempt: Attempt, error: BaseException
-) -> None:
+def _refuse(rt: Runtime, pending: PendingLogin) -> NoReturn:
+    """Raise how the account has changed: MfaFlowInvalid, AccountDisabled, PendingActivation."""
+    pending_login.unchanged_account(rt, pending)
+    raise MfaFlowInvalid
+
+
+def _wait_for_second(
+    rt: Runtime,
+    account: Account,
+    factor: FirstFactor,
+    methods: tuple[MfaMethod, ...],
+    client: Client,
+) -> MfaRequired:
+    flow_token, expires_in = pending_login.open_pending(rt, account, factor.kind, client)
+    details = {"mfa_required": True, "available_methods": methods}
+    with rt.transaction() as session:
+        # Not after the second step, because no password hash may be kept in Redis until then.
+        _renew_hash(session, account, factor.password)
+        audit.record(rt, session, factor.event(account, client, details))
+    _refund_attempt(rt, factor.password, client)
+    return MfaRequired(flow_token, expires_in, methods)
+
+
+def _renew_hash(session: Session, account: Account, verified: VerifiedPassword | None) -> None:
+    """Replace a hash that was made with outdated parameters."""
+    if verified is not None and verified.new_hash is not None:
+        users_queries.replace_hash(session, account.id, verified.old_hash, verified.new_hash)
+
+
+def _refund_attempt(rt: Runtime, verified: VerifiedPassword | None, client: Client) -> None:
+    """Refund a correct password's attempt; wrong ones before it stay counted."""
+    if verified is not None:
+        rt.limits.attempts.give_back(verified.attempts_key, client.network, verified.attempt)
+
+
+def _reopen_if_safe(rt: Runtime, step: SecondStep, error: BaseException) -> None:
     """Allow the login to be retried, unless it may have opened a session with an e-mail code.
 
     No database row records that such a code was used: only its login prevents a replay.
     """
     is_rolled_back = isinstance(error, (AppError, SQLAlchemyError))
     is_certain = is_rolled_back and not isinstance(error, DatabaseConnectionLost)
-    if isinstance(proof, EmailCodeProof) and not is_certain:
+    if step.method is MfaMethod.EMAIL_CODE and not is_certain:
         _forget_email_code(rt, step)
         return
     with suppress(RedisError):  # then the login stays consumed, which is safe
-        flows.logins(rt).reopen(step.login.flow, attempt.name)
+        mfa.pending_logins(rt).reopen(step.pending.flow, step.attempt)
 
 
 def _forget_email_code(rt: Runtime, step: SecondStep) -> None:
-    with suppress(RedisError):  # the code is worthless without its login
-        email_codes.delete_for_login(rt, step.account, step.login.flow)
+    if step.method is MfaMethod.EMAIL_CODE:
+        with suppress(RedisError):  # the code is worthless without its login
+            email_codes.delete(rt, step.account, "flow", step.pending.flow.name)

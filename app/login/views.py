@@ -2,8 +2,9 @@
 
 from flask import Blueprint
 
-from app.login import challenge, email_code, errors, service
-from app.login.email_code import EmailCodeSent
+from app.login import errors, second_factor
+from app.login import password as password_login
+from app.login.completion import LoginOutcome, MfaRequired
 from app.login.schemas import (
     LOGIN_STEP,
     EmailCodeSentData,
@@ -12,7 +13,7 @@ from app.login.schemas import (
     SignedInData,
     VerifyMfaChallengeSchema,
 )
-from app.login.service import LoginOutcome, MfaRequired
+from app.mfa.email_codes import NewCode
 from app.mfa.models import MfaMethod
 from app.web import cookies
 from app.web.guards import anonymous_route, minimum_duration
@@ -35,7 +36,9 @@ def log_in(identifier: str, password: str) -> LoginOutcome | MfaRequired:
     An account with a second factor gets no cookies yet, but a `flow_token` for
     `/auth/mfa/challenge/verify`.
     """
-    outcome = service.log_in(runtime(), identifier=identifier, password=password, client=client())
+    outcome = password_login.log_in(
+        runtime(), identifier=identifier, password=password, client=client()
+    )
     cookies.sign_in(outcome.pair)
     return outcome
 
@@ -49,7 +52,7 @@ def verify_challenge(flow_token: str, method: MfaMethod, code: str) -> LoginOutc
 
     A login has five attempts. The fifth wrong code ends it, and so does a right one.
     """
-    outcome = challenge.verify(
+    outcome = second_factor.verify(
         runtime(), flow_token=flow_token, method=method, code=code, client=client()
     )
     cookies.sign_in(outcome.pair)
@@ -60,6 +63,6 @@ def verify_challenge(flow_token: str, method: MfaMethod, code: str) -> LoginOutc
 @anonymous_route(source_check=True)
 @json_body(SendMfaEmailCodeSchema)
 @answers(EmailCodeSentData(), errors=errors.SEND_CODE, name="sendMfaEmailCode")
-def send_email_code(flow_token: str) -> EmailCodeSent:
+def send_email_code(flow_token: str) -> NewCode:
     """Send a code by e-mail, which voids any earlier one."""
-    return email_code.send(runtime(), flow_token=flow_token, client=client())
+    return second_factor.send_email_code(runtime(), flow_token=flow_token, client=client())

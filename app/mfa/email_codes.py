@@ -17,6 +17,7 @@ from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
+from app.settings import keys
 from app.users.models import Account
 
 DIGITS = 8
@@ -47,37 +48,41 @@ return redis.call('DEL', KEYS[1])
 
 @dataclass(frozen=True)
 class NewCode:
-    """A new code in plain text, for the mail, and how long it is valid."""
+    """A new code, in plain text for its mail; it is valid for `expires_in` seconds.
+
+    Another one can be had in `resend_after` seconds.
+    """
 
     id: str
-    user_id: int
     code: str = field(repr=False)
-    life: timedelta
+    expires_in: int
+    resend_after: int
 
 
-def normalised(typed: str) -> str | None:
-    """Return the code without surrounding whitespace; None unless it is eight digits."""
+def is_well_formed(typed: str) -> bool:
+    """Return whether a typed text is eight digits."""
     code = typed.strip()
-    return code if len(code) == DIGITS and code.isascii() and code.isdigit() else None
+    return len(code) == DIGITS and code.isascii() and code.isdigit()
 
 
-def issue(
-    rt: Runtime, account: Account, flow: Flow, *, life: timedelta, cooldown: timedelta
-) -> NewCode:
+def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:
     """Create a code for this login, voiding the account's previous one.
 
-    It lives for `life`, but no longer than its login. Of concurrent callers only one gets a code,
-    and none does while the newest code, of whatever login, is younger than `cooldown`.
-    Raises: RateLimited.
+    It lives no longer than its login. Of concurrent callers only one gets a code, and none does
+    while the newest code, of whatever login, is younger than the cooldown. Raises: RateLimited.
     """
     now = rt.clock.now()
-    life = min(life, flow.expires_at - now)
-    new = NewCode(random_hex(), account.id, random_digits(DIGITS), life)
-    kept = max(life, cooldown) + EXPIRED_RETENTION
+    cooldown = rt.settings.get(keys.EMAIL_CODE_COOLDOWN_SECONDS)
+    life = min(
+        timedelta(seconds=rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS)), flow.expires_at - now
+    )
+    kept = max(life, timedelta(seconds=cooldown)) + EXPIRED_RETENTION
+    code = random_digits(DIGITS)
+    new = NewCode(random_hex(), code, max(1, int(life.total_seconds())), cooldown)
     record: dict[str, str | float] = {
         "id": new.id,
         "flow": flow.name,
-        "code_hash": rt.secret_box.keyed_hash(_bound(account, flow, new.code), PURPOSE),
+        "code_hash": rt.secret_box.keyed_hash(_bound(account, flow, code), PURPOSE),
         "created_at": now.timestamp(),
         "expires_at": (now + life).timestamp(),
     }
@@ -85,7 +90,7 @@ def issue(
         _ISSUE,
         [_key(account.id)],
         now.timestamp(),
-        cooldown.total_seconds(),
+        cooldown,
         math.ceil(kept.total_seconds() * 1000),
         new.id,
         *(each for pair in record.items() for each in pair),
@@ -104,37 +109,32 @@ def find_hash(rt: Runtime, account: Account, flow: Flow) -> str:
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
     if float(found["expires_at"]) <= rt.clock.now().timestamp():
-        _delete_if(rt, account.id, "id", found["id"])
+        delete(rt, account, "id", found["id"])
         raise MfaEmailCodeExpired
     return found["code_hash"]
 
 
-def check(rt: Runtime, account: Account, flow: Flow, code_hash: str, code: str) -> None:
+def check(rt: Runtime, account: Account, flow: Flow, code_hash: str, typed: str) -> None:
     """Verify a typed code; a wrong one leaves the code that was sent valid.
 
     Raises: MfaCodeInvalid.
     """
-    if not rt.secret_box.is_keyed_hash(_bound(account, flow, code), code_hash, PURPOSE):
+    bound = _bound(account, flow, typed.strip())
+    if not rt.secret_box.is_keyed_hash(bound, code_hash, PURPOSE):
         raise MfaCodeInvalid
 
 
-def delete(rt: Runtime, new: NewCode) -> None:
-    """Delete a code, and with it the cooldown, unless another has replaced it."""
-    _delete_if(rt, new.user_id, "id", new.id)
+def delete(rt: Runtime, account: Account, name: str, value: str) -> None:
+    """Delete the account's code, and with it the cooldown, if this field has this value.
 
-
-def delete_for_login(rt: Runtime, account: Account, flow: Flow) -> None:
-    """Delete the code of a completed login, unless one for another login has replaced it."""
-    _delete_if(rt, account.id, "flow", flow.name)
+    So never a code that has replaced it: `name` is `id`, or `flow` for that of a completed login.
+    """
+    rt.redis.breaker.run_script(_DELETE_IF, [_key(account.id)], name, value)
 
 
 def delete_for_account(rt: Runtime, user_id: int) -> None:
     """Delete the newest code of an account, whichever login it is for."""
     rt.redis.breaker.call(lambda redis: redis.delete(_key(user_id)))
-
-
-def _delete_if(rt: Runtime, user_id: int, name: str, value: str) -> None:
-    rt.redis.breaker.run_script(_DELETE_IF, [_key(user_id)], name, value)
 
 
 def _key(user_id: int) -> str:

@@ -19,6 +19,13 @@ class MfaMethod(StrEnum):
     EMAIL_CODE = "email_code"
 
 
+class Purpose(StrEnum):
+    """What a TOTP code is entered for, which it works for once; names the column of its step."""
+
+    LOGIN = "last_login_step"
+    MANAGEMENT = "last_management_step"
+
+
 class MfaFactor(Base):
     """One enabled factor; an account has at most one of each method.
 

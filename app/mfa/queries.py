@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy.orm import Session
 
 from app.core.database import bulk
-from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
+from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
 
 
 def find_totp(session: Session, user_id: int) -> MfaFactor | None:
@@ -36,19 +36,22 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
     return factor
 
 
-def consume_login_step(session: Session, factor: MfaFactor, step: int, now: datetime) -> bool:
-    """Consume a time step for signing in; False if it or a later one was already used."""
-    this = _has_unused_step(factor, MfaFactor.last_login_step, step)
-    values = {"last_login_step": step, "last_used_at": now}
-    return bulk.change(session, update(MfaFactor).where(*this).values(values)) == 1
-
-
-def consume_management_step(session: Session, factor: MfaFactor, step: int) -> bool:
-    """Consume a time step for managing factors; False if it or a later one was already used."""
-    this = _has_unused_step(factor, MfaFactor.last_management_step, step)
-    return (
-        bulk.change(session, update(MfaFactor).where(*this).values(last_management_step=step)) == 1
+def consume_step(
+    session: Session, factor: MfaFactor, purpose: Purpose, step: int, now: datetime
+) -> bool:
+    """Consume a time step for one purpose; False if it or a later one was already used."""
+    last = getattr(MfaFactor, purpose)
+    statement = update(MfaFactor).where(
+        MfaFactor.id == factor.id,
+        MfaFactor.user_id == factor.user_id,
+        # Distinguishes it from a later factor with the same id, since SQLite reuses ids. The sealed
+        # secret could not: it is sealed anew when keys rotate.
+        MfaFactor.enabled_at == factor.enabled_at,
+        or_(last.is_(None), last < step),
     )
+    if purpose is Purpose.LOGIN:
+        statement = statement.values(last_used_at=now)
+    return bulk.change(session, statement.values({last: step})) == 1
 
 
 def consume_code(session: Session, code: MfaRecoveryCode, now: datetime) -> bool:
@@ -85,20 +88,6 @@ def replace_secret(session: Session, factor_id: int, old: str, new: str) -> bool
     """Store the re-encrypted secret; False if the factor was removed or changed meanwhile."""
     same = MfaFactor.id == factor_id, MfaFactor.secret == old
     return bulk.change(session, update(MfaFactor).where(*same).values(secret=new)) == 1
-
-
-def _has_unused_step(
-    factor: MfaFactor, last: InstrumentedAttribute[int | None], step: int
-) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that the factor is the one that was read, and has used no such step."""
-    return (
-        MfaFactor.id == factor.id,
-        MfaFactor.user_id == factor.user_id,
-        # Distinguishes it from a later factor with the same id, since SQLite reuses ids. The sealed
-        # secret could not: it is sealed anew when keys rotate.
-        MfaFactor.enabled_at == factor.enabled_at,
-        or_(last.is_(None), last < step),
-    )
 
 
 def _delete_codes(session: Session, user_id: int) -> None:

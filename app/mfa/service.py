@@ -1,28 +1,31 @@
 """Second factors: which methods are available, whether a code is right, and consuming it.
 
 Invariant: checking consumes nothing. A code works only once because a conditional statement
-consumes it in the transaction of what it authorises: see `consume_for_login` and `consume_proof`.
+consumes it in the transaction of what it authorises: see `consume`.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
 
+from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.core.errors import AppError
+from app.core.flow_store import FlowStore
 from app.core.runtime import Runtime
 from app.mail import service as mail
-from app.mfa import queries, recovery_codes, totp
-from app.mfa.errors import MfaCodeInvalid, MfaFlowInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode
+from app.mfa import email_codes, queries, recovery_codes, totp
+from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
+from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
 from app.settings import keys
 from app.users import notices
 from app.users.models import Account
+
+log = logging.getLogger(__name__)
 
 
 class Notice(StrEnum):
@@ -39,43 +42,40 @@ class Notice(StrEnum):
     )
 
 
-class Purpose(StrEnum):
-    """What a code is entered for; a TOTP code works once for each."""
-
-    LOGIN = "login"
-    MANAGEMENT = "management"
-
-
 @dataclass(frozen=True)
 class TotpProof:
-    """A correct TOTP code, not yet consumed: its time step and the factor as it was read.
-
-    `lost_race_error`, as in the other proofs, is the error to raise if a concurrent request was
-    faster to consume it.
-    """
+    """A correct TOTP code, not yet consumed: its time step and the factor as it was read."""
 
     factor: MfaFactor = field(repr=False)
     step: int
-    lost_race_error: ClassVar[type[AppError]] = MfaCodeInvalid
+    purpose: Purpose
 
 
-@dataclass(frozen=True)
-class RecoveryCodeProof:
-    """A correct recovery code, not yet consumed, as stored."""
-
-    code: MfaRecoveryCode = field(repr=False)
-    lost_race_error: ClassVar[type[AppError]] = MfaRecoveryCodeUsed
+# None is a correct e-mail code, which has no database row: it is consumed with its pending login.
+Proof = TotpProof | MfaRecoveryCode | None
 
 
-@dataclass(frozen=True)
-class EmailCodeProof:
-    """A correct e-mail code; it has no database row, and is consumed with its login flow."""
-
-    lost_race_error: ClassVar[type[AppError]] = MfaFlowInvalid
+def pending_logins(rt: Runtime) -> FlowStore:
+    """Return the store of logins that wait for their second factor."""
+    return FlowStore(rt.redis.breaker, rt.clock, "mfa-login")
 
 
-StoredProof = TotpProof | RecoveryCodeProof
-Proof = StoredProof | EmailCodeProof
+def totp_setups(rt: Runtime) -> FlowStore:
+    """Return the store of setups that wait for the first code of the new authenticator app."""
+    return FlowStore(rt.redis.breaker, rt.clock, "totp-setup")
+
+
+def discard_flows(rt: Runtime, user_id: int) -> None:
+    """Discard an account's pending logins, setups and e-mail code, once its factors are removed.
+
+    If Redis is down, they remain until they expire; the factors and recovery codes are gone anyway.
+    """
+    try:
+        pending_logins(rt).discard_all(user_id)
+        totp_setups(rt).discard_all(user_id)
+        email_codes.delete_for_account(rt, user_id)
+    except RedisError as error:
+        log.warning("open flows of a changed account stay until they expire: %s", error)
 
 
 def methods(rt: Runtime, account: Account) -> tuple[MfaMethod, ...]:
@@ -97,24 +97,30 @@ def find_totp(rt: Runtime, user_id: int) -> MfaFactor | None:
         return queries.find_totp(session, user_id)
 
 
-def check_totp(
-    rt: Runtime, factor: MfaFactor, digits: str, *, purpose: Purpose = Purpose.LOGIN
-) -> TotpProof:
-    """Check the six digits of a TOTP code.
+def is_totp(typed: str) -> bool:
+    """Return whether a typed code has the form of one of an authenticator app."""
+    return totp.normalised(typed) is not None
 
-    Raises: MfaCodeInvalid, also for a replay of one accepted for this purpose before;
-    SecretUnreadable, in which case nothing was checked.
+
+def check_totp(
+    rt: Runtime, factor: MfaFactor | None, typed: str, purpose: Purpose = Purpose.LOGIN
+) -> TotpProof:
+    """Check a TOTP code.
+
+    Raises: MfaCodeInvalid, also for a replay of one accepted for this purpose before, and without a
+    factor; SecretUnreadable, in which case nothing was checked.
     """
+    digits = totp.normalised(typed)
+    if factor is None or digits is None:
+        raise MfaCodeInvalid
     secret = rt.secret_box.open(factor.secret, secret_row_name(factor.user_id))
-    is_login = purpose is Purpose.LOGIN
-    last_step = factor.last_login_step if is_login else factor.last_management_step
-    step = totp.matching_step(secret, digits, rt.clock.now(), after=last_step)
+    step = totp.matching_step(secret, digits, rt.clock.now(), after=getattr(factor, purpose))
     if step is None:
         raise MfaCodeInvalid
-    return TotpProof(factor, step)
+    return TotpProof(factor, step, purpose)
 
 
-def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodeProof:
+def check_recovery_code(rt: Runtime, user_id: int, code: str) -> MfaRecoveryCode:
     """Check a recovery code.
 
     Raises: MfaCodeInvalid; MfaRecoveryCodeUsed for a correct one already used.
@@ -131,34 +137,22 @@ def check_recovery_code(rt: Runtime, user_id: int, code: str) -> RecoveryCodePro
         raise MfaCodeInvalid
     if found[0].used_at is not None:
         raise MfaRecoveryCodeUsed
-    return RecoveryCodeProof(found[0])
+    return found[0]
 
 
-def consume_for_login(rt: Runtime, session: Session, account: Account, proof: Proof) -> None:
-    """Use up a code in the transaction that opens the session of a login.
+def consume(rt: Runtime, session: Session, account: Account, proof: Proof) -> None:
+    """Use up a code in the transaction of what it authorises.
 
-    Raises: the proof's `lost_race_error` if another request was faster.
+    Raises: MfaCodeInvalid, MfaRecoveryCodeUsed if another request was faster.
     """
     now = rt.clock.now()
     if isinstance(proof, TotpProof):
-        is_ours = queries.consume_login_step(session, proof.factor, proof.step, now)
-    elif isinstance(proof, RecoveryCodeProof):
-        is_ours = queries.consume_code(session, proof.code, now)
+        if not queries.consume_step(session, proof.factor, proof.purpose, proof.step, now):
+            raise MfaCodeInvalid
+    elif proof is not None:
+        if not queries.consume_code(session, proof, now):
+            raise MfaRecoveryCodeUsed
         notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
-    else:
-        is_ours = True  # consumed with the login, in Redis
-    if not is_ours:
-        raise proof.lost_race_error
-
-
-def consume_proof(rt: Runtime, session: Session, proof: StoredProof) -> bool:
-    """Consume a recovery code, or a TOTP code for managing factors, in the caller's transaction.
-
-    False if another request was faster.
-    """
-    if isinstance(proof, RecoveryCodeProof):
-        return queries.consume_code(session, proof.code, rt.clock.now())
-    return queries.consume_management_step(session, proof.factor, proof.step)
 
 
 def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:

@@ -4,8 +4,8 @@ from flask import Blueprint
 from marshmallow import fields
 
 from app.core.access import Principal
-from app.mfa import errors, management, totp_setup
-from app.mfa.management import SecondFactors
+from app.mfa import errors, management
+from app.mfa.management import Enabled, SecondFactors, StartedSetup
 from app.mfa.schemas import (
     FinishedTotpSetupData,
     FinishTotpSetupSchema,
@@ -14,7 +14,6 @@ from app.mfa.schemas import (
     SecondFactorProofSchema,
     StartedTotpSetupData,
 )
-from app.mfa.totp_setup import Enabled, StartedSetup
 from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.peer import client
@@ -37,7 +36,7 @@ def show(principal: Principal) -> SecondFactors:
 @answers(StartedTotpSetupData(), errors=(errors.MfaFactorAlreadyExists,))
 def start_totp_setup(principal: Principal) -> StartedSetup:
     """Create a secret for an authenticator app; nothing changes until the setup is finished."""
-    return totp_setup.start(runtime(), principal.account)
+    return management.start_setup(runtime(), principal.account)
 
 
 @bp.post("/totp/setup/finish")
@@ -48,7 +47,7 @@ def finish_totp_setup(
     principal: Principal, flow_token: str, code: str, name: str | None
 ) -> Enabled:
     """Enable the authenticator app with its first code; the recovery codes are shown only now."""
-    return totp_setup.finish(
+    return management.finish_setup(
         runtime(), principal, flow_token=flow_token, code=code, name=name, client=client()
     )
 

@@ -17,9 +17,14 @@ from app.core import base64url
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import digest
+from app.login.completion import (
+    FirstFactor,
+    FirstFactorKind,
+    LoginOutcome,
+    MfaRequired,
+    complete_login,
+)
 from app.login.errors import CredentialsFailed
-from app.login.mfa_login import FirstFactorKind
-from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
 from app.passkeys import ceremony, flows, queries, relying_party
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
 from app.passkeys.flows import Purpose, StartedCeremony

@@ -7,9 +7,9 @@ from flask import Blueprint
 from marshmallow import fields
 
 from app.core.access import Principal
+from app.login.completion import LoginOutcome, MfaRequired
 from app.login.errors import LastWayIn
 from app.login.schemas import SignedInData
-from app.login.service import LoginOutcome, MfaRequired
 from app.passkeys import errors, login, management, schemas
 from app.passkeys.flows import StartedCeremony
 from app.passkeys.models import Passkey

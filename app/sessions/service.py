@@ -1,14 +1,12 @@
 """Use cases of sessions: the access check, opening, listing."""
 
 import hmac
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
-from app.audit import service as audit
-from app.audit.models import Event
 from app.core.access import (
     AccountDisabled,
     Principal,
@@ -78,31 +76,6 @@ def open_session(
     )
     after_commit(session, lambda: note_caller(user_id, session_id))
     return pair(rt, session_id, user_id, token, now)
-
-
-def open_if_unchanged(
-    rt: Runtime,
-    account: Account,
-    client: Client,
-    *,
-    is_limited: bool,
-    event: Event,
-    consume: Callable[[Session], None] | None = None,
-) -> TokenPair | None:
-    """Start a session if the account is still as it was read, and record `event` with it.
-
-    None if the account was disabled or its sessions were ended since: a login in progress must not
-    survive that. `consume` uses up, in the same transaction, what works only once, and raises if
-    another request was faster. The cost does not depend on how many sessions the account has.
-    Raises: DatabaseConnectionLost if the session may be open, or not.
-    """
-    with rt.transaction() as session:
-        if not users_queries.lock_unchanged(session, account):
-            return None
-        if consume is not None:
-            consume(session)
-        audit.record(rt, session, event)
-        return open_session(rt, session, account.id, client, is_limited=is_limited)
 
 
 def list_sessions(

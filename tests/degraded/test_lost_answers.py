@@ -74,7 +74,7 @@ def test_the_accounts_limit_counts_each_guess_once(api, user, enabled):
 def test_a_login_whose_session_was_not_written_is_open_again(api, user, enabled, monkeypatch):
     flow_token = start_login(api, user)
     with monkeypatch.context() as patch:
-        patch.setattr(completion.sessions, "open_if_unchanged", fail_to_write)
+        patch.setattr(completion, "open_session", fail_to_write)
         verify(api, flow_token, enabled.app.code()).fails(503, "database.error")
     verify(api, flow_token, enabled.app.code()).ok()
     verify(api, flow_token, enabled.app.wait()).fails(401, "auth.mfa_flow_invalid")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from app.core.database import failures
 from app.core.errors import DatabaseUnavailable
-from app.login import challenge
+from app.login import second_factor
 from app.sessions import service as sessions
 from app.settings import keys
 from tests.support.api import ApiClient
@@ -205,7 +205,7 @@ def test_a_login_that_waits_is_finished_once_it_is_back(
     """Also when it was lost after the code was looked at: nothing is used up."""
     enabled = give_totp(rt, user, clock)
     flow_token = start_login(api, user)
-    real = challenge.mfa.check_totp
+    real = second_factor.mfa.check_totp
 
     def look_and_lose(*arguments):
         proof = real(*arguments)
@@ -214,7 +214,7 @@ def test_a_login_that_waits_is_finished_once_it_is_back(
 
     with monkeypatch.context() as patch:
         if moment == "during":
-            patch.setattr(challenge.mfa, "check_totp", look_and_lose)
+            patch.setattr(second_factor.mfa, "check_totp", look_and_lose)
         else:
             database.lose()
         answer = verify(api, flow_token, enabled.app.code()).fails(503, "database.error")

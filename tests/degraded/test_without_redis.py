@@ -7,7 +7,7 @@ from redis import Redis
 
 from app.core import redis as redis_client
 from app.core.config import Bucket
-from app.login import challenge
+from app.login import second_factor
 from app.sessions import service
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
@@ -207,14 +207,14 @@ def test_a_redis_lost_in_the_middle_uses_nothing_up(make_app, clock, monkeypatch
     user = make_user(rt)
     enabled = give_totp(rt, user, clock)
     flow_token = start_login(api, user)
-    loss, real = Loss(rt.redis.client, rt.redis.fail_fast.client), challenge.mfa.check_totp
+    loss, real = Loss(rt.redis.client, rt.redis.fail_fast.client), second_factor.mfa.check_totp
 
     def lose_redis(*arguments):
         loss.begin()
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(challenge.mfa, "check_totp", lose_redis)
+        patch.setattr(second_factor.mfa, "check_totp", lose_redis)
         verify(api, flow_token, enabled.app.code()).fails(503, "internal_server_error")
     loss.end()
     clock.advance(seconds=1)

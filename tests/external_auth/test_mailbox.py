@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.core.config import Bucket
 from app.external_auth.models import PendingIdentity
 from app.external_auth.sign_in import linking
-from app.login import service as login
+from app.login import completion
 from app.mail import service as mail_service
 from app.sessions.models import LoginSession
 from app.users.models import User
@@ -391,7 +391,7 @@ def test_a_forced_password_change_comes_first(rt, api, token, owner):
 
 def test_a_session_that_cannot_be_opened_keeps_the_link(rt, api, token, owner, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(login.sessions, "open_if_unchanged", lambda *_, **__: None)
+        patched.setattr(completion, "open_session", lambda *_, **__: None)
         fails(follow(api, token), "auth.credentials_failed")
     signs_in(follow(api, token), "/files")
     assert len(links(rt)) == 1

@@ -11,9 +11,14 @@ from app.core.client import Client
 from app.core.config import Argon2Cost, FailureLimit
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.passwords import Passwords
-from app.login import challenge, completion
-from app.login.mfa_login import FirstFactorKind
-from app.login.service import FirstFactor, LoginOutcome, MfaRequired, complete_login
+from app.login import completion, second_factor
+from app.login.completion import (
+    FirstFactor,
+    FirstFactorKind,
+    LoginOutcome,
+    MfaRequired,
+    complete_login,
+)
 from app.mfa import service as mfa
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
@@ -463,14 +468,14 @@ def test_a_change_at_the_very_last_moment_is_noticed(
 ):
     typed = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
     name = "check_totp" if method == "totp" else "check_recovery_code"
-    real = getattr(challenge.mfa, name)
+    real = getattr(second_factor.mfa, name)
 
     def changed_after_the_look(*arguments):
         proof = real(*arguments)
         delete_user(rt, user) if change is None else change_user(rt, user, **change)
         return proof
 
-    monkeypatch.setattr(challenge.mfa, name, changed_after_the_look)
+    monkeypatch.setattr(second_factor.mfa, name, changed_after_the_look)
     flow_token = start_login(api, user)
     verify(api, flow_token, typed, method).fails(status, code)
     assert count(rt, LoginSession) == 0
@@ -737,8 +742,7 @@ def test_a_failed_transaction_leaves_login_and_code_as_they_were(
         raise DatabaseUnavailable
 
     with monkeypatch.context() as patch:
-        for name in ("open_session", "open_if_unchanged"):
-            patch.setattr(completion.sessions, name, fail_to_open)
+        patch.setattr(completion.sessions, "open_session", fail_to_open)
         for _ in range(6):  # nor is an attempt spent
             verify(api, flow_token, code, method).fails(503, "database.error")
     assert audit_rows(rt, "user_mfa_challenge_success") == []
@@ -751,14 +755,14 @@ def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
 ):
     """The answer of the database was lost: the login goes on, but not with this code."""
     flow_token, code = start_login(api, user), enabled.app.code()
-    real = completion.sessions.open_if_unchanged
+    real = completion.open_session
 
     def lose_the_answer(*arguments, **options):
         real(*arguments, **options)
         raise DatabaseConnectionLost
 
     with monkeypatch.context() as patch:
-        patch.setattr(completion.sessions, "open_if_unchanged", lose_the_answer)
+        patch.setattr(completion, "open_session", lose_the_answer)
         answer = verify(api, flow_token, code).fails(503, "database.error")
     assert answer.set_cookies == {}
     verify(api, flow_token, code).fails(401, WRONG)
@@ -770,7 +774,7 @@ def test_a_code_whose_session_was_opened_unnoticed_opens_no_second_one(
     ("method", "module", "reading"),
     [
         ("totp", mfa, "find_totp"),
-        (RECOVERY, challenge.mfa, "check_recovery_code"),
+        (RECOVERY, second_factor.mfa, "check_recovery_code"),
     ],
 )
 def test_who_is_overtaken_at_the_same_login_has_mistyped_nothing(
@@ -797,17 +801,17 @@ def test_a_code_used_elsewhere_this_very_moment_is_a_wrong_one(
 ):
     code = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
     name = "check_totp" if method == "totp" else "check_recovery_code"
-    real = getattr(challenge.mfa, name)
+    real = getattr(second_factor.mfa, name)
     flow_token, rival_token = start_login(api, user), start_login(api, user)
     fail(api, flow_token, enabled, attempts_before)
 
     def overtaken(*arguments):
         proof = real(*arguments)
-        monkeypatch.setattr(challenge.mfa, name, real)
+        monkeypatch.setattr(second_factor.mfa, name, real)
         verify(ApiClient(app), rival_token, code, method).ok()
         return proof
 
-    monkeypatch.setattr(challenge.mfa, name, overtaken)
+    monkeypatch.setattr(second_factor.mfa, name, overtaken)
     answer = verify(api, flow_token, code, method)
     if attempts_before:
         answer.fails(401, "auth.mfa_attempts_exceeded")

@@ -266,7 +266,7 @@ def test_a_login_whose_session_was_certainly_not_opened_can_be_finished(
         raise DatabaseUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr(completion.sessions, "open_if_unchanged", fail)
+        patch.setattr(completion, "open_session", fail)
         verify(api, flow_token, code, EMAIL).fails(503, "database.error")
     assert count(rt, LoginSession) == 0
     verify(api, flow_token, code, EMAIL).ok()
@@ -278,7 +278,7 @@ def test_a_login_whose_session_may_be_open_is_over(
 ):
     """The code has no row that would refuse it the second time."""
     code = sent_code(api, sink, flow_token)
-    real = completion.sessions.open_if_unchanged
+    real = completion.open_session
 
     def lose_the_answer(*arguments, **options):
         if is_written:
@@ -286,7 +286,7 @@ def test_a_login_whose_session_may_be_open_is_over(
         raise DatabaseConnectionLost
 
     with monkeypatch.context() as patch:
-        patch.setattr(completion.sessions, "open_if_unchanged", lose_the_answer)
+        patch.setattr(completion, "open_session", lose_the_answer)
         answer = verify(api, flow_token, code, EMAIL).fails(503, "database.error")
     assert answer.set_cookies == {}
     verify(api, flow_token, code, EMAIL).fails(401, INVALID)

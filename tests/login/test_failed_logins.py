@@ -265,7 +265,7 @@ def test_a_right_password_whose_login_fails_otherwise_is_no_failure(
         give_totp(rt, user)
     fail(api, user, 9)
     with monkeypatch.context() as lost:
-        lost.setattr(sessions, "open_if_unchanged", Mock(side_effect=DatabaseUnavailable))
+        lost.setattr(sessions, "open_session", Mock(side_effect=DatabaseUnavailable))
         lost.setattr(mfa, "methods", Mock(side_effect=DatabaseUnavailable))
         for _ in range(11):
             api.login(user).fails(503, "database.error")

@@ -1,17 +1,13 @@
 """POST /auth/login."""
 
-import logging
 from functools import partial
-from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
 
 from app.core.config import Argon2Cost
-from app.core.errors import DatabaseUnavailable
 from app.core.passwords import Passwords
 from app.sessions.models import LoginSession
-from app.users import queries as users_queries
 from tests.support.api import ApiClient
 from tests.support.factories import (
     audit_rows,
@@ -281,19 +277,6 @@ def test_parallel_logins_with_a_hash_of_old_parameters_all_succeed(rt, app, user
         for answer in run_concurrently([partial(client.login, user) for client in clients]):
             answer.ok()
         assert column_of(rt, user, "password_hash").startswith("$argon2id$v=19$m=8,t=1,p=1$")
-
-
-def test_a_login_does_not_fail_since_its_hash_is_not_renewed(rt, api, user, monkeypatch, caplog):
-    caplog.set_level(logging.WARNING)
-    old = Passwords(Argon2Cost(memory_kib=16, passes=1, lanes=1), 1).hash(user.password)
-    change_user(rt, user, password_hash=old)
-    with monkeypatch.context() as lost:
-        lost.setattr(users_queries, "replace_hash", Mock(side_effect=DatabaseUnavailable))
-        api.login(user).ok()
-        api.me().ok()
-    assert "a password's hash was not renewed" in caplog.text
-    api.login(user).ok()
-    assert column_of(rt, user, "password_hash") != old
 
 
 def test_a_renewed_hash_ends_no_session(rt, signed_in, user):

@@ -8,7 +8,7 @@ import pytest
 from app.core import redis as redis_client
 from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
-from app.mfa import flows, management
+from app.mfa import management, service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
@@ -70,17 +70,17 @@ def test_a_removal_voids_setups_and_logins_that_wait(rt, signed_in, user, clock)
     assert login["status"] == "mfa_required"
     remove(signed_in, enabled.factor_id, enabled.app.code()).ok()
     finish_setup(signed_in, waiting, device.code()).fails(401, "auth.token_invalid")
-    assert flows.logins(rt).find(login["flow_token"]) is None
+    assert service.pending_logins(rt).find(login["flow_token"]) is None
 
 
 def test_other_accounts_keep_theirs(rt, app, signed_in, enabled, clock):
     other = ApiClient(app)
     other.login(make_user(rt)).ok()
     theirs = enable_totp(other, clock)
-    waiting = flows.logins(rt).open(4711, {}, timedelta(minutes=5), "mfa_")
+    waiting = service.pending_logins(rt).open(4711, {}, timedelta(minutes=5), "mfa_")
     remove(signed_in, enabled.factor_id, enabled.app.code()).ok()
     assert remaining(other) == 10
-    assert flows.logins(rt).find(waiting) is not None
+    assert service.pending_logins(rt).find(waiting) is not None
     remove(other, theirs.factor_id, theirs.app.code()).ok()
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
-from app.mfa import flows, upkeep
+from app.mfa import service, upkeep
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions.models import LoginSession
 from tests.support.authenticator import finish_setup, start_setup
@@ -52,7 +52,7 @@ def test_a_reset_voids_setups_and_logins_that_wait(line, rt, app, signed_in, use
     stranger.post("/auth/mfa/challenge/verify", body).fails(401, "auth.mfa_flow_invalid")
     stranger.login(user).ok()
     finish_setup(stranger, waiting, device.code()).fails(401, "auth.token_invalid")
-    assert flows.totp_setups(rt).find(waiting) is None
+    assert service.totp_setups(rt).find(waiting) is None
 
 
 def test_a_reset_is_recorded_and_told_to_the_owner(line, rt, user, enabled, mailbox):

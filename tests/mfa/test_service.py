@@ -6,8 +6,7 @@ from passlib.context import CryptContext
 from app.core.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaMethod
-from app.mfa.service import EmailCodeProof, Purpose, RecoveryCodeProof
+from app.mfa.models import MfaMethod, Purpose
 from app.users import queries as users_queries
 from tests.support.factories import change_user, configure
 
@@ -19,18 +18,15 @@ def methods(rt, user):
 
 
 def check_totp(rt, user, code, purpose=Purpose.LOGIN):
-    return service.check_totp(rt, service.find_totp(rt, user.id), code, purpose=purpose)
+    return service.check_totp(rt, service.find_totp(rt, user.id), code, purpose)
 
 
-def claim(rt, user, proof, purpose=Purpose.MANAGEMENT):
-    if purpose is Purpose.MANAGEMENT:
-        with rt.transaction() as session:
-            return service.consume_proof(rt, session, proof)
+def claim(rt, user, proof):
     account = users_queries.look_up_account(rt.database, user.id)
     try:
         with rt.transaction() as session:
-            service.consume_for_login(rt, session, account, proof)
-    except proof.lost_race_error:
+            service.consume(rt, session, account, proof)
+    except (MfaCodeInvalid, MfaRecoveryCodeUsed):
         return False
     return True
 
@@ -96,16 +92,16 @@ def test_beside_an_app_a_code_by_mail_is_a_fallback_to_be_allowed(rt, user, enab
 def test_a_step_is_good_once_for_each_purpose(rt, user, enabled, purpose):
     proof = check_totp(rt, user, enabled.app.code(), purpose)
     assert check_totp(rt, user, enabled.app.code(), purpose).step == proof.step
-    assert claim(rt, user, proof, purpose)
-    assert not claim(rt, user, proof, purpose)
+    assert claim(rt, user, proof)
+    assert not claim(rt, user, proof)
     for steps in (-1, 0):
         with pytest.raises(MfaCodeInvalid):
             check_totp(rt, user, enabled.app.code(steps), purpose)
     [other] = set(Purpose) - {purpose}
-    assert claim(rt, user, proof, other)
+    assert claim(rt, user, check_totp(rt, user, enabled.app.code(), other))
     later = check_totp(rt, user, enabled.app.code(1), purpose)
-    assert claim(rt, user, later, purpose)
-    assert not claim(rt, user, proof, purpose)
+    assert claim(rt, user, later)
+    assert not claim(rt, user, proof)
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))
@@ -115,13 +111,13 @@ def test_a_code_stays_right_while_keys_rotate(rt, user, enabled, purpose):
     with rt.transaction() as session:
         again = rt.secret_box.seal(enabled.app.secret, service.secret_row_name(user.id))
         assert queries.replace_secret(session, enabled.factor_id, proof.factor.secret, again)
-    assert claim(rt, user, proof, purpose)
-    assert not claim(rt, user, proof, purpose)
+    assert claim(rt, user, proof)
+    assert not claim(rt, user, proof)
 
 
 def test_a_login_is_a_use_of_the_factor(rt, user, enabled, signed_in, clock):
     clock.advance(seconds=10)
-    assert claim(rt, user, check_totp(rt, user, enabled.app.code()), Purpose.LOGIN)
+    assert claim(rt, user, check_totp(rt, user, enabled.app.code()))
     [factor] = signed_in.get("/auth/mfa").ok()["factors"]
     assert factor["last_used_at"] == "2026-03-02T09:30:10Z"
 
@@ -163,12 +159,7 @@ def test_a_check_costs_one_mac_for_each_stored_code_and_no_argon2(
             service.check_recovery_code(rt, user.id, "ABCD-EFGH-2345")
     else:
         code = codes[0 if typed == "first" else -1]
-        assert isinstance(service.check_recovery_code(rt, user.id, code), RecoveryCodeProof)
+        assert service.check_recovery_code(rt, user.id, code).used_at is None
     assert (len(macs), len(hashes)) == (stored, 0)
     rt.passwords.check("a password", None)
     assert hashes  # it would have been noticed
-
-
-def test_a_code_by_mail_is_not_used_up_here(rt, user):
-    with pytest.raises(AttributeError, match="factor"):
-        claim(rt, user, EmailCodeProof())

@@ -11,8 +11,7 @@ from app.core import redis as redis_client
 from app.core.access import AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
-from app.core.flow_store import FlowState
-from app.mfa import flows, queries, recovery_codes, totp_setup
+from app.mfa import management, queries
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
@@ -293,7 +292,7 @@ def test_a_finish_overtaken_is_refused_and_keeps_the_setup(rt, signed_in, user, 
     act, refusal, undo = MEANWHILE[event]
     act(rt, user, stale.session_id)
     with pytest.raises(refusal):
-        totp_setup.finish(
+        management.finish_setup(
             rt,
             stale,
             flow_token=flow_token,
@@ -338,7 +337,7 @@ def test_ending_other_sessions_leaves_the_setup(signed_in, clock):
     finish_setup(signed_in, flow_token, app.code()).ok()
 
 
-def test_a_setup_whose_outcome_is_unknown_is_not_opened_again(
+def test_a_setup_whose_outcome_is_unknown_makes_no_second_factor(
     rt, signed_in, user, clock, monkeypatch
 ):
     flow_token, app = start_setup(signed_in, clock)
@@ -353,7 +352,6 @@ def test_a_setup_whose_outcome_is_unknown_is_not_opened_again(
     with monkeypatch.context() as patch:
         patch.setattr(rt.database, "transaction", loses_the_answer_to_its_commit)
         finish_setup(signed_in, flow_token, app.code()).fails(503, "database.error")
-    assert flows.totp_setups(rt).find(flow_token).state is FlowState.CONSUMED
     answer = finish_setup(signed_in, flow_token, app.code())
     answer.fails(403, "auth.mfa_factor_already_exists")
     assert count(rt, MfaFactor) == 1
@@ -381,21 +379,6 @@ def test_redis_is_not_asked_within_a_transaction(rt, signed_in, clock, monkeypat
     monkeypatch.setattr(rt.redis.client, "execute_command", command)
     finish_setup(signed_in, flow_token, app.code()).ok()
     assert asked_within == []
-
-
-def test_a_finish_overtaken_by_the_end_of_its_setup_is_refused(
-    rt, signed_in, user, clock, monkeypatch
-):
-    flow_token, app = start_setup(signed_in, clock)
-    real = recovery_codes.new_codes
-
-    def overtaken():
-        flows.discard_all(rt, user.id)
-        return real()
-
-    monkeypatch.setattr(recovery_codes, "new_codes", overtaken)
-    finish_setup(signed_in, flow_token, app.code()).fails(401, "auth.token_invalid")
-    assert show(signed_in) == NONE
 
 
 def test_a_setup_outlives_a_database_that_fails(signed_in, clock, monkeypatch):

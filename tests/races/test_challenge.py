@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from app.core.clock import SystemClock
-from app.login import challenge
+from app.login import second_factor
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
@@ -38,13 +38,13 @@ def looked_at(monkeypatch):
     """Every code that was judged."""
     codes = []
     for name in ("check_totp", "check_recovery_code"):
-        real = getattr(challenge.mfa, name)
+        real = getattr(second_factor.mfa, name)
 
         def check(rt, whose, code, real=real):
             codes.append(code)
             return real(rt, whose, code)
 
-        monkeypatch.setattr(challenge.mfa, name, check)
+        monkeypatch.setattr(second_factor.mfa, name, check)
     return codes
 
 

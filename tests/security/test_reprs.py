@@ -13,7 +13,7 @@ import pytest
 
 import app
 from app.core.access import TokenPair
-from app.login.service import LoginOutcome
+from app.login.completion import LoginOutcome
 
 TELLING = {
     *(

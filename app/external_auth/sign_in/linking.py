@@ -22,9 +22,14 @@ from app.external_auth import queries
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import LinkConflict, ProviderDisabled, SignInFailed
 from app.external_auth.models import Identity, Provider
-from app.login import service as login
-from app.login.mfa_login import FirstFactorKind
-from app.login.service import FirstFactor, LoginOutcome, MfaRequired, VerifiedPassword
+from app.login.completion import (
+    FirstFactor,
+    FirstFactorKind,
+    LoginOutcome,
+    MfaRequired,
+    VerifiedPassword,
+    complete_login,
+)
 from app.users import notices
 from app.users import queries as users_queries
 from app.users import service as users
@@ -202,4 +207,4 @@ def complete(
         details=resolved.details,
         password=password,
     )
-    return login.complete_login(rt, resolved.account, factor, resolved.arrival.client)
+    return complete_login(rt, resolved.account, factor, resolved.arrival.client)

@@ -32,8 +32,9 @@ from app.external_auth.sign_in import linking
 from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
 from app.external_auth.sign_in.resolution import RegistrationSettings, create_account
 from app.login import sign_in_methods
+from app.login.completion import LoginOutcome, MfaRequired, refund_on_failure
 from app.login.errors import CredentialsFailed
-from app.login.service import LoginOutcome, MfaRequired, check_password, refund_on_failure
+from app.login.password import check_password
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled

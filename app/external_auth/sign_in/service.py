@@ -25,7 +25,7 @@ from app.external_auth.sign_in import flows, linking, pending, resolution
 from app.external_auth.sign_in.flows import SignIn
 from app.external_auth.sign_in.linking import Arrival
 from app.external_auth.sign_in.resolution import RegistrationSettings
-from app.login.service import LoginOutcome, MfaRequired
+from app.login.completion import LoginOutcome, MfaRequired
 from app.settings import keys
 from app.web import site
 

@@ -1,0 +1,153 @@
+"""Pending logins: what Redis keeps of a login between its first step and its second."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from app.audit.models import Action, EntityType, Event
+from app.core.client import Client
+from app.core.errors import RateLimited
+from app.core.flow_store import Flow, FlowState
+from app.core.runtime import Runtime
+from app.core.tokens import random_hex, random_uuid
+from app.mfa import service as mfa
+from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
+from app.mfa.models import MfaMethod
+from app.settings import keys
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.models import Account
+
+PREFIX = "mfa_"
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class PendingLogin:
+    """A login whose first factor is proven; `client` is that of the first step.
+
+    `flow_id` identifies it in the audit log, where no token may appear. `account` is when the
+    account was created, which distinguishes it from a later one with the same id, as SQLite reuses
+    ids.
+    """
+
+    flow: Flow
+    flow_id: str
+    user_id: int
+    account: str
+    session_version: int
+    first_factor: str
+    client: Client
+
+
+@dataclass(frozen=True)
+class SecondStep:
+    """A second factor submitted for a pending login; `client` may differ from the first step's.
+
+    `attempt` is the unique name under which it counts.
+    """
+
+    pending: PendingLogin
+    account: Account
+    method: MfaMethod
+    client: Client
+    attempt: str = field(default_factory=random_hex)
+
+    def event(
+        self, action: Action, details: Mapping[str, Any], factor_id: int | None = None
+    ) -> Event:
+        """Return an audit event about this step."""
+        return Event(
+            action,
+            EntityType.MFA_FACTOR,
+            self.client,
+            user_id=self.account.id,
+            entity_id=factor_id,
+            entity_name=self.method,
+            details={"method": self.method, "flow_id": self.pending.flow_id, **details},
+        )
+
+
+def open_pending(
+    rt: Runtime, account: Account, first_factor: str, client: Client
+) -> tuple[str, int]:
+    """Store a login whose first factor is proven; return its token and lifetime in seconds."""
+    seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
+    data = {
+        "flow_id": random_uuid(),
+        "user_id": account.id,
+        "account": account.created_at.isoformat(),
+        "session_version": account.session_version,
+        "first_factor": first_factor,
+        "client": asdict(client),
+    }
+    token = mfa.pending_logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX)
+    return token, seconds
+
+
+def get(rt: Runtime, flow_token: str) -> PendingLogin:
+    """Return the pending login of a token.
+
+    Raises: MfaFlowInvalid, also if another request has taken the last attempt: that request decides
+    the outcome; MfaFlowExpired.
+    """
+    token = flow_token.strip()
+    flow = mfa.pending_logins(rt).find(token) if token else None
+    if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
+        raise MfaFlowInvalid
+    if flow.state is FlowState.EXPIRED:
+        raise MfaFlowExpired
+    if flow.attempts >= MAX_ATTEMPTS:
+        raise MfaFlowInvalid
+    stored = dict(flow.data)
+    return PendingLogin(flow, client=Client(**stored.pop("client")), **stored)
+
+
+def unchanged_account(rt: Runtime, pending: PendingLogin) -> Account:
+    """Return the account, unless a change since the first step invalidates this login.
+
+    Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
+    """
+    account = users_queries.look_up_account(rt.database, pending.user_id)
+    if account is None or account.created_at.isoformat() != pending.account:
+        raise MfaFlowInvalid
+    users.require_sign_in_allowed(account)
+    if account.session_version != pending.session_version:
+        raise MfaFlowInvalid
+    return account
+
+
+def take_attempt(rt: Runtime, step: SecondStep) -> int:
+    """Take one of the login's attempts and one of its account's slots, before a code is examined.
+
+    Return the attempt's number, counted from 1. Of many concurrent requests all but five get no
+    attempt, and take none of the account's slots. Raises: MfaFlowInvalid, RateLimited.
+    """
+    user_id, flow = step.account.id, step.pending.flow
+    number = mfa.pending_logins(rt).take_attempt(flow, step.attempt, MAX_ATTEMPTS)
+    if not number:
+        raise MfaFlowInvalid
+    try:
+        key = identifiers.attempts_key(user_id)
+        rt.limits.attempts.reserve(key, step.client.network, user_id, attempt=step.attempt)
+    except RateLimited:
+        _return_to_login(rt, step)
+        raise
+    return number
+
+
+def give_back(rt: Runtime, step: SecondStep) -> None:
+    """Undo `take_attempt`, if no code was judged or the verdict had no effect."""
+    key = identifiers.attempts_key(step.account.id)
+    rt.limits.attempts.give_back(key, step.client.network, step.attempt)
+    _return_to_login(rt, step)
+
+
+def _return_to_login(rt: Runtime, step: SecondStep) -> None:
+    with suppress(RedisError):  # then the attempt stays spent
+        mfa.pending_logins(rt).give_back(step.pending.flow, step.attempt)
