@@ -12,9 +12,9 @@ from redis.exceptions import RedisError
 
 from app.audit import service as audit
 from app.audit.models import Action
-from app.core.limits import is_verdict
 from app.core.client import Client
 from app.core.errors import AppError
+from app.core.limits import is_verdict
 from app.core.runtime import Runtime
 from app.login import completion, pending_login, sign_in_methods
 from app.login.completion import FirstFactorKind, LoginOutcome
