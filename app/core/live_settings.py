@@ -6,9 +6,9 @@ was announced or missed meanwhile.
 """
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,15 +24,8 @@ log = logging.getLogger(__name__)
 
 MAX_AGE_SECONDS = 1.0
 
-
-@dataclass(frozen=True)
-class _Snapshot:
-    """The stored texts, read after the change with this number was heard of."""
-
-    texts: Mapping[str, str] = field(repr=False)
-    loaded_at: float
-    change: int
-    parsed: dict[str, Any] = field(default_factory=dict, repr=False)
+# The stored texts, and the values parsed from them so far.
+_Known = tuple[Mapping[str, str], dict[str, Any]]
 
 
 class LiveSettings:
@@ -44,8 +37,8 @@ class LiveSettings:
     def __init__(self, load: Callable[[], Mapping[str, str]], clock: Clock) -> None:
         self._load = load
         self._clock = clock
-        self._snapshot: _Snapshot | None = None
-        self._change, self._changed_at = 0, clock.monotonic()
+        self._known: _Known | None = None
+        self._stale_at = self._changed_at = -math.inf
         self._reloading = threading.Lock()
         self._outage = Outage(
             log,
@@ -55,67 +48,51 @@ class LiveSettings:
 
     def get(self, key: Key[T]) -> T:
         """Return the value in force: the stored one, or the key's default."""
-        snapshot = self._current()
-        if key.name not in snapshot.parsed:
-            snapshot.parsed[key.name] = key.value_of(snapshot.texts.get(key.name))
-        return cast("T", snapshot.parsed[key.name])
+        texts, parsed = self.renew()
+        if key.name not in parsed:
+            parsed[key.name] = key.value_of(texts.get(key.name))
+        return cast("T", parsed[key.name])
 
-    def renew(self) -> None:
+    def renew(self) -> _Known:
         """Reload if the settings are stale; called just before a transaction begins.
 
         Its steps that call `get`, say for the audit log, then rarely need a second connection.
         """
-        self._current()
+        known, now = self._known, self._clock.monotonic()
+        # After a change nobody goes on with the old values, unless a second has passed without an
+        # answer from the database. Values that are merely old were in force a moment ago.
+        patience = max(0.0, self._changed_at + MAX_AGE_SECONDS - now)
+        if known and not patience and now < self._stale_at:
+            return known
+        if not self._reloading.acquire(timeout=patience if known else -1) and known:
+            return known
+        try:
+            if self._known is None or self._clock.monotonic() >= self._stale_at:
+                self._known = self._reloaded(self._known)
+            return self._known
+        finally:
+            self._reloading.release()
 
     def expire(self) -> None:
         """Make the next `get` reload; the known values stay as a fallback for an outage."""
         self._changed_at = self._clock.monotonic()
-        self._change += 1
+        self._stale_at = -math.inf
 
     def forget(self) -> None:
         """Drop everything, as after a fork: the parent may have read the database long ago."""
-        self._snapshot = None
+        self._known = None
 
-    def _current(self) -> _Snapshot:
-        snapshot = self._snapshot
-        if snapshot is None:
-            with self._reloading:
-                return self._reload()
-        if self._is_fresh(snapshot) or not self._reloading.acquire(timeout=self._patience()):
-            return snapshot
-        try:
-            return self._reload()
-        finally:
-            self._reloading.release()
-
-    def _is_fresh(self, snapshot: _Snapshot) -> bool:
-        age = self._clock.monotonic() - snapshot.loaded_at
-        return snapshot.change == self._change and age < MAX_AGE_SECONDS
-
-    def _patience(self) -> float:
-        """Return for how many seconds to wait for the caller that reloads.
-
-        After a change the old values may not be used, unless a second has passed without an answer
-        from the database. Values that are merely old were in force a moment ago, and will do.
-        """
-        return max(0.0, self._changed_at + MAX_AGE_SECONDS - self._clock.monotonic())
-
-    def _reload(self) -> _Snapshot:
-        last = self._snapshot
-        if last is not None and self._is_fresh(last):
-            return last  # another caller was faster
-        # Taken before the rows are read, so that a change meanwhile causes another reload.
-        loaded_at, change = self._clock.monotonic(), self._change
+    def _reloaded(self, last: _Known | None) -> _Known:
+        # Set before the rows are read, so that a change meanwhile causes another reload.
+        self._stale_at = self._clock.monotonic() + MAX_AGE_SECONDS
         try:
             texts = self._load()
         except SQLAlchemyError as error:
             if last is None:
                 raise
             self._outage.record_failure(reason_of(error))
-            # Aged from now: the attempt itself may have taken longer than the age limit.
-            texts, loaded_at = last.texts, self._clock.monotonic()
-        else:
-            self._outage.record_success()
-        parsed = last.parsed if last is not None and last.texts == texts else {}
-        self._snapshot = _Snapshot(texts, loaded_at, change, parsed)
-        return self._snapshot
+            # The attempt itself may have taken longer than the age limit.
+            self._stale_at = self._clock.monotonic() + MAX_AGE_SECONDS
+            return last
+        self._outage.record_success()
+        return last if last and last[0] == texts else (texts, {})

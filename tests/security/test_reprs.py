@@ -34,7 +34,6 @@ TELLING = {
 HARMLESS = {
     "SecretKey.key_id",
     "Output.exit_code",
-    "RelyingParty.id_hash",  # of the site's name
     "Runtime.secret_box",  # objects without a repr of their own
     "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
