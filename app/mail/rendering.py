@@ -7,11 +7,11 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
+from typing import cast
 
-from bs4 import BeautifulSoup
-from bs4.element import NavigableString
+from lxml import etree
 
 from app.core.runtime import Runtime
 from app.core.texts import one_line
@@ -146,43 +146,72 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda mark: values.get(mark[1], mark[0]), text)
 
 
-# Elements that start on a new line, and those set apart by a blank line.
-LINES = ["br", "tr", "div", "li", "ul", "ol", "table", "hr"]
-PARAGRAPHS = ["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"]
-UNSEEN = 'head, style, script, title, template, textarea, [data-only="html"]'
+# How elements are set apart: by a new line, or by a blank one.
+GAPS = {
+    **dict.fromkeys(["br", "tr", "div", "li", "ul", "ol", "table", "hr"], "\n"),
+    **dict.fromkeys(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"], "\n\n"),
+}
+UNSEEN = {"head", "style", "script", "title", "template", "textarea"}
 
-# Conditions for Outlook; the parser refuses those that it does not know.
-_CONDITION = re.compile(r"<!\[(?!endif\]--)[^>]*>?")
 _SPACES = re.compile(r"\s+")
-_GAPS = re.compile(r"\n{3,}")
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 
-# Converted once per template instead of once per mail: parsing HTML takes a millisecond.
-@lru_cache(maxsize=64)
 def plain_text(html: str) -> str:
     """Return the readable text of an HTML mail; a link is followed by its bare address.
 
-    Elements with the attribute `data-only="html"` are left out.
+    Elements with the attribute `data-only="html"` are left out. Takes time in proportion to the
+    length, however malformed the HTML is: an operator may have written it.
     """
-    soup = BeautifulSoup(_CONDITION.sub("", html), "html.parser")
-    for unseen in soup.select(UNSEEN):
-        unseen.decompose()
-    for text in soup.find_all(string=True):
-        if type(text) is NavigableString:  # not a comment
-            text.replace_with(_SPACES.sub(" ", text))
-    for link in soup.find_all("a", href=True):
-        address, label = str(link["href"]), link.get_text().strip()
-        if label != address:
-            link.append(f":\n{address}\n" if label else address)
-    for item in soup.find_all("li"):
-        item.insert(0, "- ")
-    for names, gap in ((LINES, "\n"), (PARAGRAPHS, "\n\n")):
-        for element in soup.find_all(names):
-            element.insert_before(gap)
-            if element.name != "br":
-                element.insert_after(gap)
-    lines = (_SPACES.sub(" ", line).strip() for line in soup.get_text().split("\n"))
-    return _GAPS.sub("\n\n", "\n".join(lines)).strip() + "\n"
+    parser = etree.HTMLParser(target=_PlainText())
+    parser.feed(html)
+    return cast("str", parser.close())
+
+
+class _PlainText:
+    """Turns a parser's events into text; the parser ends every element that it has started."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._unseen = 0  # how many elements around this place, from the outermost unseen one on
+        self._link: tuple[str, int] | None = None  # its address, and the piece its label begins at
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if self._unseen or tag in UNSEEN or attributes.get("data-only") == "html":
+            self._unseen += 1
+            return
+        if tag == "a":
+            self._end_link()
+            if "href" in attributes:
+                self._link = attributes["href"], len(self._pieces)
+        self._pieces.append(GAPS.get(tag, ""))
+        if tag == "li":
+            self._pieces.append("- ")
+
+    def end(self, tag: str) -> None:
+        if self._unseen:
+            self._unseen -= 1
+            return
+        if tag == "a":
+            self._end_link()
+        if tag != "br":
+            self._pieces.append(GAPS.get(tag, ""))
+
+    def data(self, text: str) -> None:
+        if not self._unseen:
+            self._pieces.append(_SPACES.sub(" ", text))
+
+    def close(self) -> str:
+        lines = (_SPACES.sub(" ", line).strip() for line in "".join(self._pieces).split("\n"))
+        return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip() + "\n"
+
+    def _end_link(self) -> None:
+        if self._link is not None:
+            address, begin = self._link
+            label = "".join(self._pieces[begin:]).strip()
+            if label != address:
+                self._pieces.append(f":\n{address}\n" if label else address)
+            self._link = None
 
 
 DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)

@@ -355,3 +355,23 @@ def test_a_mail_is_written_in_the_name_the_site_has_when_it_is_queued(rt, mailbo
 )
 def test_malformed_html_is_read_as_far_as_it_goes(html, text):
     assert plain_text(html) == text
+
+
+LONGEST_TEMPLATE = 65_536
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<a b ", ""),
+        ("<a/", ""),
+        ("<p>x", "\n\n".join("x" * 16_384)),
+        ("<li>x", "\n\n".join(["- x"] * 13_107)),
+        ("x<br>", "\n".join("x" * 13_107)),
+        ("<div>", ""),
+        ("<a href=/>x", ":\n/\n".join("x" * 5_957) + ":\n/"),
+        ("<table><td>x", "\n".join("x" * 5_461)),
+    ],
+)
+def test_malformed_html_of_the_greatest_length_is_read_at_once(html, text):
+    assert plain_text(html * (LONGEST_TEMPLATE // len(html))) == text + "\n"
