@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 
-from app.avatars import files, publishing, queries
+from app.avatars import files, queries, service
 from app.avatars.errors import StorageFailed
 from app.avatars.files import Staged, on_disk
 from app.core.database.database import DATABASE_ERRORS
@@ -48,7 +48,7 @@ def cleanup(rt: Runtime) -> int:
 def forget(rt: Runtime, user_id: int) -> None:
     """Remove the files of a deleted account; on failure they are left to the next cleanup."""
     try:
-        publishing.reconcile(rt, user_id)
+        service.reconcile(rt, user_id)
     except FAILURES as error:
         log.warning(
             "the avatar of a deleted account is left to the next cleanup: %s", reason_of(error)
@@ -58,7 +58,7 @@ def forget(rt: Runtime, user_id: int) -> None:
 def _clear_up(rt: Runtime, staged: Staged) -> bool:
     """Reconcile the account and clear the upload; False if a later sweep has to finish."""
     try:
-        publishing.reconcile(rt, staged.user_id)
+        service.reconcile(rt, staged.user_id)
     except FAILURES as error:
         log.warning("an abandoned upload is left to the next cleanup: %s", reason_of(error))
         return False
@@ -69,7 +69,7 @@ def _clear_up(rt: Runtime, staged: Staged) -> bool:
 def _reconciled(rt: Runtime, user_id: int) -> int:
     """Reconcile one account; a folder that cannot be cleaned up must not stop the others."""
     try:
-        return publishing.reconcile(rt, user_id)
+        return service.reconcile(rt, user_id)
     except StorageFailed:
         return 0  # already logged
 

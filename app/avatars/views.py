@@ -4,8 +4,7 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.routing import BaseConverter
 
-from app.avatars import errors, publishing, service
-from app.avatars.publishing import Uploaded
+from app.avatars import errors, service
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
 from app.core.multipart import MultipartBody
@@ -42,7 +41,7 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
 @login_required()
 @file_body
 @answers(UploadedAvatarData(), errors=errors.UPLOAD, name="uploadAvatar")
-def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
+def upload(principal: Principal, upload: MultipartBody) -> service.Uploaded:
     """Upload an avatar.
 
     The first part with a file name is used. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are
@@ -50,7 +49,7 @@ def upload(principal: Principal, upload: MultipartBody) -> Uploaded:
     square. `applied` is false when another upload or change of source came first; the avatar is
     then the one that it set.
     """
-    return publishing.upload(runtime(), principal, upload, client())
+    return service.upload(runtime(), principal, upload, client())
 
 
 @bp.put("/source")

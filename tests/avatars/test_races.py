@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from PIL import Image
 
 from app.administration import accounts
-from app.avatars import files, publishing, render_process, service, upkeep
+from app.avatars import files, render_process, service, upkeep
 from app.avatars.errors import AvatarNotFound
 from app.users import queries
 from app.users.models import UserProfile
@@ -251,13 +251,13 @@ def test_a_commit_that_fails_after_the_files_were_put_in_place_takes_them_back(
 
 def test_an_account_has_so_many_uploads_under_way_and_no_more(signed_in, admin, monkeypatch):
     """Each may take half an hour, and holds what has arrived until then."""
-    monkeypatch.setattr(publishing, "MAX_UPLOADS", 2)
+    monkeypatch.setattr(service, "MAX_UPLOADS", 2)
     second, third, theirs = signed_in.twin(), signed_in.twin(), signed_in.stranger()
     theirs.login(admin).ok()
 
     def while_the_second_is_under_way():
         refusal = upload(third, plain(RED)).fails(429, "rate_limited")
-        assert refusal.retry_after == publishing.RETRY_SECONDS
+        assert refusal.retry_after == service.RETRY_SECONDS
         upload(theirs, plain(RED)).ok()
 
     def while_the_first_is_under_way():
