@@ -15,7 +15,7 @@ from werkzeug.exceptions import NotFound as NoSuchFile
 
 from app.core.errors import BadRequest
 from app.core.thread_pool import ThreadPool
-from app.operations.errors import PageFileMissing
+from app.web.errors import EndpointNotFound
 
 STATIC = Path(__file__).parent / "static"
 SWAGGER_UI_VERSION = metadata.version("flask-swagger-ui")
@@ -39,6 +39,10 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "form-action 'self'",
     )
 )
+
+
+class PageFileMissing(EndpointNotFound):
+    """The reference page has no such file."""
 
 
 def secured(response: Response) -> Response:

@@ -1,8 +1,12 @@
-"""Readiness and the frontend's bootstrap configuration."""
+"""Readiness, metrics of what the service depends on, and the frontend's bootstrap configuration."""
 
 import logging
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from app.audit import service as audit
@@ -10,18 +14,37 @@ from app.audit.models import Action
 from app.core import redis as redis_client
 from app.core.database.database import DATABASE_ERRORS
 from app.core.database.failures import reason_of
+from app.core.database.read_only import require_writable
 from app.core.database.revisions import TablesOutdated
+from app.core.errors import ErrorCode, Unavailable
 from app.core.logs import Outage
 from app.core.runtime import Runtime
-from app.operations.errors import CacheUnavailable, DatabaseUnreachable
+from app.mail import service as mail
+from app.mail.service import Outbox
 from app.settings import keys
 from app.setup import service as setup
 from app.setup.queries import SetupState
 from app.web import site
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
 FRONTEND_CONFIG_VERSION = 3
+
+
+class CacheUnavailable(Unavailable):
+    """Redis does not answer, or accepts no writes."""
+
+    code = ErrorCode.CONFIG_ERROR
+    message = "Cache unavailable"
+
+
+class DatabaseUnreachable(Unavailable):
+    """The database does not answer, accepts no writes, or lacks migrations."""
+
+    code = ErrorCode.DATABASE_ERROR
+    message = "Database unavailable"
 
 
 def readiness(rt: Runtime, unready: Outage) -> SetupState:
@@ -99,3 +122,73 @@ def frontend_config(rt: Runtime) -> dict[str, Any]:
         },
         "media": {"image_preview_preference": get(keys.IMAGE_PREVIEW_PREFERENCE)},
     }
+
+
+class Dependencies(Collector):
+    """Metrics of database, Redis and outbox, as this worker sees them at each scrape.
+
+    Each dependency answers or times out within seconds; the exposition is complete without it.
+    """
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+
+    def collect(self) -> Iterable[Metric]:
+        """Probe database and Redis; one that does not answer has no response time."""
+        up = GaugeMetricFamily(
+            "dependency_up", "1 when it answered and takes changes, else 0.", labels=["dependency"]
+        )
+        seconds = GaugeMetricFamily(
+            "dependency_response_seconds", "How long its answer took.", labels=["dependency"]
+        )
+        outbox = self._asked("database", self._outbox, DATABASE_ERRORS, up, seconds)
+        self._asked("redis", self._redis, RedisError, up, seconds)
+        yield up
+        yield seconds
+        if outbox is not None:
+            yield from _outbox_metrics(outbox)
+
+    def _outbox(self) -> Outbox:
+        with self._rt.reading() as connection:
+            require_writable(self._rt.database, connection)
+            return mail.outbox(self._rt, connection)
+
+    def _redis(self) -> None:
+        redis_client.require_writable(self._rt.redis.fail_fast.client)
+
+    def _asked(
+        self,
+        name: str,
+        ask: Callable[[], T],
+        failure: type[Exception] | tuple[type[Exception], ...],
+        up: GaugeMetricFamily,
+        seconds: GaugeMetricFamily,
+    ) -> T | None:
+        began = self._rt.clock.monotonic()
+        try:
+            answer = ask()
+        except failure:
+            up.add_metric([name], 0)
+            return None
+        up.add_metric([name], 1)
+        seconds.add_metric([name], self._rt.clock.monotonic() - began)
+        return answer
+
+
+def _outbox_metrics(outbox: Outbox) -> Iterable[Metric]:
+    mails = GaugeMetricFamily(
+        "mail_outbox_mails", "Mails that have yet to leave or were given up.", labels=["status"]
+    )
+    for status, count in outbox.counts.items():
+        mails.add_metric([status], count)
+    yield mails
+    yield GaugeMetricFamily(
+        "mail_outbox_due_seconds",
+        "For how long a mail has been due that nobody sends.",
+        value=outbox.longest_due_seconds,
+    )
+    yield GaugeMetricFamily(
+        "mail_outbox_oldest_seconds",
+        "How old the oldest mail is that has yet to leave, however often it was tried.",
+        value=outbox.oldest_seconds,
+    )

@@ -18,8 +18,7 @@ from flask.typing import ResponseReturnValue
 from app.core.logs import Outage
 from app.core.thread_pool import Overloaded
 from app.operations import reference, service
-from app.operations.dependencies import Dependencies
-from app.operations.errors import CacheUnavailable, DatabaseUnreachable, PageFileMissing
+from app.operations.reference import PageFileMissing
 from app.operations.schemas import (
     FrontendConfigData,
     HealthData,
@@ -27,6 +26,7 @@ from app.operations.schemas import (
     QrCodeSchema,
     ReadyData,
 )
+from app.operations.service import CacheUnavailable, DatabaseUnreachable
 from app.web import metrics
 from app.web.guards import anonymous_route
 from app.web.openapi.document import document
@@ -67,7 +67,7 @@ def ready() -> dict[str, Any]:
 @answers(media_type="text/plain", name="getMetrics")
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
-    return metrics.exposition(Dependencies(runtime()))
+    return metrics.exposition(service.Dependencies(runtime()))
 
 
 @docs.get("/public/frontend-config")

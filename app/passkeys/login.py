@@ -25,10 +25,10 @@ from app.login.completion import (
     complete_login,
 )
 from app.login.errors import CredentialsFailed
-from app.passkeys import ceremony, flows, queries, relying_party
+from app.passkeys import ceremony, queries, relying_party
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
-from app.passkeys.flows import Purpose, StartedCeremony
 from app.passkeys.models import Passkey
+from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.settings import keys
 from app.users import identifiers
 from app.users import service as users
@@ -49,7 +49,7 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     waiting = {"challenge": state["challenge"], "identifier": _identifier_digest(identifier)}
     # Conditional UI: the browser offers passkeys as autofill suggestions.
     mediation = {"mediation": "conditional"} if conditional else {}
-    return StartedCeremony(flows.open_flow(rt, Purpose.LOGIN, waiting), {**options, **mediation})
+    return relying_party.begin(rt, Purpose.LOGIN, waiting, {**options, **mediation})
 
 
 def finish(
@@ -63,7 +63,7 @@ def finish(
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
-    flow = flows.take(rt, Purpose.LOGIN, flow_id)
+    flow = relying_party.take(rt, Purpose.LOGIN, flow_id)
     proof = ceremony.read(AuthenticationResponse, credential)
     passkey, account = _get_passkey(rt, proof)
     _require_requested_account(account, flow["identifier"])

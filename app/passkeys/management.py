@@ -30,7 +30,7 @@ from app.core.texts import has_controls, parsed_id
 from app.core.tokens import random_bytes
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
-from app.passkeys import ceremony, flows, queries, relying_party
+from app.passkeys import ceremony, queries, relying_party
 from app.passkeys.errors import (
     CredentialMalformed,
     CredentialTaken,
@@ -41,8 +41,8 @@ from app.passkeys.errors import (
     PasskeyNotDiscoverable,
     PasskeyRefused,
 )
-from app.passkeys.flows import Purpose, StartedCeremony
 from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey
+from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import notices
@@ -110,7 +110,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
         # This id stands for the whole exclude list, which is too long to store for every flow.
         "newest_excluded": known[-1][0] if known else 0,
     }
-    return StartedCeremony(flows.open_flow(rt, Purpose.REGISTRATION, waiting), options)
+    return relying_party.begin(rt, Purpose.REGISTRATION, waiting, options)
 
 
 def finish(
@@ -130,7 +130,7 @@ def finish(
     FlowInvalid again if the account has changed meanwhile.
     """
     site = relying_party.current(rt)
-    flow = flows.take(rt, Purpose.REGISTRATION, flow_id)
+    flow = relying_party.take(rt, Purpose.REGISTRATION, flow_id)
     if flow["user_id"] != principal.user_id:
         raise FlowOfAnotherAccount
     _require_unchanged(principal.account, flow)

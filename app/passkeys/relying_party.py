@@ -1,5 +1,14 @@
-"""The WebAuthn relying party: the site that passkeys belong to."""
+"""The WebAuthn relying party: the site that passkeys belong to, and the challenges it has set.
 
+Each challenge accepts one answer, right or wrong, and only for the purpose it was set for.
+`begin` and `take` raise RedisError while Redis is unavailable.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
 from urllib.parse import urlsplit
 
 from fido2.cose import ES256, RS256
@@ -11,9 +20,11 @@ from fido2.webauthn import (
     PublicKeyCredentialType,
 )
 
+from app.core import one_shot
 from app.core.runtime import Runtime
 from app.core.texts import origin_of
-from app.passkeys.errors import PublicSiteUrlInvalid, PublicSiteUrlRequired
+from app.core.tokens import digest, random_uuid
+from app.passkeys.errors import FlowInvalid, PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
 from app.web import site
 
@@ -23,6 +34,21 @@ KEY_KINDS = [
     PublicKeyCredentialParameters(type=PublicKeyCredentialType.PUBLIC_KEY, alg=kind.ALGORITHM)
     for kind in (ES256, RS256)
 ]
+
+
+class Purpose(StrEnum):
+    """What a challenge is for."""
+
+    LOGIN = "login"
+    REGISTRATION = "registration"
+
+
+@dataclass(frozen=True)
+class StartedCeremony:
+    """A pending ceremony; `public_key` is what the page passes to `navigator.credentials`."""
+
+    flow_id: str
+    public_key: Mapping[str, Any]
 
 
 def current(rt: Runtime) -> Fido2Server:
@@ -62,3 +88,29 @@ def _is_address(host: str) -> bool:
     """Return whether browsers parse the host as an IP address, in any notation (WHATWG URL)."""
     last = host.rstrip(".").rpartition(".")[2]
     return ":" in host or last.isdigit() or last.startswith("0x")
+
+
+def begin(
+    rt: Runtime, purpose: Purpose, data: Mapping[str, Any], options: Mapping[str, Any]
+) -> StartedCeremony:
+    """Store what a challenge was set for until it is answered."""
+    flow_id = random_uuid()
+    life = timedelta(seconds=rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS))
+    one_shot.put(rt, _key(purpose, flow_id), data, life)
+    return StartedCeremony(flow_id, options)
+
+
+def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
+    """Consume a flow and return what it was opened with; of concurrent callers, only one gets it.
+
+    Raises: FlowInvalid.
+    """
+    data = one_shot.take(rt, _key(purpose, flow_id.strip()))
+    if data is None:
+        raise FlowInvalid
+    return data
+
+
+def _key(purpose: Purpose, flow_id: str) -> str:
+    # A digest, so that nobody can answer a flow with an id read from Redis.
+    return f"gatehouse:passkey:{purpose}:{digest(flow_id)}"

@@ -11,8 +11,8 @@ from app.login.completion import LoginOutcome, MfaRequired
 from app.login.errors import LastWayIn
 from app.login.schemas import SignedInData
 from app.passkeys import errors, login, management, schemas
-from app.passkeys.flows import StartedCeremony
 from app.passkeys.models import Passkey
+from app.passkeys.relying_party import StartedCeremony
 from app.passkeys.schemas import PasskeyData
 from app.web import cookies
 from app.web.guards import anonymous_route, login_required

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 from prometheus_client import REGISTRY
 
 from app.factory import create_app
-from app.operations.dependencies import Dependencies
+from app.operations.service import Dependencies
 from app.web import runtime as web_runtime
 from app.web.metrics import WorkerProcesses
 from tests.support import servers

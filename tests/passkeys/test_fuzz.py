@@ -21,10 +21,10 @@ from fido2.webauthn import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.passkeys import ceremony, flows
+from app.passkeys import ceremony, relying_party
 from app.passkeys.errors import CredentialMalformed, PasskeyRefused
-from app.passkeys.flows import Purpose
 from app.passkeys.models import Passkey
+from app.passkeys.relying_party import Purpose
 from app.sessions import service as sessions
 from tests.support.passkeys import RS256, Authenticator, b64, unb64
 from tests.support.strategies import CHARACTERS
@@ -180,7 +180,7 @@ def registrations() -> list[dict[str, Any]]:
 
 def opened(rt, purpose: Purpose, **data: Any) -> str:
     """Open a flow with a challenge that is known beforehand, as its start would."""
-    return flows.open_flow(rt, purpose, {"challenge": CHALLENGE, **data})
+    return relying_party.begin(rt, purpose, {"challenge": CHALLENGE, **data}, {}).flow_id
 
 
 def test_broken_proofs_sign_nobody_in(rt, signed_in, device, passkey):
