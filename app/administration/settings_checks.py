@@ -28,9 +28,9 @@ def values(rt: Runtime) -> Finding:
     problems = upkeep.problems(rt)
     if not problems:
         return ok("All valid.")
-    first, more = problems[0], len(problems) - 1
+    (key, problem), more = problems[0], len(problems) - 1
     others = f" ({more} more)" if more else ""
-    return fail(f"{first.key}: {first.problem}{others}. See `flask config validate`.")
+    return fail(f"{key}: {problem}{others}. See `flask config validate`.")
 
 
 def stored_secrets(rt: Runtime) -> Finding:

@@ -12,9 +12,8 @@ from app.core.setting_kinds import Key
 from app.core.texts import pluralized
 from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
-from app.settings.page import default_of, page
 from app.settings.schemas import KeyData, SettingData
-from app.settings.upkeep import Setting
+from app.settings.upkeep import Setting, default_of, page
 from app.web.cli import Command, Commands, Output, printable, read_secret, read_text, table
 from app.web.runtime import runtime
 
@@ -108,8 +107,11 @@ def unset(key: str) -> Output:
 def validate() -> Output:
     """Check every stored value; exit 1 if one is not valid."""
     found = upkeep.problems(runtime())
-    data = [{"key": p.key, "problem": p.problem} for p in found]
-    text = "\n".join(printable(f"{p.key}: {p.problem}") for p in found) or "all settings are valid"
+    data = [{"key": key, "problem": problem} for key, problem in found]
+    text = (
+        "\n".join(printable(f"{key}: {problem}") for key, problem in found)
+        or "all settings are valid"
+    )
     return Output({"valid": not found, "problems": data}, text, exit_code=1 if found else 0)
 
 

@@ -15,11 +15,6 @@ def list_texts(reader: Reader) -> dict[str, str]:
     return {row.key: row.value for row in rows}
 
 
-def list_stored(session: Session) -> dict[str, SystemConfig]:
-    """Return every stored setting by key."""
-    return {row.key: row for row in session.scalars(select(SystemConfig))}
-
-
 def find(session: Session, name: str) -> SystemConfig | None:
     """Return the stored value of one setting; None if it is not set."""
     return session.scalar(select(SystemConfig).where(SystemConfig.key == name))

@@ -25,8 +25,6 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-CORS_CONTRADICTION = "cors_allowed_origins: * stands alone and never with credentials"
-
 
 def announce(rt: Runtime) -> None:
     """Make every process reload the settings; one that misses this reloads within a second."""
@@ -39,11 +37,8 @@ def announce(rt: Runtime) -> None:
 
 def listen(rt: Runtime) -> Callable[[], None]:
     """Follow announcements in the background; return a function that stops it."""
-    channel = Channel(
-        SETTINGS_CHANNEL,
-        on_messages=lambda _texts: rt.settings.expire(),
-        on_gap=rt.settings.expire,
-    )
+    expire = rt.settings.expire
+    channel = Channel(SETTINGS_CHANNEL, on_messages=lambda _texts: expire(), on_gap=expire)
     listener = Listener(rt.redis.client, rt.clock, [channel])
     listener.start()
     return listener.close
@@ -72,7 +67,7 @@ def change(rt: Runtime, changes: Mapping[str, object]) -> list[str]:
         locks.hold(session, locks.SETTINGS)
         for name, text in texts.items():
             queries.store(session, name, text, now)
-        others = _enforce_cross_rules(rt, session, set(texts), now)
+        others = _enforce_joint_rules(rt, session, set(texts), now)
         for name, text in texts.items():
             _record(rt, session, Action.CONFIG_UPDATE, name, text)
     announce(rt)
@@ -92,7 +87,7 @@ def unset(rt: Runtime, name: str) -> list[str]:
             find_key(name)
             return []
         queries.remove(session, name)
-        others = _enforce_cross_rules(rt, session, {name}, now)
+        others = _enforce_joint_rules(rt, session, {name}, now)
         _record(rt, session, Action.ADMIN_DELETE_CONFIG, name, None)
     announce(rt)
     return others
@@ -120,24 +115,27 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
     return bool(value_of(keys.MAIL_SMTP_HOST) and value_of(keys.MAIL_FROM_ADDRESS))
 
 
-def lacks_code_delivery(texts: Mapping[str, str]) -> bool:
-    """Return whether e-mail codes are enabled without a way to send them."""
-    is_complete = is_mail_complete(lambda key: _in_force(key, texts))
-    return _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_complete
-
-
-def is_cors_contradictory(texts: Mapping[str, str]) -> bool:
-    """Return whether `*` is mixed with origins or allowed with credentials."""
-    origins = _in_force(cors.ALLOWED_ORIGINS, texts)
-    return not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts))
-
-
 def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Return whether these settings leave no way to sign in."""
     built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
     if any(_in_force(key, texts) for key in built_in):
         return False
     return not any(check(session) for check in rt.hooks.extra_login_methods)
+
+
+def joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with settings in combination with others, by name."""
+    problems = {}
+    is_deliverable = is_mail_complete(lambda key: _in_force(key, texts))
+    if _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_deliverable:
+        name = keys.EMAIL_CODE_LOGIN_ENABLED.name
+        problems[name] = "needs mail_smtp_host and mail_from_address"
+    origins = _in_force(cors.ALLOWED_ORIGINS, texts)
+    if not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts)):
+        problems[cors.ALLOWED_ORIGINS.name] = "* must stand alone and never with credentials"
+    if leaves_no_login_method(rt, session, texts):
+        problems[keys.PASSWORD_LOGIN_ENABLED.name] = "no way to sign in is left"
+    return problems
 
 
 def _in_force(key: Key[T], texts: Mapping[str, str]) -> T:
@@ -157,26 +155,24 @@ def _rendered(rt: Runtime, name: str, value: object) -> str:
     return text
 
 
-def _enforce_cross_rules(
+def _enforce_joint_rules(
     rt: Runtime, session: Session, changed: set[str], now: datetime
 ) -> list[str]:
     """Enforce the rules that span several settings; return the names of repaired settings.
 
     It reads the rows already changed in this transaction. Raises: SettingInvalid.
     """
-    texts, repaired = queries.list_texts(session), []
+    problems, repaired = joint_problems(rt, session, queries.list_texts(session)), []
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
-    if is_cors_contradictory(texts):
-        raise SettingInvalid(CORS_CONTRADICTION)
-    if lacks_code_delivery(texts):
-        if code_login in changed:
-            raise SettingInvalid(f"{code_login} needs mail_smtp_host and mail_from_address")
+    if code_login in problems.keys() - changed:
+        del problems[code_login]
         queries.store(session, code_login, "false", now)
         _record(rt, session, Action.CONFIG_UPDATE, code_login, "false")
         repaired.append(code_login)
-    login_methods = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
-    if changed & login_methods and leaves_no_login_method(rt, session, texts):
-        raise SettingInvalid("no way to sign in would be left")
+    if not changed & {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}:
+        problems.pop(keys.PASSWORD_LOGIN_ENABLED.name, None)
+    for name, problem in problems.items():
+        raise SettingInvalid(f"{name}: {problem}")
     return repaired
 
 

@@ -1,10 +1,12 @@
-"""Operations on all settings at once: list, validate, export, re-encrypt."""
+"""Operations on all settings at once: list, validate, export, describe, re-encrypt."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.database.key_use import KeyUse
@@ -15,6 +17,26 @@ from app.settings import keys, queries, service
 from app.settings.models import SystemConfig
 
 Wire = str | list[str]
+
+# Each section lists the settings whose names start with one of its prefixes.
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Signing in, accounts and sessions", ("auth_",)),
+    ("Addresses of the site", ("public_", "cors_")),
+    ("Mail", ("mail_",)),
+    ("What the frontend shows", ("branding_", "archive_", "frontend_")),
+    ("Avatars, storage and teams", ("avatar_", "gravatar_", "default_", "team_")),
+    ("Audit log and cleaning up", ("audit_", "maintenance_")),
+)
+
+HEAD = """\
+# Runtime settings
+
+`flask config list` shows the values in force, `flask config get KEY` one of them with what is said
+here, `flask config set KEY VALUE` changes it, `flask config unset KEY` returns it to its default.
+Every worker follows within a second. Several are changed at once with `flask config import FILE`.
+
+This page is printed by `flask config describe --markdown`.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,29 +65,21 @@ class Setting:
         return _wire(self.key, self.key.default)
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong with a stored value, by itself or in combination with others."""
-
-    key: str
-    problem: str
-
-
 def find(rt: Runtime, name: str) -> Setting:
     """Return one setting.
 
     Raises: SettingUnknown.
     """
     key = service.find_key(name)
-    with rt.reading() as session:
-        return _setting(key, queries.find(session, name))
+    return next(each for each in list_all(rt) if each.key is key)
 
 
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name."""
     with rt.reading() as session:
-        stored = queries.list_stored(session)
-        return [_setting(key, stored.get(name)) for name, key in sorted(keys.ALL.items())]
+        columns = SystemConfig.key, SystemConfig.value, SystemConfig.updated_at
+        stored = {row.key: (row.value, row.updated_at) for row in session.execute(select(*columns))}
+    return [Setting(key, *stored.get(name, ())) for name, key in sorted(keys.ALL.items())]
 
 
 def export(rt: Runtime) -> dict[str, Wire]:
@@ -75,15 +89,17 @@ def export(rt: Runtime) -> dict[str, Wire]:
         for setting in list_all(rt)
         if setting.text is not None
         and not setting.key.is_sensitive
-        and _complaint(rt, setting.key, setting.text) is None
+        and _complaint(rt, setting.key.name, setting.text) is None
     }
 
 
-def problems(rt: Runtime) -> list[Problem]:
-    """Check every stored value by itself and all of them together."""
+def problems(rt: Runtime) -> list[tuple[str, str]]:
+    """Check every stored value by itself and all of them together; return names and complaints."""
     with rt.reading() as session:
         texts = queries.list_texts(session)
-        return [*_single_problems(rt, texts), *_joint_problems(rt, session, texts)]
+        single = [(name, _complaint(rt, name, text)) for name, text in sorted(texts.items())]
+        joint = service.joint_problems(rt, session, texts)
+    return [(name, problem) for name, problem in (*single, *joint.items()) if problem]
 
 
 def reseal(rt: Runtime, session: Session) -> Resealed:
@@ -108,20 +124,12 @@ def count_keys(rt: Runtime, session: Session, use: KeyUse) -> None:
     use.add_secrets(rt.secret_box, {name: texts[name] for name in names})
 
 
-def _single_problems(rt: Runtime, texts: Mapping[str, str]) -> Iterator[Problem]:
-    for name, text in sorted(texts.items()):
-        key = keys.ALL.get(name)
-        if key is None:
-            yield Problem(
-                name, "is not a setting of this version; unset it unless another version needs it"
-            )
-        elif complaint := _complaint(rt, key, text):
-            yield Problem(name, complaint)
-
-
-def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
+def _complaint(rt: Runtime, name: str, text: str) -> str | None:
+    key = keys.ALL.get(name)
+    if key is None:
+        return "is not a setting of this version; unset it unless another version needs it"
     try:
-        key.render(rt.secret_box.open(text, key.name) if key.is_sensitive and text else text)
+        key.render(rt.secret_box.open(text, name) if key.is_sensitive and text else text)
     except SecretUnreadable:
         return (
             "cannot be decrypted with any key of this installation. Is a key missing? Put it back; "
@@ -132,23 +140,33 @@ def _complaint(rt: Runtime, key: Key[Any], text: str) -> str | None:
     return None
 
 
-def _joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> Iterator[Problem]:
-    if service.lacks_code_delivery(texts):
-        name = keys.EMAIL_CODE_LOGIN_ENABLED.name
-        yield Problem(name, "needs mail_smtp_host and mail_from_address")
-    if service.is_cors_contradictory(texts):
-        yield Problem("cors_allowed_origins", service.CORS_CONTRADICTION)
-    if service.leaves_no_login_method(rt, session, texts):
-        yield Problem(keys.PASSWORD_LOGIN_ENABLED.name, "no way to sign in is left")
-
-
-def _setting(key: Key[Any], row: SystemConfig | None) -> Setting:
-    return Setting(key, row.value, row.updated_at) if row else Setting(key)
-
-
 def _wire(key: Key[Any], value: Any) -> Wire:
     """Return a string or a list of strings; numbers and booleans become strings, too."""
     if isinstance(value, tuple):
         return list(value)
     text: str = key.render(value) if isinstance(value, bool) else str(value)
     return text
+
+
+def default_of(key: Key[Any]) -> str:
+    """Return the default in words."""
+    default = Setting(key).default
+    if default in ("", []):
+        return "empty"
+    if default == list(key.options):
+        return "all of them"
+    return default if isinstance(default, str) else json.dumps(default)
+
+
+def page() -> str:
+    """Return the content of docs/settings.md."""
+    return "\n".join([HEAD, *(_section(*section) for section in SECTIONS)])
+
+
+def _section(title: str, beginnings: Sequence[str]) -> str:
+    found = [key for name, key in sorted(keys.ALL.items()) if name.startswith(tuple(beginnings))]
+    rows = (
+        f"| `{key.name}` | {key.meaning} | {key.takes} | {default_of(key)} |\n" for key in found
+    )
+    head = "| Key | Meaning | Takes | Default |\n|---|---|---|---|\n"
+    return f"## {title}\n\n{head}{''.join(rows)}"
