@@ -198,11 +198,11 @@ def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
 def assign_group(rt: Runtime, who: str, group: str) -> Account:
     """Assign an account to a policy group.
 
-    Raises: UserNotFound, GroupNotFound, GroupAmbiguous, GroupUnusable.
+    Raises: UserNotFound, GroupNotFound, NameAmbiguous, GroupUnusable.
     """
     with _account(rt, who, locks.STORAGE_TOPOLOGY) as (session, account):
-        target = storage.named_group(session, group)
-        storage.require_assignable(session, target)
+        target = storage.get_group(session, group)
+        storage.require_assignable(target)
         return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
 
 

@@ -105,13 +105,13 @@ def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
 def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
     """Assign a team to a policy group.
 
-    Raises: TeamNotFound, TeamAmbiguous, TeamArchived, GroupNotFound, GroupAmbiguous, GroupUnusable.
+    Raises: TeamNotFound, TeamAmbiguous, TeamArchived, GroupNotFound, NameAmbiguous, GroupUnusable.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         team = teams.lock_unarchived(session, which)
-        target = storage.named_group(session, group)
-        storage.require_assignable(session, target)
+        target = storage.get_group(session, group)
+        storage.require_assignable(target)
         if team.policy_group_id == target.id:
             return team
         queries.set_columns(session, team.id, rt.clock.now(), policy_group_id=target.id)

@@ -6,10 +6,9 @@
 import click
 
 from app.core.texts import pluralized
-from app.storage_policies import groups as operations
 from app.storage_policies import migration, service
+from app.storage_policies.models import StoragePolicyGroup
 from app.storage_policies.schemas import GroupData, MigratedAssignmentsData, PolicyData
-from app.storage_policies.service import GroupWithItems
 from app.web.cli import Commands, Output, printable, table
 from app.web.runtime import runtime
 
@@ -41,7 +40,7 @@ def groups() -> Output:
 @click.argument("name")
 def create_policy(name: str) -> Output:
     """Create the storage policy NAME for files on this machine."""
-    made = operations.create_policy(runtime(), name)
+    made = service.create_policy(runtime(), name)
     return Output(PolicyData().dump(made), printable(f"{made.name} (id {made.id}) was created"))
 
 
@@ -57,7 +56,7 @@ def create_policy(name: str) -> Output:
 @click.option("--default", "is_default", is_flag=True, help="New accounts get this group.")
 def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Output:
     """Create the policy group NAME of one or more policies."""
-    made = operations.create_group(runtime(), name, policies, is_default=is_default)
+    made = service.create_group(runtime(), name, policies, is_default=is_default)
     return _shown(made, "was created")
 
 
@@ -65,29 +64,29 @@ def create_group(name: str, policies: tuple[str, ...], is_default: bool) -> Outp
 @click.argument("policy_group", metavar="GROUP")
 def set_default(policy_group: str) -> Output:
     """Make GROUP the one that new accounts get."""
-    return _shown(operations.set_default(runtime(), policy_group), "is the default")
+    return _shown(service.set_default(runtime(), policy_group), "is the default")
 
 
 @group.command("enable-group")
 @click.argument("policy_group", metavar="GROUP")
 def enable_group(policy_group: str) -> Output:
     """Let accounts and teams be assigned to GROUP."""
-    return _shown(operations.enable_group(runtime(), policy_group), "is enabled")
+    return _shown(service.enable_group(runtime(), policy_group), "is enabled")
 
 
 @group.command("disable-group")
 @click.argument("policy_group", metavar="GROUP")
 def disable_group(policy_group: str) -> Output:
     """Let nobody be assigned to GROUP any more; refused while somebody is."""
-    return _shown(operations.disable_group(runtime(), policy_group), "is disabled")
+    return _shown(service.disable_group(runtime(), policy_group), "is disabled")
 
 
 @group.command("delete-group")
 @click.argument("policy_group", metavar="GROUP")
 def delete_group(policy_group: str) -> Output:
     """Delete GROUP; refused while somebody is assigned to it."""
-    deleted = operations.delete_group(runtime(), policy_group)
-    return _shown(deleted, "was deleted" + WITHOUT_DEFAULT * deleted.group.is_default)
+    deleted = service.delete_group(runtime(), policy_group)
+    return _shown(deleted, "was deleted" + WITHOUT_DEFAULT * deleted.is_default)
 
 
 @group.command("migrate-assignments")
@@ -104,8 +103,8 @@ def migrate_assignments(source: str, target: str) -> Output:
     return Output(MigratedAssignmentsData().dump(done), text)
 
 
-def _shown(found: GroupWithItems, what: str) -> Output:
-    text = printable(f"{found.group.name} (id {found.group.id}) {what}")
+def _shown(found: StoragePolicyGroup, what: str) -> Output:
+    text = printable(f"{found.name} (id {found.id}) {what}")
     return Output(GroupData().dump(found), text)
 
 

@@ -1,18 +1,12 @@
 """Errors of storage policies and policy groups."""
 
-from app.core.errors import BadRequest, Conflict, ErrorCode, NotFound
+from app.core.errors import BadRequest, ErrorCode, NotFound
 
 
 class GroupNotFound(NotFound):
     """No group has this id or name."""
 
     message = "There is no such policy group."
-
-
-class GroupAmbiguous(Conflict):
-    """Several groups have this name."""
-
-    message = "Several policy groups have this name; give the id."
 
 
 class GroupUnusable(BadRequest):
@@ -26,12 +20,6 @@ class PolicyNotFound(NotFound):
 
     code = ErrorCode.STORAGE_POLICY_NOT_FOUND
     message = "There is no such storage policy."
-
-
-class PolicyAmbiguous(Conflict):
-    """Several policies have this name."""
-
-    message = "Several storage policies have this name; give the id."
 
 
 class PolicyRepeated(BadRequest):

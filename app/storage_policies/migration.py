@@ -19,9 +19,9 @@ from app.storage_policies.errors import (
     TargetNotPositive,
 )
 from app.storage_policies.models import StoragePolicyGroup
-from app.teams import queries as teams_queries
+from app.teams.models import Team
 from app.users import queries as users_queries
-from app.users.models import Role, Status
+from app.users.models import Role, Status, User
 
 NOBODY = 0  # the audit log's user id for the command line
 
@@ -52,7 +52,7 @@ def migrate_assignments(
     """Assign all accounts and teams of the source group to the target group; idempotent.
 
     Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired if `by`
-    has lost access since the access check; GroupNotFound for the source, then for the target;
+    has lost access since the access check; GroupNotFound;
     SameGroup, TargetDisabled, TargetEmpty.
     """
     if target_group_id < 1:
@@ -60,19 +60,21 @@ def migrate_assignments(
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         _require_still_admin(session, by)
-        source = _found(session, source_group_id)
-        target = _found(session, target_group_id)
+        source = session.get(StoragePolicyGroup, source_group_id)
+        target = session.get(StoragePolicyGroup, target_group_id)
+        if source is None or target is None:
+            raise GroupNotFound
         return _migrate(rt, session, source, target, by.user_id, client)
 
 
 def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
     """Like `migrate_assignments`, for an operator who gives the groups by id or name.
 
-    Raises, in this order: GroupNotFound, GroupAmbiguous; SameGroup, TargetDisabled, TargetEmpty.
+    Raises, in this order: GroupNotFound, NameAmbiguous; SameGroup, TargetDisabled, TargetEmpty.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        found = service.named_group(session, source), service.named_group(session, target)
+        found = service.get_group(session, source), service.get_group(session, target)
         return _migrate(rt, session, *found, NOBODY, None)
 
 
@@ -93,13 +95,6 @@ def _require_still_admin(session: Session, by: Principal) -> None:
         raise AdminRequired
 
 
-def _found(session: Session, group_id: int) -> StoragePolicyGroup:
-    group = queries.find_group(session, group_id)
-    if group is None:
-        raise GroupNotFound
-    return group
-
-
 def _migrate(
     rt: Runtime,
     session: Session,
@@ -113,14 +108,14 @@ def _migrate(
         raise SameGroup
     if not target.is_enabled:
         raise TargetDisabled
-    if not queries.has_items(session, target.id):
+    if not target.items:
         raise TargetEmpty
     now = rt.clock.now()
     done = Migrated(
         source.id,
         target.id,
-        affected_users=queries.move_users(session, source.id, target.id, now),
-        affected_teams=teams_queries.move_assignments(session, source.id, target.id, now),
+        affected_users=queries.move_assigned(session, User, source.id, target.id, now),
+        affected_teams=queries.move_assigned(session, Team, source.id, target.id, now),
     )
     event = Event(
         Action.ADMIN_MIGRATE_POLICY_GROUP_USERS,

@@ -3,11 +3,12 @@
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.core.db import Base, Id, UTCDateTime
 
 DEFAULT_CHUNK_BYTES = 5 * 1024 * 1024
+MAX_NAME_LENGTH = 128  # of policies and groups
 
 
 class StoragePolicy(Base):
@@ -39,6 +40,9 @@ class StoragePolicyGroup(Base):
     is_default: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    items: Mapped[list["StoragePolicyGroupItem"]] = relationship(
+        order_by="StoragePolicyGroupItem.priority", lazy="selectin", passive_deletes="all"
+    )
 
 
 class StoragePolicyGroupItem(Base):
@@ -61,3 +65,4 @@ class StoragePolicyGroupItem(Base):
     min_file_size: Mapped[int] = mapped_column(BigInteger)
     max_file_size: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    policy: Mapped[StoragePolicy] = relationship(lazy="joined", innerjoin=True)

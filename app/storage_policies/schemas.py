@@ -42,22 +42,22 @@ class PolicyData(PolicyName):
 class GroupItem(Schema):
     """A policy's place in a group."""
 
-    id = fields.Integer(attribute="StoragePolicyGroupItem.id")
-    policy_id = fields.Integer(attribute="StoragePolicyGroupItem.policy_id")
-    priority = fields.Integer(attribute="StoragePolicyGroupItem.priority")
-    min_file_size = fields.Integer(attribute="StoragePolicyGroupItem.min_file_size")
-    max_file_size = fields.Integer(attribute="StoragePolicyGroupItem.max_file_size")
-    policy = fields.Nested(PolicyName, attribute="StoragePolicy")
+    id = fields.Integer()
+    policy_id = fields.Integer()
+    priority = fields.Integer()
+    min_file_size = fields.Integer()
+    max_file_size = fields.Integer()
+    policy = fields.Nested(PolicyName)
 
 
 class GroupData(Schema):
     """A group and its policies."""
 
-    id = fields.Integer(attribute="group.id")
-    name = fields.String(attribute="group.name")
-    description = fields.String(attribute="group.description")
-    is_enabled = fields.Boolean(attribute="group.is_enabled")
-    is_default = fields.Boolean(attribute="group.is_default")
-    created_at = Timestamp(attribute="group.created_at")
-    updated_at = Timestamp(attribute="group.updated_at")
+    id = fields.Integer()
+    name = fields.String()
+    description = fields.String()
+    is_enabled = fields.Boolean()
+    is_default = fields.Boolean()
+    created_at = Timestamp()
+    updated_at = Timestamp()
     items = fields.List(fields.Nested(GroupItem))

@@ -211,28 +211,3 @@ def delete_archived(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` teams archived before a time; return how many."""
     outdated = select(Team.id).where(Team.archived_at < before).limit(most)
     return bulk.change(session, delete(Team).where(Team.id.in_(outdated)))
-
-
-def move_assignments(session: Session, source_id: int, target_id: int, now: datetime) -> int:
-    """Reassign the teams of one policy group to another, archived ones too; return how many."""
-    return bulk.change(
-        session,
-        update(Team)
-        .where(Team.policy_group_id == source_id)
-        .values(policy_group_id=target_id, updated_at=now),
-    )
-
-
-def assign_all_without_group(session: Session, group_id: int, now: datetime) -> None:
-    """Assign every team without a policy group to this one, archived teams too."""
-    session.execute(
-        update(Team)
-        .where(Team.policy_group_id.is_(None))
-        .values(policy_group_id=group_id, updated_at=now)
-    )
-
-
-def count_assigned(session: Session, group_id: int) -> int:
-    """Return how many teams are assigned to a policy group."""
-    statement = select(func.count()).select_from(Team).where(Team.policy_group_id == group_id)
-    return int(session.execute(statement).scalar_one())

@@ -14,8 +14,9 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.tokens import random_fraction
-from app.storage_policies import groups, migration
+from app.storage_policies import migration
 from app.storage_policies import queries as storage_queries
+from app.storage_policies import service as groups
 from app.storage_policies.errors import GroupAssigned
 from app.teams import queries as teams_queries
 from app.teams.models import Team
@@ -30,9 +31,9 @@ MANY = 20_000
 
 
 def make_groups(rt, number):
-    [first, *_] = groups.service.list_groups(rt)
+    [first, *_] = groups.list_groups(rt)
     made = [groups.create_group(rt, f"G{n}", ["Local storage"]) for n in range(number - 1)]
-    return [first.group.id, *(one.group.id for one in made)]
+    return [first.id, *(one.id for one in made)]
 
 
 def distribution(rt, model):
