@@ -24,7 +24,7 @@ from app.settings import upkeep as settings_upkeep
 from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.setup.queries import SetupState
-from app.teams import upkeep as teams_upkeep
+from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import UserNotFound
@@ -95,7 +95,7 @@ def cleanup(rt: Runtime) -> Cleaned:
         mails=mail.delete_finished(rt),
         mail_tokens=contact_tokens.delete_expired(rt),
         pending_identities=external_auth.delete_expired(rt),
-        teams=teams_upkeep.delete_archived(rt),
+        teams=teams.delete_archived(rt),
         # Last: the file system may fail although the database works.
         avatar_leftovers=avatars_upkeep.cleanup(rt),
     )

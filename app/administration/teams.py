@@ -3,8 +3,11 @@
 Lock order: storage topology, account, team.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
@@ -16,12 +19,11 @@ from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
 from app.teams import queries
 from app.teams import service as teams
-from app.teams.models import TeamRole
-from app.teams.queries import Member, TeamInfo
+from app.teams.models import Team, TeamRole
 from app.users import service as users
 
 
-def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
+def create(rt: Runtime, name: str, owner: str) -> Team:
     """Create a team with its owner, in the default policy group if there is one.
 
     Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled.
@@ -33,26 +35,19 @@ def create(rt: Runtime, name: str, owner: str) -> TeamInfo:
         team = teams.create(
             session, name, account, policy_group_id=group_id, storage_quota=quota, now=now
         )
-        _record(rt, session, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
-        return team
+        return _changed(rt, session, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
 
 
-def list_teams(rt: Runtime, *, archived: bool) -> list[TeamInfo]:
+def list_teams(rt: Runtime, *, archived: bool) -> Sequence[Team]:
     """Return the teams, archived ones only if `archived` is true."""
-    with rt.reading() as connection:
-        return queries.list_teams(connection, archived=archived)
+    with rt.reading() as session:
+        return queries.list_teams(session, archived=archived)
 
 
-def owner_names(rt: Runtime) -> dict[int, str]:
-    """Return the username of every account that owns a team."""
-    with rt.reading() as connection:
-        return queries.list_owner_names(connection)
-
-
-def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
+def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
     """Add an account to a team.
 
-    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamMemberDisabled,
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamMemberDisabled,
     TeamMemberExists.
     """
     with rt.transaction() as session:
@@ -60,23 +55,22 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
         team = teams.lock_unarchived(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
         details = {"added_user_id": account.id, "role": role}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-        return teams.get(session, team.id)
+        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def list_members(rt: Runtime, which: str) -> list[Member]:
+def list_members(rt: Runtime, which: str) -> Sequence[Row[int, str, str, str, datetime]]:
     """Return the members of a team, archived or not.
 
-    Raises: TeamNotFound, TeamAmbiguous.
+    Raises: TeamNotFound, NameAmbiguous.
     """
-    with rt.reading() as connection:
-        return queries.list_members(connection, teams.named(connection, which).id)
+    with rt.reading() as session:
+        return queries.list_members(session, teams.named(session, which).id)
 
 
-def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
+def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
     """Change the role of a team member.
 
-    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
@@ -84,28 +78,26 @@ def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> TeamInfo:
         if not teams.set_role(session, team, account, role, rt.clock.now()):
             return team
         details = {"changed_user_id": account.id, "role": role}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-        return teams.get(session, team.id)
+        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def remove_member(rt: Runtime, which: str, who: str) -> TeamInfo:
+def remove_member(rt: Runtime, which: str, who: str) -> Team:
     """Remove an account from a team.
 
-    Raises: UserNotFound, TeamNotFound, TeamAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
         teams.remove_member(session, team, account)
         details = {"removed_user_id": account.id}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-        return teams.get(session, team.id)
+        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
+def assign_group(rt: Runtime, which: str, group: str) -> Team:
     """Assign a team to a policy group.
 
-    Raises: TeamNotFound, TeamAmbiguous, TeamArchived, GroupNotFound, NameAmbiguous, GroupUnusable.
+    Raises: TeamNotFound, NameAmbiguous, TeamArchived, GroupNotFound, GroupUnusable.
     """
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
@@ -114,31 +106,31 @@ def assign_group(rt: Runtime, which: str, group: str) -> TeamInfo:
         storage.require_assignable(target)
         if team.policy_group_id == target.id:
             return team
-        queries.set_columns(session, team.id, rt.clock.now(), policy_group_id=target.id)
+        team.policy_group_id, team.updated_at = target.id, rt.clock.now()
         details = {"policy_group_id": target.id}
-        _record(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-        return teams.get(session, team.id)
+        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def archive(rt: Runtime, which: str) -> TeamInfo:
+def archive(rt: Runtime, which: str) -> Team:
     """Archive a team; idempotent. It is deleted `team_archive_retention_days` later.
 
-    Raises: TeamNotFound, TeamAmbiguous.
+    Raises: TeamNotFound, NameAmbiguous.
     """
     with rt.transaction() as session:
         team = teams.lock_named(session, which)
         if team.archived_at is not None:
             return team
-        now = rt.clock.now()
-        queries.set_columns(session, team.id, now, archived_at=now)
-        _record(rt, session, Action.ADMIN_ARCHIVE_TEAM, team, {})
-        return teams.get(session, team.id)
+        team.archived_at = team.updated_at = rt.clock.now()
+        return _changed(rt, session, Action.ADMIN_ARCHIVE_TEAM, team, {})
 
 
-def _record(
-    rt: Runtime, session: Session, action: Action, team: TeamInfo, details: dict[str, Any]
-) -> None:
+def _changed(
+    rt: Runtime, session: Session, action: Action, team: Team, details: dict[str, Any]
+) -> Team:
+    """Record a change and return the team, its owner and its members determined anew."""
     event = Event(
         action, EntityType.TEAM, entity_id=team.id, entity_name=team.name, details=details
     )
     audit.record(rt, session, event)
+    session.refresh(team)
+    return team

@@ -4,8 +4,7 @@ import click
 
 from app.administration import teams
 from app.core.texts import pluralized
-from app.teams.models import TeamRole
-from app.teams.queries import TeamInfo
+from app.teams.models import Team, TeamRole
 from app.teams.schemas import MemberData, TeamData
 from app.web.cli import Commands, Output, Word, printable, table
 from app.web.runtime import runtime
@@ -27,12 +26,8 @@ def create(name: str, owner: str) -> Output:
 @click.option("--archived", is_flag=True, help="Include archived teams.")
 def list_teams(archived: bool) -> Output:
     """List the teams by id."""
-    rt = runtime()
-    found, names = teams.list_teams(rt, archived=archived), teams.owner_names(rt)
-    rows = [
-        [t.id, t.name, names.get(t.owner_id or 0), t.member_count, timestamp(t.archived_at)]
-        for t in found
-    ]
+    found = teams.list_teams(runtime(), archived=archived)
+    rows = [[t.id, t.name, t.owner_name, t.member_count, timestamp(t.archived_at)] for t in found]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
     return Output(TeamData(many=True).dump(found), text)
 
@@ -97,5 +92,5 @@ def archive(team: str) -> Output:
     return _shown(teams.archive(runtime(), team), "is archived")
 
 
-def _shown(info: TeamInfo, what: str) -> Output:
-    return Output(TeamData().dump(info), printable(f"{info.name} (id {info.id}) {what}"))
+def _shown(team: Team, what: str) -> Output:
+    return Output(TeamData().dump(team), printable(f"{team.name} (id {team.id}) {what}"))

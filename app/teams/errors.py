@@ -9,12 +9,6 @@ class TeamNotFound(NotFound):
     message = "There is no such team."
 
 
-class TeamAmbiguous(Conflict):
-    """Several teams have this name."""
-
-    message = "Several teams have this name; give the id."
-
-
 class TeamNameInvalid(BadRequest):
     """The name is empty or too long."""
 

@@ -2,11 +2,21 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    String,
+    UniqueConstraint,
+    func,
+    select,
+)
+from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
+from app.users.models import User
 
 MAX_NAME_LENGTH = 128
 
@@ -17,25 +27,6 @@ class TeamRole(StrEnum):
     OWNER = "owner"
     ADMIN = "admin"
     MEMBER = "member"
-
-
-class Team(Base):
-    """A workspace shared by accounts; an archived one is out of use and deleted after a while."""
-
-    __tablename__ = "teams"
-
-    id: Mapped[int] = mapped_column(Id, primary_key=True)
-    name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
-    description: Mapped[str] = mapped_column(String(512))
-    created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"), index=True)
-    storage_used: Mapped[int] = mapped_column(BigInteger)
-    storage_quota: Mapped[int] = mapped_column(BigInteger)
-    policy_group_id: Mapped[int | None] = mapped_column(
-        ForeignKey("storage_policy_groups.id", ondelete="SET NULL"), index=True
-    )
-    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
-    updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
-    archived_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
 
 
 class TeamMember(Base):
@@ -53,3 +44,47 @@ class TeamMember(Base):
     role: Mapped[str] = mapped_column(String(16))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+
+
+def _owner(team_id: Any, column: Any) -> Any:
+    """Return a column of the first owner of a team, as a subquery."""
+    return (
+        select(column)
+        .join_from(TeamMember, User, User.id == TeamMember.user_id)
+        .where(TeamMember.team_id == team_id, TeamMember.role == TeamRole.OWNER)
+        .order_by(User.id)
+        .limit(1)
+        .correlate_except(TeamMember, User)
+        .scalar_subquery()
+    )
+
+
+class Team(Base):
+    """A workspace shared by accounts; an archived one is out of use and deleted after a while.
+
+    Of several owners, `owner_id` and `owner_name` tell the one with the lowest id. They and
+    `member_count` are computed when a team is loaded or refreshed.
+    """
+
+    __tablename__ = "teams"
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
+    description: Mapped[str] = mapped_column(String(512))
+    created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"), index=True)
+    storage_used: Mapped[int] = mapped_column(BigInteger)
+    storage_quota: Mapped[int] = mapped_column(BigInteger)
+    policy_group_id: Mapped[int | None] = mapped_column(
+        ForeignKey("storage_policy_groups.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    archived_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    owner_id: Mapped[int | None] = column_property(_owner(id, TeamMember.user_id))
+    owner_name: Mapped[str | None] = column_property(_owner(id, User.username))
+    member_count: Mapped[int] = column_property(
+        select(func.count(TeamMember.id))
+        .where(TeamMember.team_id == id)
+        .correlate_except(TeamMember)
+        .scalar_subquery()
+    )

@@ -1,19 +1,19 @@
 """Steps on teams; the use cases, which need accounts and policy groups, are in `administration`.
 
-A team is locked (`queries.lock`) before it is changed, so that checks and changes of its members
-cannot race.
+A team is locked before it is changed, so that checks and changes of its members cannot race.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from app.core.database.database import Reader
-from app.core.texts import shortened, typed_id
+from app.core.database import bulk
+from app.core.database.named import get_named
+from app.core.runtime import Runtime
+from app.settings import keys
 from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,
-    TeamAmbiguous,
     TeamArchived,
     TeamCreatorUndeletable,
     TeamMemberDisabled,
@@ -23,8 +23,7 @@ from app.teams.errors import (
     TeamNotMember,
     TeamOwnerUndeletable,
 )
-from app.teams.models import MAX_NAME_LENGTH, TeamRole
-from app.teams.queries import TeamInfo
+from app.teams.models import MAX_NAME_LENGTH, Team, TeamMember, TeamRole
 from app.users.models import Account, Status
 
 
@@ -36,7 +35,7 @@ def create(
     policy_group_id: int | None,
     storage_quota: int,
     now: datetime,
-) -> TeamInfo:
+) -> Team:
     """Create a team with its owner as the first member.
 
     Raises: TeamNameInvalid, TeamMemberDisabled.
@@ -44,9 +43,7 @@ def create(
     name = name.strip()
     if not 1 <= len(name) <= MAX_NAME_LENGTH:
         raise TeamNameInvalid
-    _require_active(owner)
-    team_id = queries.add(
-        session,
+    team = Team(
         name=name,
         description="",
         created_by=owner.id,
@@ -56,93 +53,76 @@ def create(
         created_at=now,
         updated_at=now,
     )
-    queries.add_member(session, team_id, owner.id, TeamRole.OWNER, now)
-    return get(session, team_id)
+    session.add(team)
+    session.flush()
+    add_member(session, team, owner, TeamRole.OWNER, now)
+    return team
 
 
-def get(reader: Reader, team_id: int) -> TeamInfo:
-    """Return a team.
+def named(session: Session, typed: str) -> Team:
+    """Return the team with the id or name an operator typed.
 
-    Raises: TeamNotFound.
+    Raises: TeamNotFound, NameAmbiguous.
     """
-    info = queries.find(reader, team_id)
-    if info is None:
-        raise TeamNotFound
-    return info
+    return get_named(session, Team, typed, TeamNotFound, "team", "teams")
 
 
-def named(reader: Reader, typed: str) -> TeamInfo:
-    """Return the team with the id or name an operator typed; digits are taken for an id first.
-
-    Raises: TeamNotFound; TeamAmbiguous if several teams have this name.
-    """
-    team_id = typed_id(typed)
-    info = None if team_id is None else queries.find(reader, team_id)
-    if info is not None:
-        return info
-    ids = queries.list_ids_by_name(reader, typed.strip())
-    if len(ids) > 1:
-        which = " or ".join(map(str, ids))
-        raise TeamAmbiguous(f"Several teams are called {shortened(typed)}; give the id, {which}.")
-    if not ids:
-        raise TeamNotFound(f"There is no team {shortened(typed)}.")
-    return get(reader, ids[0])
-
-
-def lock_unarchived(session: Session, typed: str) -> TeamInfo:
+def lock_unarchived(session: Session, typed: str) -> Team:
     """Lock an unarchived team until the transaction ends and return it.
 
-    Raises: TeamNotFound, TeamAmbiguous, TeamArchived.
+    Raises: TeamNotFound, NameAmbiguous, TeamArchived.
     """
-    info = lock_named(session, typed)
-    if info.archived_at is not None:
+    team = lock_named(session, typed)
+    if team.archived_at is not None:
         raise TeamArchived
-    return info
+    return team
 
 
-def lock_named(session: Session, typed: str) -> TeamInfo:
+def lock_named(session: Session, typed: str) -> Team:
     """Like `lock_unarchived`, but for archived teams too."""
     team_id = named(session, typed).id
-    queries.lock(session, team_id)
-    return get(session, team_id)
+    team = session.get(Team, team_id, populate_existing=True, with_for_update=True)
+    if team is None:  # deleted in between
+        raise TeamNotFound
+    return team
 
 
 def add_member(
-    session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
+    session: Session, team: Team, account: Account, role: TeamRole, now: datetime
 ) -> None:
     """Add an account to a locked team.
 
     Raises: TeamMemberDisabled, TeamMemberExists.
     """
-    _require_active(account)
-    if queries.find_role(session, team.id, account.id) is not None:
+    if account.status != Status.ACTIVE:
+        raise TeamMemberDisabled
+    if queries.find_member(session, team.id, account.id):
         raise TeamMemberExists
-    queries.add_member(session, team.id, account.id, role, now)
+    session.add(
+        TeamMember(team_id=team.id, user_id=account.id, role=role, created_at=now, updated_at=now)
+    )
 
 
-def remove_member(session: Session, team: TeamInfo, account: Account) -> None:
+def remove_member(session: Session, team: Team, account: Account) -> None:
     """Remove an account from a locked team; it receives none of the team's later events.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
-    if _role_of(session, team, account) == TeamRole.OWNER:
-        _require_other_owner(session, team, account)
-    queries.remove_member(session, team.id, account.id)
+    member = _get_member(session, team, account)
+    _require_other_owner(session, member)
+    session.delete(member)
 
 
-def set_role(
-    session: Session, team: TeamInfo, account: Account, role: TeamRole, now: datetime
-) -> bool:
+def set_role(session: Session, team: Team, account: Account, role: TeamRole, now: datetime) -> bool:
     """Change the role of a member of a locked team; False if the member has that role already.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
-    before = _role_of(session, team, account)
-    if before == role:
+    member = _get_member(session, team, account)
+    if member.role == role:
         return False
-    if before == TeamRole.OWNER:
-        _require_other_owner(session, team, account)
-    queries.set_role(session, team.id, account.id, role, now)
+    _require_other_owner(session, member)
+    member.role, member.updated_at = role, now
     return True
 
 
@@ -160,18 +140,22 @@ def require_deletable(session: Session, user_id: int) -> None:
         raise TeamOwnerUndeletable
 
 
-def _role_of(session: Session, team: TeamInfo, account: Account) -> str:
-    role = queries.find_role(session, team.id, account.id)
-    if role is None:
+def delete_archived(rt: Runtime) -> int:
+    """Delete teams archived longer than `team_archive_retention_days` ago; return how many."""
+    days = rt.settings.get(keys.TEAM_ARCHIVE_RETENTION_DAYS)
+    return bulk.delete_in_batches(
+        rt, queries.delete_archived, rt.clock.now() - timedelta(days=days)
+    )
+
+
+def _get_member(session: Session, team: Team, account: Account) -> TeamMember:
+    member = queries.find_member(session, team.id, account.id)
+    if member is None:
         raise TeamNotMember
-    return role
+    return member
 
 
-def _require_other_owner(session: Session, team: TeamInfo, account: Account) -> None:
-    if not queries.has_other_owner(session, team.id, account.id):
+def _require_other_owner(session: Session, member: TeamMember) -> None:
+    is_owner = member.role == TeamRole.OWNER
+    if is_owner and not queries.has_other_owner(session, member.team_id, member.user_id):
         raise LastTeamOwner
-
-
-def _require_active(account: Account) -> None:
-    if account.status != Status.ACTIVE:
-        raise TeamMemberDisabled

@@ -18,7 +18,6 @@ from app.storage_policies import migration
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as groups
 from app.storage_policies.errors import GroupAssigned
-from app.teams import queries as teams_queries
 from app.teams.models import Team
 from app.users import queries as users_queries
 from app.users.models import User
@@ -72,17 +71,18 @@ def people(rt):
     with rt.transaction() as session:
         for number, owner in enumerate(users[:10]):
             now = rt.clock.now()
-            teams_queries.add(
-                session,
-                name=f"Team {number}",
-                description="",
-                created_by=owner.id,
-                storage_used=0,
-                storage_quota=0,
-                policy_group_id=1,
-                created_at=now,
-                updated_at=now,
-                archived_at=now if number % 2 else None,
+            session.add(
+                Team(
+                    name=f"Team {number}",
+                    description="",
+                    created_by=owner.id,
+                    storage_used=0,
+                    storage_quota=0,
+                    policy_group_id=1,
+                    created_at=now,
+                    updated_at=now,
+                    archived_at=now if number % 2 else None,
+                )
             )
     return users
 

@@ -7,7 +7,7 @@ import pytest
 from app.administration import accounts, teams
 from app.teams.errors import LastTeamOwner, TeamOwnerUndeletable
 from app.teams.models import TeamMember, TeamRole
-from app.teams.upkeep import delete_archived
+from app.teams.service import delete_archived
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
 from tests.support.races import run_concurrently
 
