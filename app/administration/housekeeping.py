@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.administration import service
-from app.core.database.failures import reason_of
+from app.core.database.database import reason_of
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.tokens import random_fraction

@@ -10,8 +10,7 @@ from app.audit import keys, queries
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.database import bulk
-from app.core.database.database import DATABASE_ERRORS
-from app.core.database.failures import reason_of
+from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 
 log = logging.getLogger(__name__)

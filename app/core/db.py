@@ -1,11 +1,11 @@
-"""The declarative base and column types of all tables, and the columns that make up a row tuple."""
+"""What models and queries share: the declarative base, column types, and small statements."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Integer, MetaData
+from sqlalchemy import BigInteger, DateTime, Integer, MetaData, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -87,3 +87,17 @@ def _column(name: str, sources: tuple[Any, ...]) -> Any:
         if hasattr(source, name):
             return getattr(source, name)
     raise AttributeError(f"no column {name}")
+
+
+def after_commit(session: Session, do: Callable[[], None]) -> None:
+    """Call `do` once the current transaction is committed; never if it is rolled back.
+
+    SQLAlchemy also signals a commit when a savepoint is released: its changes are not visible to
+    others yet then, and may never be.
+    """
+
+    def committed(ended: Session) -> None:
+        if not ended.in_nested_transaction():
+            do()
+
+    event.listen(session, "after_commit", committed)

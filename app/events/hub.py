@@ -16,8 +16,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
-from app.core.database.database import DATABASE_ERRORS
-from app.core.database.failures import reason_of
+from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.errors import DatabaseUnavailable
 from app.core.logs import Outage
 from app.core.pubsub import Channel, Listener

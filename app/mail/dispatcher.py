@@ -19,8 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.audit import service as audit
-from app.core.database.database import DATABASE_ERRORS
-from app.core.database.failures import reason_of
+from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.logs import Outage
 from app.core.mailer import Undeliverable
 from app.core.runtime import Runtime

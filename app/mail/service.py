@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.core.config import Bucket
 from app.core.database import bulk
-from app.core.database.after_commit import after_commit
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
+from app.core.db import after_commit
 from app.core.mailer import SmtpConnection, Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer

@@ -12,9 +12,7 @@ from redis.exceptions import RedisError
 from app.audit import service as audit
 from app.audit.models import Action
 from app.core import redis as redis_client
-from app.core.database.database import DATABASE_ERRORS
-from app.core.database.failures import reason_of
-from app.core.database.read_only import require_writable
+from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.database.revisions import TablesOutdated
 from app.core.errors import ErrorCode, Unavailable
 from app.core.logs import Outage
@@ -57,7 +55,8 @@ def readiness(rt: Runtime, unready: Outage) -> SetupState:
     try:
         with rt.reading() as connection:
             rt.database.schema.require_current(connection)
-            state = setup.state_if_writable(rt, connection)
+            rt.database.require_writable(connection)
+            state = setup.current_state(connection)
     except DATABASE_ERRORS as error:
         unready.record_failure(reason_of(error))
         raise DatabaseUnreachable from error
@@ -150,7 +149,7 @@ class Dependencies(Collector):
 
     def _outbox(self) -> Outbox:
         with self._rt.reading() as connection:
-            require_writable(self._rt.database, connection)
+            self._rt.database.require_writable(connection)
             return mail.outbox(self._rt, connection)
 
     def _redis(self) -> None:

@@ -14,7 +14,7 @@ from app.core.access import (
     TokenPair,
 )
 from app.core.client import Client
-from app.core.database.after_commit import after_commit
+from app.core.db import after_commit
 from app.core.logs import note_caller
 from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime

@@ -6,7 +6,6 @@ from enum import StrEnum
 from sqlalchemy import exists, literal_column, select
 
 from app.core.database.database import Reader
-from app.core.database.read_only import ServerReadOnly
 from app.setup.errors import AdministratorMissing
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group
@@ -61,9 +60,3 @@ _FACTS = select(
 def facts(reader: Reader) -> Facts:
     """Return the facts in one query."""
     return Facts(*map(bool, reader.execute(_FACTS).one()))
-
-
-def facts_and_read_only(reader: Reader) -> tuple[Facts, bool]:
-    """Return the facts, and whether the server is read-only, in one query."""
-    *found, is_read_only = map(bool, reader.execute(_FACTS.add_columns(ServerReadOnly())).one())
-    return Facts(*found), is_read_only

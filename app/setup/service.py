@@ -10,7 +10,6 @@ from app.audit.models import Action
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
-from app.core.database.read_only import require_writable_state
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries
@@ -52,16 +51,6 @@ def public_state(rt: Runtime) -> PublicState:
 def current_state(reader: Reader) -> SetupState:
     """Return the set-up state."""
     return state_of(queries.facts(reader))
-
-
-def state_if_writable(rt: Runtime, reader: Reader) -> SetupState:
-    """Return the set-up state after checking, in the same query, that the database is writable.
-
-    Raises: DatabaseReadOnly, DatabaseUnavailable.
-    """
-    facts, is_read_only = queries.facts_and_read_only(reader)
-    require_writable_state(rt.database, server_read_only=is_read_only)
-    return state_of(facts)
 
 
 def require_ready(reader: Reader) -> None:

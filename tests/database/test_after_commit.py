@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 import sqlalchemy as sa
 
-from app.core.database.after_commit import after_commit
+from app.core.db import after_commit
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import failures
+from app.core.database import database as databases
 from app.core.errors import DatabaseUnavailable
 from app.login import second_factor
 from app.sessions import service as sessions
@@ -163,7 +163,7 @@ def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
 @pytest.fixture
 def short_timeout_app(make_app, monkeypatch):
     """An application with one connection, for which nobody waits for long."""
-    monkeypatch.setattr(failures, "POOL_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(databases, "POOL_TIMEOUT_SECONDS", 0.1)
     return make_app(database_pool=1)
 
 

@@ -10,23 +10,32 @@ from time import perf_counter
 from typing import Any
 
 from flask import Flask
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from app.core import wait_times
 from app.core.config import Config
-from app.core.database import failures, postgres, sqlite
+from app.core.database import postgres, sqlite
 from app.core.database.revisions import SchemaCheck
 from app.core.database.sqlite import SqliteFile
 from app.core.db import db
-from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
+from app.core.errors import AppError, DatabaseConnectionLost, DatabaseUnavailable
+
+POOL_TIMEOUT_SECONDS = 5
 
 # What can run a SELECT, in its caller's transaction or in none.
 Reader = Session
 
 # What the methods of Database raise while the database does not answer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
+
+
+class DatabaseReadOnly(DatabaseUnavailable):
+    """The database answers, but accepts no writes: a standby, or a read-only file."""
+
+    message = "The database takes no changes."
 
 
 class Database:
@@ -93,6 +102,22 @@ class Database:
         with connection:
             yield connection
 
+    def require_writable(self, session: Session) -> None:
+        """Make sure that the database accepts writes, without making one.
+
+        Raises: DatabaseReadOnly, DatabaseUnavailable.
+        """
+        if self.file is not None:
+            try:
+                is_writable = self.file.is_writable()
+            except sqlite.FileGone as error:
+                raise DatabaseUnavailable from error
+        else:
+            # This is on for a standby as well, whatever its default_transaction_read_only is.
+            is_writable = session.scalar(text("SHOW transaction_read_only")) == "off"
+        if not is_writable:
+            raise DatabaseReadOnly
+
     def on_statement(self, count: Callable[[], None]) -> None:
         """Call `count` for every statement."""
         event.listen(self.engine, "after_cursor_execute", lambda *_: count())
@@ -124,7 +149,7 @@ def _engine_options(config: Config) -> dict[str, Any]:
     usual: dict[str, Any] = {
         "pool_size": config.database_pool,
         "max_overflow": 0,
-        "pool_timeout": failures.POOL_TIMEOUT_SECONDS,
+        "pool_timeout": POOL_TIMEOUT_SECONDS,
         "hide_parameters": True,  # else unexpected errors would carry them into the log
     }
     if config.database_url.startswith("sqlite"):
@@ -156,3 +181,26 @@ def _note_statements(engine: Engine) -> None:
     @event.listens_for(engine, "after_cursor_execute")
     def end(connection: Connection, *_: Any) -> None:
         wait_times.add_database(perf_counter() - connection.info["began"])
+
+
+class NoConnectionFree(Exception):
+    """Every connection was in use for as long as a caller waits for one."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the driver's error, its code and its first line; later lines may repeat values."""
+    while (cause := _cause(error)) is not None:
+        error = cause
+    if isinstance(error, PoolTimeout):
+        # SQLAlchemy's text speaks of its pool's options, which nobody here has set.
+        error = NoConnectionFree(f"no connection was free for {POOL_TIMEOUT_SECONDS:g} s")
+    code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
+    what = f"{type(error).__name__} {code}" if code else type(error).__name__
+    line = str(error).strip().partition("\n")[0]
+    return f"{what}: {line}" if line else what
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """Return the error that one of SQLAlchemy's or of ours wraps."""
+    orig: BaseException | None = getattr(error, "orig", None)
+    return error.__cause__ if isinstance(error, AppError) else orig

@@ -28,14 +28,6 @@ class Revisions:
         return self.current != self.newest and not self.is_newer
 
 
-@dataclass(frozen=True)
-class _Known:
-    """The revisions of this version: all of them, and the newest."""
-
-    all: frozenset[str]
-    newest: frozenset[str]
-
-
 class TablesOutdated(DatabaseUnavailable):
     """The database lacks migrations of this version."""
 
@@ -66,13 +58,14 @@ class SchemaCheck:
 
 def revisions(session: Session) -> Revisions:
     """Return the revisions of the database and of this version."""
-    known = _known()
+    every, newest = _of_this_version()
     current = frozenset(MigrationContext.configure(session.connection()).get_current_heads())
-    return Revisions(current, known.newest, is_newer=not current <= known.all)
+    return Revisions(current, newest, is_newer=not current <= every)
 
 
 @cache
-def _known() -> _Known:
+def _of_this_version() -> tuple[frozenset[str], frozenset[str]]:
+    """Return all revisions, and the newest."""
     scripts = ScriptDirectory(str(MIGRATIONS))
-    names = frozenset(script.revision for script in scripts.walk_revisions())
-    return _Known(names, frozenset(scripts.get_heads()))
+    every = frozenset(script.revision for script in scripts.walk_revisions())
+    return every, frozenset(scripts.get_heads())

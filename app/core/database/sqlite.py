@@ -4,6 +4,7 @@ SQLite itself creates a missing file, so a lost file, or a disk that is not moun
 a new installation, whose first visitor becomes its administrator.
 """
 
+import os
 import sqlite3
 import stat
 import time
@@ -66,6 +67,17 @@ class SqliteFile:
             raise FileGone(
                 f"{self.path} is not the file that this process began with; restart the service"
             )
+
+    def is_writable(self) -> bool:
+        """Return whether this process may write to it.
+
+        SQLite opens a read-only file, and reports nothing before the first write; a trial write
+        would take its only write lock. Nor does it report that a file it has open was deleted: what
+        is written from then on is lost. Raises: FileGone.
+        """
+        self.require()
+        by_who_opens_it = os.access in os.supports_effective_ids
+        return os.access(self.path, os.W_OK, effective_ids=by_who_opens_it)
 
     def make(self) -> None:
         """Create an empty file unless there is one; SQLite reports it if the folder is missing.
