@@ -1,6 +1,5 @@
 """Access tokens: signed claims that name a session."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.core.access import TokenExpired, TokenInvalid
@@ -8,14 +7,6 @@ from app.core.keyring import Keyring, SignedTokens, TokenForged
 from app.core.tokens import random_uuid
 
 LEEWAY_SECONDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class AccessClaims:
-    """The claims of a genuine token; `expires_at` is in Unix seconds."""
-
-    session_id: str
-    expires_at: int
 
 
 def issue(keyring: Keyring, session_id: str, user_id: int, now: datetime, life: timedelta) -> str:
@@ -34,19 +25,19 @@ def issue(keyring: Keyring, session_id: str, user_id: int, now: datetime, life: 
 
 def read(
     keyring: Keyring, token: str, now: datetime, *, ignore_expiry: bool = False
-) -> AccessClaims:
-    """Return the claims of a token.
+) -> tuple[str, int]:
+    """Return a token's session and when it expires, in Unix seconds.
 
     Raises: TokenInvalid; TokenExpired, unless `ignore_expiry`.
     """
     try:
         claims = _tokens(keyring).verified(token)
-        access = AccessClaims(str(claims["sid"]), int(claims["exp"]))
+        session_id, expires_at = str(claims["sid"]), int(claims["exp"])
     except (TokenForged, KeyError, ValueError, TypeError):
         raise TokenInvalid from None
-    if not ignore_expiry and now.timestamp() > access.expires_at + LEEWAY_SECONDS:
+    if not ignore_expiry and now.timestamp() > expires_at + LEEWAY_SECONDS:
         raise TokenExpired
-    return access
+    return session_id, expires_at
 
 
 def _tokens(keyring: Keyring) -> SignedTokens:

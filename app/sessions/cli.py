@@ -21,10 +21,7 @@ def list_sessions(user: str) -> Output:
     rt = runtime()
     with rt.reading() as connection:
         account = users.named(connection, user)
-    listed = service.list_sessions(rt, account.id, None)
-    data = SessionItem(many=True).dump(
-        [{**row._asdict(), "is_current": current} for row, current in listed]
-    )
+    data = SessionItem(many=True).dump(service.list_sessions(rt, account.id, None))
     rows = [[s["id"], s["last_seen_at"], s["ip_address"], s["user_agent"]] for s in data]
     return Output(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))
 

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from sqlalchemy import ForeignKey, String, Uuid
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.core.db import Base, UTCDateTime
+from app.users.models import User
 
 
 class LoginSession(Base):
@@ -32,3 +33,4 @@ class LoginSession(Base):
     last_seen_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    user: Mapped[User] = relationship(lazy="joined", innerjoin=True)

@@ -2,15 +2,28 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    RowMapping,
+    String,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    not_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
-from app.core.db import columns_of
+from app.core.db import UTCDateTime
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
@@ -28,35 +41,19 @@ class Access(NamedTuple):
     account: Account
 
 
-class TokenSession(NamedTuple):
-    """The session a refresh token belongs to, and the state of its account."""
+_now = bindparam("now", type_=UTCDateTime())
+_enforces_change = bindparam("enforces_change", type_=Boolean)
 
-    id: str
-    user_id: int
-    refresh_digest: str
-    previous_digest: str | None
-    is_limited: bool
-    user_agent: str | None
-    last_seen_at: datetime
-    expires_at: datetime
-    revoked_at: datetime | None
-    status: str
-    must_change_password: bool
+_IS_LIVE = (LoginSession.revoked_at.is_(None), LoginSession.expires_at > _now)
 
+# What `service.authenticate` checks of a session and of its account.
+_GOES_ON = (*_IS_LIVE, LoginSession.is_limited.is_(False))
+_ACCOUNT_GOES_ON = (
+    User.status == Status.ACTIVE,
+    not_(and_(_enforces_change, User.must_change_password)),
+)
 
-class Listed(NamedTuple):
-    """One entry of the session list."""
-
-    id: str
-    refresh_digest: str
-    ip_address: str | None
-    user_agent: str | None
-    created_at: datetime
-    last_seen_at: datetime
-    expires_at: datetime
-
-
-# Built once: nearly every request runs it.
+# Statements that many requests run are built once.
 _ACCESS = with_profile(
     select(
         LoginSession.revoked_at,
@@ -69,9 +66,42 @@ _ACCESS = with_profile(
 )
 
 
-def add(session: Session, **columns: Any) -> None:
-    """Insert a session."""
-    session.execute(insert(LoginSession).values(**columns))
+_ROTATE = (
+    update(LoginSession)
+    .where(
+        LoginSession.refresh_selector == bindparam("selector"),
+        LoginSession.refresh_digest == bindparam("old_digest"),
+        *_GOES_ON,
+        exists(select(User.id).where(User.id == LoginSession.user_id, *_ACCOUNT_GOES_ON)),
+    )
+    .values(
+        refresh_digest=bindparam("new_digest"),
+        previous_digest=bindparam("old_digest"),
+        last_seen_at=_now,
+        expires_at=bindparam("new_expiry"),
+        ip_address=func.coalesce(bindparam("address", type_=String), LoginSession.ip_address),
+        user_agent=func.coalesce(bindparam("agent", type_=String), LoginSession.user_agent),
+    )
+    .returning(LoginSession.id, LoginSession.user_id)
+    .execution_options(synchronize_session=False)
+)
+
+_is_current = (LoginSession.refresh_digest == bindparam("current")).label("is_current")
+
+_LIST_LIVE = (
+    select(
+        LoginSession.id,
+        LoginSession.ip_address,
+        LoginSession.user_agent,
+        LoginSession.created_at,
+        LoginSession.last_seen_at,
+        LoginSession.expires_at,
+        _is_current,
+    )
+    .where(LoginSession.user_id == bindparam("user_id"), *_IS_LIVE)
+    .order_by(_is_current.desc(), LoginSession.last_seen_at.desc(), LoginSession.id)
+    .limit(MAX_LISTED)
+)
 
 
 def find_access(database: Database, session_id: str) -> Access | None:
@@ -81,21 +111,19 @@ def find_access(database: Database, session_id: str) -> Access | None:
     return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
 
 
-def find_by_token(reader: Reader, token: RefreshToken) -> TokenSession | None:
+def find_by_token(session: Session, token: RefreshToken) -> LoginSession | None:
     """Return the session this token belongs or belonged to; None if there is none."""
-    statement = (
-        select(*columns_of(TokenSession, LoginSession, User))
-        .join(User, User.id == LoginSession.user_id)
-        .where(LoginSession.refresh_selector == token.selector_digest)
+    return session.scalar(
+        select(LoginSession).where(LoginSession.refresh_selector == token.selector_digest)
     )
-    row = reader.execute(statement).one_or_none()
-    return TokenSession(*row) if row else None
 
 
-def find_by_live_token(reader: Reader, token: RefreshToken) -> TokenSession | None:
-    """Return the session whose live token this is, even if it has ended; None for a spent token."""
-    found = find_by_token(reader, token)
-    return found if found and token.is_stored_as(found.refresh_digest) else None
+def find_open(session: Session, token: RefreshToken, now: datetime) -> LoginSession | None:
+    """Return the session that has not ended and whose live token this is; None if there is none."""
+    found = find_by_token(session, token)
+    if found is None or found.revoked_at is not None or found.expires_at <= now:
+        return None
+    return found if token.is_stored_as(found.refresh_digest) else None
 
 
 def rotate(
@@ -113,48 +141,29 @@ def rotate(
     account must change its password. A single UPDATE, so of two concurrent refreshes exactly one
     wins.
     """
-    account_goes_on = _account_goes_on(enforces_change=enforces_change)
-    statement = (
-        update(LoginSession)
-        .where(
-            LoginSession.refresh_selector == old.selector_digest,
-            LoginSession.refresh_digest == old.digest,
-            *_goes_on(now),
-            exists(select(User.id).where(User.id == LoginSession.user_id, *account_goes_on)),
-        )
-        .values(
-            refresh_digest=successor.digest,
-            previous_digest=old.digest,
-            last_seen_at=now,
-            expires_at=successor.expires_at,
-            ip_address=func.coalesce(client.address, LoginSession.ip_address),
-            user_agent=func.coalesce(client.user_agent, LoginSession.user_agent),
-        )
-        .returning(LoginSession.id, LoginSession.user_id)
-        .execution_options(synchronize_session=False)
-    )
-    row = session.execute(statement).one_or_none()
+    values = {
+        "selector": old.selector_digest,
+        "old_digest": old.digest,
+        "new_digest": successor.digest,
+        "new_expiry": successor.expires_at,
+        "address": client.address,
+        "agent": client.user_agent,
+        "now": now,
+        "enforces_change": enforces_change,
+    }
+    row = session.execute(_ROTATE, values).one_or_none()
     return (row[0], row[1]) if row else None
 
 
-def list_live(reader: Reader, user_id: int, now: datetime, current: str) -> list[Listed]:
+def list_live(database: Database, user_id: int, now: datetime, current: str) -> list[RowMapping]:
     """Return the user's live sessions, most recently seen first.
 
     At most the MAX_LISTED first, and always the one whose live token has the digest `current`.
     """
-    statement = (
-        select(*columns_of(Listed, LoginSession))
-        .where(LoginSession.user_id == user_id, *_is_live(now))
-        .order_by(
-            (LoginSession.refresh_digest == current).desc(),
-            LoginSession.last_seen_at.desc(),
-            LoginSession.id,
-        )
-        .limit(MAX_LISTED)
-    )
-    found = [Listed(*row) for row in reader.execute(statement)]
-    found.sort(key=lambda listed: listed.id)
-    return sorted(found, key=lambda listed: listed.last_seen_at, reverse=True)
+    values = {"user_id": user_id, "now": now, "current": current}
+    with database.connect() as connection:
+        found = connection.execute(_LIST_LIVE, values).mappings().all()
+    return sorted(found, key=lambda row: (-row["last_seen_at"].timestamp(), row["id"]))
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:
@@ -172,19 +181,16 @@ def list_open_among(
     statement = (
         select(LoginSession.id)
         .join(User, User.id == LoginSession.user_id)
-        .where(
-            LoginSession.id.in_(session_ids),
-            *_goes_on(now),
-            *_account_goes_on(enforces_change=enforces_change),
-        )
+        .where(LoginSession.id.in_(session_ids), *_GOES_ON, *_ACCOUNT_GOES_ON)
     )
-    return {row[0] for row in reader.execute(statement)}
+    values = {"now": now, "enforces_change": enforces_change}
+    return set(reader.scalars(statement, values))
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:
     """Return whether a session has neither ended nor expired."""
-    statement = select(LoginSession.id).where(LoginSession.id == session_id, *_is_live(now))
-    return session.scalars(statement).one_or_none() is not None
+    statement = select(LoginSession.id).where(LoginSession.id == session_id, *_IS_LIVE)
+    return session.scalar(statement, {"now": now}) is not None
 
 
 def revoke(session: Session, session_id: str, now: datetime) -> bool:
@@ -214,20 +220,6 @@ def delete_expired(session: Session, now: datetime, most: int) -> int:
     """Delete up to `most` sessions whose tokens have all expired; return how many."""
     expired = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
     return bulk.change(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
-
-
-def _is_live(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return LoginSession.revoked_at.is_(None), LoginSession.expires_at > now
-
-
-def _goes_on(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Return what `service.authenticate` checks of one session; see `_account_goes_on`."""
-    return *_is_live(now), LoginSession.is_limited.is_(False)
-
-
-def _account_goes_on(*, enforces_change: bool) -> tuple[ColumnElement[bool], ...]:
-    is_active = User.status == Status.ACTIVE
-    return (is_active, User.must_change_password.is_(False)) if enforces_change else (is_active,)
 
 
 def _revoke(session: Session, now: datetime, *conditions: ColumnElement[bool]) -> int:

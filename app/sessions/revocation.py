@@ -15,6 +15,7 @@ from app.core.runtime import Runtime
 from app.core.texts import shortened
 from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
+from app.sessions.models import LoginSession
 from app.users import queries as users_queries
 
 
@@ -24,8 +25,8 @@ def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> 
     Raises: TokenInvalid, SessionUserMismatch.
     """
     now = rt.clock.now()
-    current = _find_presented_session(rt, presented)
-    if current is None or not _is_open(current, now):
+    current = _find_open(rt, presented, now)
+    if current is None:
         raise TokenInvalid
     if current.user_id != user_id:
         raise SessionUserMismatch
@@ -49,15 +50,13 @@ def revoke(
     Raises: SessionNotFound, also for another user's session; TokenInvalid.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
-    token_session = _find_presented_session(rt, presented)
+    presented_session = _find_open(rt, presented, now)
     with rt.transaction() as session:
         user_id = principal.user_id
         if queries.find_owner(session, session_id) != user_id:
             raise SessionNotFound
-        is_current = session_id in {
-            principal.session_id,
-            token_session.id if token_session else None,
-        }
+        own_ids = {principal.session_id, presented_session and presented_session.id}
+        is_current = session_id in own_ids
         if is_current:
             users_queries.lock_version(session, user_id)
         else:
@@ -88,13 +87,8 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
-        service.publish_after_commit(rt, session, owner)
-        event = Event(
-            Action.USER_REVOKE_SESSION,
-            EntityType.AUTH_SESSION,
-            details={"session_id": session_id, "user_id": owner},
-        )
-        audit.record(rt, session, event)
+        details = {"session_id": session_id, "user_id": owner}
+        _record_and_publish(rt, session, Action.USER_REVOKE_SESSION, owner, None, details)
     return 1
 
 
@@ -136,23 +130,31 @@ def _record_and_publish(
     session: Session,
     action: Action,
     user_id: int,
-    client: Client,
+    client: Client | None,
     details: Mapping[str, object],
 ) -> None:
-    """Record what has ended, and notify every process of it after the commit."""
+    """Record what has ended, and notify every process of it after the commit.
+
+    If `client` is None, an operator ended it on the command line.
+    """
     service.publish_after_commit(rt, session, user_id)
-    event = Event(action, EntityType.AUTH_SESSION, client=client, user_id=user_id, details=details)
+    event = Event(
+        action,
+        EntityType.AUTH_SESSION,
+        client=client,
+        user_id=user_id if client else 0,
+        details=details,
+    )
     audit.record(rt, session, event)
 
 
 def _session_to_end(
     rt: Runtime, presented: str | None, token: str | None, now: datetime
 ) -> str | None:
-    token_session = _find_presented_session(rt, presented)
-    if token_session is not None and _is_open(token_session, now):
-        return token_session.id
+    if (current := _find_open(rt, presented, now)) is not None:
+        return current.id
     try:
-        return access_token.read(rt.keyring, token or "", now, ignore_expiry=True).session_id
+        return access_token.read(rt.keyring, token or "", now, ignore_expiry=True)[0]
     except TokenInvalid:
         return None
 
@@ -168,14 +170,10 @@ def _lock_and_require_live(session: Session, user_id: int, session_id: str, now:
         raise TokenInvalid
 
 
-def _is_open(token_session: queries.TokenSession, now: datetime) -> bool:
-    return token_session.revoked_at is None and token_session.expires_at > now
-
-
-def _find_presented_session(rt: Runtime, presented: str | None) -> queries.TokenSession | None:
-    """Return the session whose live refresh token is presented; None for a spent or invalid one."""
+def _find_open(rt: Runtime, presented: str | None, now: datetime) -> LoginSession | None:
+    """Return the open session whose live refresh token is presented."""
     token = refresh_token.parse(rt.keyring, presented) if presented else None
     if token is None:
         return None
     with rt.reading() as session:
-        return queries.find_by_live_token(session, token)
+        return queries.find_open(session, token, now)

@@ -29,6 +29,7 @@ from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.sessions import queries, refresh_token, service
 from app.sessions.errors import RefreshTokenReused, RefreshTokenStale
+from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
@@ -61,8 +62,8 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
 
 def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
     # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
-    was_live_on_arrival = rt.redis.fail_fast.is_broken and _is_live_token(rt, token)
     now, enforces_change = rt.clock.now(), service.enforces_change(rt)
+    was_live_on_arrival = rt.redis.fail_fast.is_broken and _is_live_token(rt, token, now)
     expires_at = service.refresh_expiry(rt, now)
     successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
     with rt.transaction() as session:
@@ -77,9 +78,9 @@ def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: dateti
     return service.pair(rt, session_id, user_id, successor, now)
 
 
-def _is_live_token(rt: Runtime, token: RefreshToken) -> bool:
+def _is_live_token(rt: Runtime, token: RefreshToken, now: datetime) -> bool:
     with rt.reading() as session:
-        return queries.find_by_live_token(session, token) is not None
+        return queries.find_open(session, token, now) is not None
 
 
 def _refuse_rotation(
@@ -95,7 +96,7 @@ def _refuse_rotation(
         token_session = queries.find_by_token(session, token)
     if token_session is None:
         raise TokenInvalid
-    if token_session.status != Status.ACTIVE:
+    if token_session.user.status != Status.ACTIVE:
         raise AccountDisabled
     if token_session.revoked_at is not None:
         raise TokenInvalid
@@ -103,7 +104,7 @@ def _refuse_rotation(
         _refuse_spent(rt, token, token_session, client, arrived_at)
     if token_session.expires_at <= rt.clock.now():
         raise TokenExpired
-    if token_session.is_limited or service.is_password_change_forced(rt, token_session):
+    if token_session.is_limited or service.is_password_change_forced(rt, token_session.user):
         raise PasswordChangeRequired
     # Another request has just exchanged it, or the obstacle has gone meanwhile.
     raise RefreshTokenStale
@@ -112,7 +113,7 @@ def _refuse_rotation(
 def _refuse_spent(
     rt: Runtime,
     token: RefreshToken,
-    token_session: queries.TokenSession,
+    token_session: LoginSession,
     client: Client,
     arrived_at: datetime,
 ) -> NoReturn:
@@ -136,14 +137,14 @@ def _refuse_spent(
 
 
 def _is_within_grace(
-    rt: Runtime, token_session: queries.TokenSession, client: Client, late_by: timedelta
+    rt: Runtime, token_session: LoginSession, client: Client, late_by: timedelta
 ) -> bool:
     grace = timedelta(seconds=rt.settings.get(keys.REUSE_GRACE_SECONDS))
     same_browser = client.user_agent is not None and client.user_agent == token_session.user_agent
     return bool(grace) and same_browser and late_by <= grace
 
 
-def _end_all(rt: Runtime, token_session: queries.TokenSession, client: Client) -> bool:
+def _end_all(rt: Runtime, token_session: LoginSession, client: Client) -> bool:
     """End all of the user's sessions, in a transaction of its own that the error cannot roll back.
 
     False, and none ends, if this session has ended since it was read: the user's present sessions

@@ -1,10 +1,10 @@
 """Use cases of sessions: the access check, opening, listing."""
 
-import hmac
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
 from app.core.access import (
@@ -20,10 +20,11 @@ from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.tokens import digest
 from app.sessions import access_token, queries, refresh_token
+from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
-from app.users.models import Account, Status
+from app.users.models import Account, Status, User
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -32,8 +33,8 @@ def authenticate(rt: Runtime, token: str) -> Principal:
     Raises: TokenInvalid, TokenExpired, AccountDisabled.
     """
     now = rt.clock.now()
-    claims = access_token.read(rt.keyring, token, now)
-    access = queries.find_access(rt.database, claims.session_id)
+    session_id, expires_at = access_token.read(rt.keyring, token, now)
+    access = queries.find_access(rt.database, session_id)
     if access is None:
         raise TokenInvalid
     if access.account.status != Status.ACTIVE:
@@ -42,10 +43,10 @@ def authenticate(rt: Runtime, token: str) -> Principal:
         raise TokenInvalid
     if access.is_limited != is_password_change_forced(rt, access.account):
         raise TokenInvalid
-    return Principal(access.account, claims.session_id, claims.expires_at, access.is_limited)
+    return Principal(access.account, session_id, expires_at, access.is_limited)
 
 
-def is_password_change_forced(rt: Runtime, account: Account | queries.TokenSession) -> bool:
+def is_password_change_forced(rt: Runtime, account: Account | User) -> bool:
     """Return whether a password change is forced, which requires that password login is enabled."""
     return account.must_change_password and enforces_change(rt)
 
@@ -61,8 +62,7 @@ def open_session(
     """Start a session in the caller's transaction; return its first token pair."""
     now, session_id = rt.clock.now(), str(uuid4())
     token = refresh_token.new(rt.keyring, refresh_expiry(rt, now))
-    queries.add(
-        session,
+    opened = LoginSession(
         id=session_id,
         user_id=user_id,
         refresh_selector=token.selector_digest,
@@ -74,21 +74,19 @@ def open_session(
         last_seen_at=now,
         expires_at=token.expires_at,
     )
+    session.add(opened)
+    session.flush()
     after_commit(session, lambda: note_caller(user_id, session_id))
     return pair(rt, session_id, user_id, token, now)
 
 
-def list_sessions(
-    rt: Runtime, user_id: int, presented: str | None
-) -> list[tuple[queries.Listed, bool]]:
+def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowMapping]:
     """Return the live sessions, each with whether the presented refresh token is its live one.
 
     At most `queries.MAX_LISTED`: the most recently seen, and the current one.
     """
     current = digest(presented) if presented else ""
-    with rt.reading() as session:
-        rows = queries.list_live(session, user_id, rt.clock.now(), current)
-    return [(row, hmac.compare_digest(row.refresh_digest, current)) for row in rows]
+    return queries.list_live(rt.database, user_id, rt.clock.now(), current)
 
 
 def lock_account(rt: Runtime, session: Session, principal: Principal) -> Account:

@@ -1,8 +1,7 @@
 """/auth/refresh, /auth/logout, /auth/sessions."""
 
-from typing import Any
-
 from flask import Blueprint
+from sqlalchemy import RowMapping
 
 from app.core.access import Principal, TokenMissing, TokenPair
 from app.sessions import errors, revocation, rotation, service
@@ -55,13 +54,12 @@ def logout() -> None:
 @bp.get("/sessions")
 @login_required()
 @answers(SessionItem(many=True))
-def list_sessions(principal: Principal) -> list[dict[str, Any]]:
+def list_sessions(principal: Principal) -> list[RowMapping]:
     """List where the account is signed in; the refresh cookie identifies the current session.
 
     If there are more than 500, the most recently seen ones are listed, and the current one.
     """
-    listed = service.list_sessions(runtime(), principal.user_id, cookies.refresh_cookie())
-    return [{**row._asdict(), "is_current": current} for row, current in listed]
+    return service.list_sessions(runtime(), principal.user_id, cookies.refresh_cookie())
 
 
 @bp.delete("/sessions/others")

@@ -183,7 +183,7 @@ def test_a_refused_login_is_logged_without_the_session_it_did_not_get(
 ):
     caplog.set_level(logging.INFO)
     lost = Mock(side_effect=DatabaseUnavailable)
-    monkeypatch.setattr(sessions.queries, "add", lost)
+    monkeypatch.setattr(sessions, "pair", lost)
     signed_in.stranger().login(user).fails(503, "database.error")
     [line] = [r for r in caplog.records if "/auth/login 503" in r.getMessage()]
     assert not hasattr(line, "session_id")

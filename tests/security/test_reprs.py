@@ -54,7 +54,6 @@ HARMLESS = {
     "Config.password_threads",
     "NewUser.must_change_password",
     "Account.must_change_password",
-    "TokenSession.must_change_password",
     "PublicState.password_login_enabled",
     "Principal.is_limited_to_password_change",
     "Account.avatar_key",
@@ -67,9 +66,6 @@ HARMLESS = {
     *("TestResult.token_endpoint", "TestResult.jwks_key_count"),
     "ExternalProfile.subject",
     # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
-    "Listed.refresh_digest",
-    "TokenSession.refresh_digest",
-    "TokenSession.previous_digest",
     "Leased.payload",
     "Sealed.payload",
 }

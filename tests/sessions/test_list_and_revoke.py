@@ -94,7 +94,7 @@ def add_session(rt, user, clock):
     clock.advance(seconds=1)
     with rt.transaction() as session:
         pair = open_session(rt, session, user.id, Client(None), is_limited=False)
-    return access_token.read(rt.keyring, pair.access_token, clock.now()).session_id
+    return access_token.read(rt.keyring, pair.access_token, clock.now())[0]
 
 
 def test_ended_and_expired_sessions_are_not_listed(laptop, phone, user, clock):
