@@ -95,7 +95,11 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     # Again with the names, about which only a valid link may learn anything.
     users.require_acceptable(rt, new_password, account.username, account.email)
     # Hashing is expensive: only for a valid token, and outside the transaction.
-    new_hash = rt.passwords.hash(new_password)
+    _reset(rt, token, rt.passwords.hash(new_password), client)
+
+
+def _reset(rt: Runtime, token: str, new_hash: str, client: Client) -> None:
+    """Redeem the link for a new password; raises what the check before the hashing raises."""
     with rt.transaction() as session:
         found = tokens.redeem(rt, session, token, RESETTING)
         account = users.get(session, found.user_id)
@@ -116,13 +120,9 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE
         mail.queue(rt, session, notice, account.email, username=account.username)
+        details = {"removed_ways_in": removed} if removed else None
         users.record(
-            rt,
-            session,
-            Action.USER_CONFIRM_PASSWORD_RESET,
-            account,
-            client,
-            details={"removed_ways_in": removed} if removed else None,
+            rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client, details=details
         )
 
 
