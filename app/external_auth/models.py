@@ -5,13 +5,41 @@ Sign-ins in progress are not here: they live minutes and are in Redis (`sign_in/
 
 import json
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import BigInteger, Enum, ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.types import TypeDecorator
 
 from app.core.db import Base, Id, UTCDateTime
-from app.external_auth.kinds import ProviderKind
+
+
+class ProviderKind(StrEnum):
+    """The kinds of provider, by their names on the wire."""
+
+    OIDC = "oidc"
+    GENERIC_OAUTH2 = "generic_oauth2"
+    GITHUB = "github"
+    QQ = "qq"
+    GOOGLE = "google"
+    MICROSOFT = "microsoft"
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value in a column of text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, _dialect: object) -> str | None:
+        """Return what is stored."""
+        return None if value is None else json.dumps(value)
+
+    def process_result_value(self, value: str | None, _dialect: object) -> Any:
+        """Return what was stored."""
+        return None if value is None else json.loads(value)
+
 
 _KIND = Enum(
     ProviderKind,
@@ -24,10 +52,9 @@ _KIND = Enum(
 class Provider(Base):
     """One provider as an operator configured it.
 
-    `client_secret` is encrypted and bound to `secret_row_name`; None for a public client. `options`
-    and `allowed_domains` are JSON; no domains means that all are allowed. Dedicated kinds store no
-    URLs; if a row has some anyway, which no interface allows, they override the fixed ones (tests
-    use this).
+    `client_secret` is encrypted and bound to `secret_row_name`; None for a public client. No
+    `allowed_domains` means that all are allowed. Dedicated kinds store no URLs; if a row has some
+    anyway, which no interface allows, they override the fixed ones (tests use this).
     """
 
     __tablename__ = "external_auth_providers"
@@ -38,7 +65,7 @@ class Provider(Base):
     provider_kind: Mapped[ProviderKind] = mapped_column(_KIND)
     display_name: Mapped[str] = mapped_column(String(128))
     icon_url: Mapped[str | None] = mapped_column(String(2048))
-    options: Mapped[str] = mapped_column(Text)
+    options: Mapped[dict[str, Any]] = mapped_column(Json)
     issuer_url: Mapped[str | None] = mapped_column(String(512))
     authorization_url: Mapped[str | None] = mapped_column(String(2048))
     token_url: Mapped[str | None] = mapped_column(String(2048))
@@ -57,7 +84,7 @@ class Provider(Base):
     email_verified_claim: Mapped[str | None] = mapped_column(String(128))
     groups_claim: Mapped[str | None] = mapped_column(String(128))
     avatar_url_claim: Mapped[str | None] = mapped_column(String(128))
-    allowed_domains: Mapped[str | None] = mapped_column(Text)
+    allowed_domains: Mapped[list[str] | None] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
@@ -72,29 +99,15 @@ class Provider(Base):
         return f"external_auth_provider:{self.provider_kind}:{self.key}"
 
     @property
-    def stored_options(self) -> dict[str, Any]:
-        """The options; anything but a JSON object counts as empty."""
-        try:
-            options = json.loads(self.options)
-        except ValueError:
-            return {}
-        return options if isinstance(options, dict) else {}
-
-    @property
     def tenant(self) -> str | None:
         """The stored Microsoft tenant."""
-        microsoft = self.stored_options.get("microsoft")
-        tenant = microsoft.get("tenant") if isinstance(microsoft, dict) else None
-        return tenant if isinstance(tenant, str) else None
-
-    @property
-    def domains(self) -> list[str]:
-        """The allowed email domains; empty if every domain is allowed."""
-        return list(json.loads(self.allowed_domains)) if self.allowed_domains else []
+        tenant: str | None = self.options.get("microsoft", {}).get("tenant")
+        return tenant
 
     def allows(self, address: str) -> bool:
         """Return whether an email address is in an allowed domain; subdomains do not match."""
-        return not self.domains or address.rpartition("@")[2].lower() in self.domains
+        domains = self.allowed_domains
+        return not domains or address.rpartition("@")[2].lower() in domains
 
 
 class Identity(Base):

@@ -6,8 +6,7 @@ from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from app.core.database import bulk
-from app.external_auth.kinds import ProviderKind
-from app.external_auth.models import Identity, PendingIdentity, Provider
+from app.external_auth.models import Identity, PendingIdentity, Provider, ProviderKind
 
 
 def find_provider(session: Session, provider_id: int) -> Provider | None:

@@ -3,7 +3,7 @@
 from marshmallow import Schema, fields, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, Timestamp, Word, text
 
 FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"

@@ -88,7 +88,7 @@ def setting(rt):
 
 
 def provider(rt):
-    add_provider(rt, secret="open sesame")
+    add_provider(rt, client_secret="open sesame")
 
 
 def mail(rt):

@@ -31,7 +31,7 @@ def used(rt, enabled):
     Two mails tell of the second factor.
     """
     configure(rt, mail_smtp_password="open sesame")
-    add_provider(rt, secret="open sesame")
+    add_provider(rt, client_secret="open sesame")
     return enabled
 
 

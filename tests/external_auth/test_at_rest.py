@@ -28,7 +28,7 @@ def test_no_store_and_no_log_holds_what_opens_anything(
     kept = "\n".join([*everything_in(rt.database.engine), *everything_at(redis_url)])
     token = mailbox.token(mailbox.only())
     change_provider(rt, corp, auto_provision_enabled=True)
-    add_provider(rt, key="second", secret="another secret")
+    add_provider(rt, key="second", client_secret="another secret")
     back = fake.sign_in(under_way.url)
     signs_in(come_back(api, back))
     path = f"{MAIL}/confirm?token={token}"

@@ -38,7 +38,7 @@ def certified(rt, admin, certified_provider: OidcProvider) -> Provider:
         rt,
         issuer_url=certified_provider.issuer,
         client_id=certified_provider.client_id,
-        secret=certified_provider.client_secret,
+        client_secret=certified_provider.client_secret,
     )
 
 

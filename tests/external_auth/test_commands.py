@@ -10,7 +10,6 @@ from app.core.secret_box import SecretUnreadable
 from app.external_auth.drivers.openid import OpenIdDriver
 from app.external_auth.models import Identity, PendingIdentity, Provider
 from app.external_auth.providers import service as providers
-from app.external_auth.providers.rules import CLAIMS
 from tests.support.commands import CommandLine
 from tests.support.external import (
     add_provider,
@@ -38,6 +37,15 @@ URLS = {
     "--token-url": "https://id.example.com/token",
     "--userinfo-url": "https://id.example.com/userinfo",
 }
+CLAIMS = (
+    "subject_claim",
+    "username_claim",
+    "display_name_claim",
+    "email_claim",
+    "email_verified_claim",
+    "groups_claim",
+    "avatar_url_claim",
+)
 ENDPOINTS = tuple(word for pair in URLS.items() for word in pair)
 
 
@@ -85,7 +93,7 @@ def test_a_complaint_names_the_option_where_the_field_is_called_otherwise(line):
         (("add", "oidc", "--name", "x"), "issuer_url must not be empty for the kind oidc"),
         (
             ("add", "github", "--tenant", "x"),
-            "options.microsoft (--tenant) cannot be set for the kind github",
+            "tenant cannot be set for the kind github",
         ),
         (
             ("add", "qq", "--allowed-domain", "x y"),
@@ -523,7 +531,7 @@ def test_a_refused_update_changes_nothing(run, refused):
 
 def test_a_new_tenant_takes_the_place_of_a_stored_issuer(rt, run):
     provider = add_provider(rt, kind="microsoft", key="ms")
-    change_provider(rt, provider, options="{}", issuer_url="https://legacy.example")
+    change_provider(rt, provider, options={}, issuer_url="https://legacy.example")
     [before] = run("list")
     assert (before["options"], before["issuer_url"]) == ({}, "https://legacy.example")
     after = run("update", "ms", "--tenant", "consumers")
@@ -545,7 +553,7 @@ def test_a_stored_microsoft_issuer_is_shown_as_its_tenant_where_it_names_one(
 ):
     """Only one that cannot be read as a tenant is shown as it is."""
     provider = add_provider(rt, kind="microsoft", key="ms")
-    change_provider(rt, provider, options="{}", issuer_url=issuer)
+    change_provider(rt, provider, options={}, issuer_url=issuer)
     [found] = run("list")
     assert (found["options"], found["issuer_url"]) == (options, shown)
 
@@ -556,13 +564,6 @@ def test_addresses_in_place_of_fixed_ones_are_not_shown(rt, run):
     change_provider(rt, provider, authorization_url="http://127.0.0.1:1", issuer_url="http://x")
     [shown] = run("list")
     assert shown["authorization_url"] is shown["issuer_url"] is None
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", "null", '{"microsoft": 7}'])
-def test_options_that_cannot_be_read_count_as_none(rt, run, text):
-    provider = add_provider(rt, kind="microsoft", key="ms")
-    change_provider(rt, provider, options=text)
-    run("update", "ms", "--name", "Still works")
 
 
 def test_enable_and_disable(run, api):

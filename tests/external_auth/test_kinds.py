@@ -75,7 +75,7 @@ def test_google(rt, api, fake):
 def test_microsoft_addresses_are_never_verified(rt, api, fake, verified):
     """Whoever administers a tenant may write any address into it."""
     provider = add_provider(rt, fake, kind="microsoft", auto_link_verified_email_enabled=True)
-    settled(rt, provider, options="{}", issuer_url=fake.issuer)
+    settled(rt, provider, options={}, issuer_url=fake.issuer)
     fake.claims |= {"tid": TENANT, "ver": "2.0", "email_verified": verified}
     asks_for_address(sign_in(api, fake, "microsoft"))
     change_provider(rt, provider, require_email_verified=True)

@@ -148,7 +148,7 @@ def test_an_identity_waits_30_minutes(rt, provider, api, clock):
 
 def test_refusals_come_in_their_order(rt, api, provider, flow, owner, mailbox):
     configure(rt, auth_allow_user_registration=False)
-    change_provider(rt, provider, enabled=False, allowed_domains='["other.example"]')
+    change_provider(rt, provider, enabled=False, allowed_domains=["other.example"])
     change_user(rt, owner, status="disabled", email_verified_at=None)
     evil = {"Origin": "https://evil.example"}
     ask(api, flow, headers=evil).fails(403, "auth.request_origin_untrusted")
@@ -225,7 +225,7 @@ def test_an_address_cannot_be_sent_mails_without_end(make_app, rt, provider, clo
 def test_what_is_refused_uses_no_mail_of_an_address_up(make_app, rt, provider, flow, mailbox):
     """Else whoever has an identity anywhere could keep somebody else's mail from being sent."""
     api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=1000, burst=1000)))
-    change_provider(rt, provider, allowed_domains='["other.example"]')
+    change_provider(rt, provider, allowed_domains=["other.example"])
     for number in range(11):
         other = wait_for_account(rt, provider, f"identity {number}")
         ask(api, other).fails(403, "external_auth.policy_denied")
@@ -349,7 +349,7 @@ def test_refusals_keep_the_link(rt, api, provider, token, owner):
         fails(follow(api, token), code)
         assert links(rt) == []
 
-    change_provider(rt, provider, enabled=False, allowed_domains='["other.example"]')
+    change_provider(rt, provider, enabled=False, allowed_domains=["other.example"])
     change_user(rt, owner, status="disabled", email_verified_at=None)
     refused("external_auth.provider_disabled")
     change_provider(rt, provider, enabled=True)

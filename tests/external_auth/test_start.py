@@ -33,7 +33,9 @@ def test_without_providers_the_list_is_empty(api):
 
 
 def test_enabled_providers_are_listed_by_name_and_without_secrets(rt, api):
-    add_provider(rt, key="zulu", display_name="Alpha", icon_url="/icons/a.svg", secret="hidden")
+    add_provider(
+        rt, key="zulu", display_name="Alpha", icon_url="/icons/a.svg", client_secret="hidden"
+    )
     add_provider(rt, key="beta", display_name="beta")
     add_provider(rt, kind="github", key="hub", display_name="GitHub")
     add_provider(rt, kind="qq", key="away", display_name="QQ", enabled=False)

@@ -66,7 +66,7 @@ def add_provider(
         "key": "corp",
         "display_name": "Corporate",
         "client_id": fake.client_id if fake else "client",
-        "secret": fake.client_secret if fake else None,
+        "client_secret": fake.client_secret if fake else None,
         **urls,
     }
     return providers.add(rt, kind=kind, **(given | typed))

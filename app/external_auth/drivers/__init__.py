@@ -9,7 +9,7 @@ from app.external_auth.drivers.oauth2 import (
     QQDriver,
 )
 from app.external_auth.drivers.openid import OpenIdDriver
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 
 _OAUTH2: dict[ProviderKind, type[OAuth2Driver]] = {
     ProviderKind.GENERIC_OAUTH2: GenericOAuth2Driver,

@@ -29,7 +29,7 @@ from app.core import tokens
 from app.core.http_client import HttpClient, Refused
 from app.core.texts import one_line
 from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,7 +128,6 @@ class TestResult:
 
     __test__ = False  # or pytest would collect it because of its name
 
-    provider: str
     issuer: str | None
     authorization_endpoint: str | None
     token_endpoint: str | None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.external_auth.drivers.driver import ProviderConfig
 from app.external_auth.errors import ProviderMisconfigured
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 
 GOOGLE = "https://accounts.google.com"
 MICROSOFT = "https://login.microsoftonline.com"

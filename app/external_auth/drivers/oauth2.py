@@ -43,6 +43,8 @@ class OAuth2Driver(Driver):
 
     # Used unless the stored provider has its own.
     fixed_endpoints: ClassVar[Endpoints | None] = None
+    # The scopes to request unless some are stored.
+    default_scopes: ClassVar = ""
     # What is special about the token request.
     token_options: ClassVar[Mapping[str, Any]] = {}
     # The results of a test, which are constant: no endpoint can be tested without a user.
@@ -61,11 +63,6 @@ class OAuth2Driver(Driver):
 
         Raises: ProviderRejected, requests.RequestException.
         """
-
-    @property
-    def scope(self) -> str:
-        """The scopes to request."""
-        return self.provider.scopes or self.provider.provider_kind.traits.default_scopes
 
     @property
     def issuer(self) -> str | None:
@@ -93,7 +90,8 @@ class OAuth2Driver(Driver):
     def authorize(self, redirect_uri: str) -> Authorization:
         """Prepare a sign-in."""
         url, state = self._usable_endpoints().authorization, f"oauth2_{tokens.random_hex()}"
-        return self._authorization(url, redirect_uri, scope=self.scope, state=state)
+        scope = self.provider.scopes or self.default_scopes
+        return self._authorization(url, redirect_uri, scope=scope, state=state)
 
     @reported
     def identify(self, callback: Callback) -> ExternalProfile:
@@ -112,7 +110,6 @@ class OAuth2Driver(Driver):
         """Check that the configuration is complete."""
         endpoints = self._usable_endpoints()
         return TestResult(
-            provider=self.provider.provider_kind.traits.display_name,
             issuer=self.issuer,
             authorization_endpoint=endpoints.authorization,
             token_endpoint=endpoints.token,
@@ -160,11 +157,6 @@ class GenericOAuth2Driver(OAuth2Driver):
         Check("authorization_code", True, "Sign-in uses the authorization code with PKCE."),
     )
 
-    @property
-    def scope(self) -> str:
-        """The stored scopes; no default replaces an empty value."""
-        return self.provider.scopes
-
     def namespace(self) -> str:
         """Return the issuer, which is only a name here, or else the authorization URL's origin."""
         return self.provider.issuer_url or origin_of(self.endpoints.authorization)
@@ -196,6 +188,7 @@ class GenericOAuth2Driver(OAuth2Driver):
 class GithubDriver(OAuth2Driver):
     """GitHub: requests the user, and the list of the user's email addresses."""
 
+    default_scopes = "read:user user:email"
     fixed_endpoints = Endpoints(
         f"{GITHUB}/login/oauth/authorize",
         f"{GITHUB}/login/oauth/access_token",
@@ -233,6 +226,7 @@ class QQDriver(OAuth2Driver):
     Requests the token by GET, then the openid, then the nickname.
     """
 
+    default_scopes = "get_user_info"
     fixed_endpoints = Endpoints(
         "https://graph.qq.com/oauth2.0/authorize",
         "https://graph.qq.com/oauth2.0/token",

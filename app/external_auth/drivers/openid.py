@@ -28,7 +28,7 @@ from app.external_auth.drivers.driver import (
 )
 from app.external_auth.drivers.issuers import Issuer, issuer_of
 from app.external_auth.errors import DiscoveryFailed, ProviderRejected
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 
 PATH = "/.well-known/openid-configuration"
 
@@ -78,8 +78,7 @@ class OpenIdDriver(Driver):
         """Prepare a sign-in; fail already here if the provider's keys cannot be fetched."""
         metadata = self._metadata(self.issuer)
         self._keys(metadata.jwks_uri)
-        kind = self.provider.provider_kind
-        default = kind.traits.default_scopes if kind.is_dedicated else ""
+        default = "" if self.provider.provider_kind is ProviderKind.OIDC else "profile email"
         scopes = ["openid", *(self.provider.scopes or default).split()]
         return self._authorization(
             metadata.authorization_endpoint,
@@ -135,7 +134,6 @@ class OpenIdDriver(Driver):
         token_endpoint = _token_endpoint(metadata)
         count = id_token.readable_keys(self._keys(metadata.jwks_uri))
         return TestResult(
-            provider=self.provider.provider_kind.traits.display_name,
             issuer=metadata.issuer,
             authorization_endpoint=metadata.authorization_endpoint,
             token_endpoint=token_endpoint,

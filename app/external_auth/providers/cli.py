@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -10,11 +10,10 @@ import click
 
 from app.core.addresses import is_loopback_name
 from app.external_auth.errors import ProviderInvalid
-from app.external_auth.kinds import ALIASES, ProviderKind
 from app.external_auth.models import Provider
 from app.external_auth.providers import service
-from app.external_auth.providers.rules import CLAIMS
-from app.external_auth.providers.schemas import ProviderData, kind_data
+from app.external_auth.providers.schemas import SCHEMAS, show
+from app.external_auth.providers.service import ALIASES
 from app.external_auth.sign_in.service import callback_addresses
 from app.web.cli import Commands, Output, Word, details, printable, read_secret, table
 from app.web.runtime import runtime
@@ -23,74 +22,78 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NOTHING_GIVEN = "is as it was: give what is to change, such as --name"
 # The options that are not named after their field.
-OPTIONS = {
-    "display_name": "--name",
-    "allowed_domains": "--allowed-domain",
-    "options.microsoft": "--tenant",
-    "options.microsoft.tenant": "--tenant",
-}
+OPTIONS = {"display_name": "--name", "allowed_domains": "--allowed-domain"}
 SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 
 group = Commands(
     "external-auth", help="Sign-in with other services; KEY is a provider's key, or KIND/KEY."
 )
-KINDS = sorted(ProviderKind)
+KINDS = list(SCHEMAS)
+
+
+_FIELDS = [
+    click.option("--name", "display_name", help="The name that people see."),
+    click.option("--issuer-url", help="Where its discovery document is (oidc)."),
+    click.option("--authorization-url", help="Where browsers sign in (generic_oauth2)."),
+    click.option("--token-url", help="Where codes are exchanged (generic_oauth2)."),
+    click.option("--userinfo-url", help="Where claims are read (generic_oauth2)."),
+    click.option("--scopes", help="The scopes to ask for, separated by spaces."),
+    click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
+    click.option("--icon-url", help="An https address, or a path of this site."),
+    click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
+    click.option(
+        "--auto-provision/--no-auto-provision",
+        "auto_provision_enabled",
+        default=None,
+        help="Create an account for an identity that has none.",
+    ),
+    click.option(
+        "--auto-link/--no-auto-link",
+        "auto_link_verified_email_enabled",
+        default=None,
+        help="Link an identity to the account with the same verified address.",
+    ),
+    click.option(
+        "--require-email-verified/--no-require-email-verified",
+        default=None,
+        help="Refuse new identities without a verified address.",
+    ),
+    click.option(
+        "--allowed-domain",
+        "allowed_domains",
+        multiple=True,
+        help="Accept new identities only with addresses in this domain; may be repeated.",
+    ),
+    *(
+        click.option(f"--{claim}-claim", help="A claim's name (generic_oauth2).")
+        for claim in (
+            "subject",
+            "username",
+            "display-name",
+            "email",
+            "email-verified",
+            "groups",
+            "avatar-url",
+        )
+    ),
+]
 
 
 def _fields(*, is_new: bool) -> Callable[[F], F]:
     """Add the options of a provider's fields; one left out keeps the stored or default value."""
-    options = [
-        click.option("--name", "display_name", required=False, help="The name that people see."),
-        click.option(
-            "--client-id", required=is_new, help="The client id that the provider gave you."
-        ),
-        click.option(
-            "--client-secret",
-            "secret",
-            # A variable left over from one provider must not become the secret of another.
-            envvar=SECRET_VARIABLE if is_new else None,
-            help="The client secret; - reads it from standard input, or asks for it. "
-            f"Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}.",
-        ),
-        click.option("--issuer-url", help="Where its discovery document is (oidc)."),
-        click.option("--authorization-url", help="Where browsers sign in (generic_oauth2)."),
-        click.option("--token-url", help="Where codes are exchanged (generic_oauth2)."),
-        click.option("--userinfo-url", help="Where claims are read (generic_oauth2)."),
-        click.option("--scopes", help="The scopes to ask for, separated by spaces."),
-        click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
-        click.option("--icon-url", help="An https address, or a path of this site."),
-        click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
-        click.option(
-            "--auto-provision/--no-auto-provision",
-            "auto_provision_enabled",
-            default=None,
-            help="Create an account for an identity that has none.",
-        ),
-        click.option(
-            "--auto-link/--no-auto-link",
-            "auto_link_verified_email_enabled",
-            default=None,
-            help="Link an identity to the account with the same verified address.",
-        ),
-        click.option(
-            "--require-email-verified/--no-require-email-verified",
-            default=None,
-            help="Refuse new identities without a verified address.",
-        ),
-        click.option(
-            "--allowed-domain",
-            "allowed_domains",
-            multiple=True,
-            help="Accept new identities only with addresses in this domain; may be repeated.",
-        ),
-        *(
-            click.option(f"--{claim.replace('_', '-')}", help="A claim's name (generic_oauth2).")
-            for claim in CLAIMS
-        ),
-    ]
+    client_id = click.option(
+        "--client-id", required=is_new, help="The client id that the provider gave you."
+    )
+    secret = click.option(
+        "--client-secret",
+        # A variable left over from one provider must not become the secret of another.
+        envvar=SECRET_VARIABLE if is_new else None,
+        help="The client secret; - reads it from standard input, or asks for it. "
+        f"Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}.",
+    )
 
     def decorate(function: F) -> F:
-        for option in reversed(options):
+        for option in reversed([client_id, secret, *_FIELDS]):
             function = option(function)
         return function
 
@@ -100,7 +103,7 @@ def _fields(*, is_new: bool) -> Callable[[F], F]:
 @group.command("kinds")
 def kinds() -> Output:
     """List the kinds of provider and what each takes."""
-    data = [kind_data(kind) for kind in KINDS]
+    data = [schema.describe() for schema in SCHEMAS.values()]
     rows = [[k["kind"], k["display_name"], k["protocol"], k["description"]] for k in data]
     return Output(data, table(["KIND", "NAME", "PROTOCOL", "FOR"], rows))
 
@@ -108,7 +111,7 @@ def kinds() -> Output:
 @group.command("list")
 def list_providers() -> Output:
     """List the providers by display name."""
-    data = ProviderData(many=True).dump(service.list_all(runtime()))
+    data = [show(provider) for provider in service.list_all(runtime())]
     rows = [[p["key"], p["provider_kind"], p["display_name"], p["enabled"]] for p in data]
     return Output(data, table(["KEY", "KIND", "NAME", "ENABLED"], rows))
 
@@ -120,24 +123,23 @@ def list_providers() -> Output:
 @click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
 @click.option("--key", required=True, help="Its name in URLs: letters, digits, hyphens.")
 @_fields(is_new=True)
-def add(kind: str, key: str, secret: str | None, **typed: Any) -> Output:
+def add(kind: str, key: str, **typed: Any) -> Output:
     """Set up a provider of KIND."""
     given = _given(typed)
     with _in_options():
-        made = service.add(runtime(), kind=kind, key=key, secret=_secret(secret), **given)
+        made = service.add(runtime(), kind=kind, key=key, **given)
     return replace(_shown(made, "was added", remarks=True), note=_callback_note(made))
 
 
 @group.command("update")
 @click.argument("key")
 @_fields(is_new=False)
-def update(key: str, secret: str | None, **typed: Any) -> Output:
+def update(key: str, **typed: Any) -> Output:
     """Change the given options of a provider; an empty text clears an optional one."""
     given = _given(typed)
     with _in_options():
-        changed = service.update(runtime(), key, secret=_secret(secret), **given)
-    is_change = bool(given) or secret is not None
-    return _shown(changed, "was changed" if is_change else NOTHING_GIVEN, remarks=True)
+        changed = service.update(runtime(), key, **given)
+    return _shown(changed, "was changed" if given else NOTHING_GIVEN, remarks=True)
 
 
 @group.command("enable")
@@ -158,7 +160,7 @@ def disable(key: str) -> Output:
 @click.argument("key")
 def test(key: str) -> Output:
     """Check a provider as far as that is possible without a sign-in."""
-    data = asdict(service.test(runtime(), key))
+    data = service.test(runtime(), key)
     facts = {name: value for name, value in data.items() if name != "checks"}
     checks = {check["name"]: check["message"] for check in data["checks"]}
     return Output(data, details(facts | checks))
@@ -198,16 +200,15 @@ def _in_options() -> Iterator[None]:
 
 
 def _given(typed: dict[str, Any]) -> dict[str, Any]:
-    """Return only the options that were given."""
-    return {name: value for name, value in typed.items() if value is not None and value != ()}
-
-
-def _secret(typed: str | None) -> str | None:
-    return read_secret("Client secret") if typed == "-" else typed
+    """Return only the options that were given, with a secret that is to be read."""
+    given = {name: value for name, value in typed.items() if value is not None and value != ()}
+    if given.get("client_secret") == "-":
+        given["client_secret"] = read_secret("Client secret")
+    return given
 
 
 def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:
     told = [f"{provider.name} {what}"]
     if remarks:
         told += (f"Note: {remark}" for remark in service.remarks(runtime(), provider))
-    return Output(ProviderData().dump(provider), "\n".join(map(printable, told)))
+    return Output(show(provider), "\n".join(map(printable, told)))

@@ -4,8 +4,9 @@ Invariant: while passwords and passkeys are switched off, at least one provider 
 change that could break this holds the lock SETTINGS, as does switching those off.
 """
 
+import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import timedelta
 from typing import Any
 
@@ -20,17 +21,19 @@ from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, shortened
 from app.external_auth import drivers, queries
-from app.external_auth.drivers.driver import Driver, ProviderConfig, TestResult, report
+from app.external_auth.drivers.driver import Driver, ProviderConfig, report
 from app.external_auth.errors import (
     DiscoveryFailed,
+    KindUnknown,
     LastProvider,
     ProviderAmbiguous,
     ProviderExists,
+    ProviderKeyInvalid,
     ProviderMisconfigured,
     ProviderNotFound,
 )
-from app.external_auth.models import Provider
-from app.external_auth.providers import rules
+from app.external_auth.models import Provider, ProviderKind
+from app.external_auth.providers import schemas
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 
@@ -39,6 +42,8 @@ SECRET_UNREADABLE = (
     "is lost, set the secret again"
 )
 _STORED = {field.name for field in fields(ProviderConfig)} - {"client_secret"}
+ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
+_KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 RETENTION = timedelta(days=7)
 
@@ -55,21 +60,37 @@ def list_all(rt: Runtime) -> list[Provider]:
         return queries.list_providers(session)
 
 
-def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -> Provider:
-    """Create a provider.
+def named_kind(typed: str) -> ProviderKind:
+    """Return the kind with this wire name or alias.
 
-    `typed` has the fields of `rules.new_columns`; without a `secret` (None or blank) it is a public
-    client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    Raises: KindUnknown.
     """
-    provider_kind, now = rules.named_kind(kind), rt.clock.now()
-    provider = Provider(
-        provider_kind=provider_kind,
-        key=rules.provider_key(key),
-        created_at=now,
-        updated_at=now,
-        **rules.new_columns(provider_kind, typed),
-    )
-    provider.client_secret = _sealed(rt, provider, secret)
+    try:
+        return ALIASES.get(typed) or ProviderKind(typed)
+    except ValueError:
+        raise KindUnknown from None
+
+
+def checked_key(typed: str) -> str:
+    """Return a provider's key, stripped and in lower case.
+
+    Raises: ProviderKeyInvalid.
+    """
+    key = typed.strip().lower()
+    if not _KEY.fullmatch(key):
+        raise ProviderKeyInvalid
+    return key
+
+
+def add(rt: Runtime, *, kind: str, key: str, **typed: Any) -> Provider:
+    """Create a provider; `typed` has the fields of the kind's schema.
+
+    Without a `client_secret` (None or blank) it is a public client.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    """
+    now, provider_kind = rt.clock.now(), named_kind(kind)
+    provider = Provider(provider_kind=provider_kind, key=checked_key(key), created_at=now)
+    _set(rt, provider, schemas.load(provider_kind, typed))
     with rt.transaction() as session:
         if queries.find_provider_by_key(session, provider_kind, provider.key):
             raise ProviderExists
@@ -82,24 +103,15 @@ def add(rt: Runtime, *, kind: str, key: str, secret: str | None, **typed: Any) -
     return provider
 
 
-def update(rt: Runtime, name: str, *, secret: str | None = None, **typed: Any) -> Provider:
+def update(rt: Runtime, name: str, **typed: Any) -> Provider:
     """Change the given fields of a provider; a blank text clears an optional field.
 
-    A `secret` of None keeps the client secret, as does the placeholder that is shown instead of it.
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderInvalid,
     LastProvider.
     """
 
     def change(_: Session, provider: Provider) -> None:
-        kind = provider.provider_kind
-        columns = rules.changed_columns(kind, typed)
-        if "options" in columns and kind.is_dedicated:
-            columns["issuer_url"] = None  # a tenant replaces a stored issuer
-        if secret is not None and secret.strip() != REDACTED:
-            columns["client_secret"] = _sealed(rt, provider, secret)
-        for column, value in columns.items():
-            setattr(provider, column, value)
-        provider.updated_at = rt.clock.now()
+        _set(rt, provider, schemas.load(provider.provider_kind, typed, partial=True))
 
     return _change(rt, name, change, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER)
 
@@ -120,7 +132,7 @@ def remove(rt: Runtime, name: str) -> Provider:
     return _change(rt, name, Session.delete, Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER)
 
 
-def test(rt: Runtime, name: str) -> TestResult:
+def test(rt: Runtime, name: str) -> dict[str, Any]:
     """Test a provider, enabled or not, as far as possible without a sign-in.
 
     Unlike a browser, the administrator is told what is wrong with it.
@@ -137,7 +149,8 @@ def test(rt: Runtime, name: str) -> TestResult:
         provider = _named(session, name)  # it may have been removed meanwhile
         provider.updated_at = rt.clock.now()
         _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
-    return result
+    title = schemas.SCHEMAS[provider.provider_kind].title
+    return {"provider": title} | asdict(result)
 
 
 def driver_of(rt: Runtime, provider: Provider) -> Driver:
@@ -214,13 +227,13 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     namespace = namespace_of(rt, provider)
     if namespace is None:
         return _broken_links(rt, provider)
-    is_unsigned = provider.provider_kind.has_manual_endpoints
+    is_unsigned = provider.provider_kind is ProviderKind.GENERIC_OAUTH2
     told = [
         f"{other.name} knows its people as those of {namespace}, too: "
         "the same subject is the same person, and signs in to the same account."
         for other in list_all(rt)
         if other.id != provider.id
-        and (is_unsigned or other.provider_kind.has_manual_endpoints)
+        and (is_unsigned or other.provider_kind is ProviderKind.GENERIC_OAUTH2)
         and namespace_of(rt, other) == namespace
     ]
     if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
@@ -252,11 +265,15 @@ def unreadable_keys(rt: Runtime) -> list[str]:
     return unreadable
 
 
-def _sealed(rt: Runtime, provider: Provider, typed: str | None) -> str | None:
-    secret = rules.client_secret(typed)
-    if secret is None or secret == REDACTED:
-        return None
-    return rt.secret_box.seal(secret, provider.secret_row_name)
+def _set(rt: Runtime, provider: Provider, columns: dict[str, Any]) -> None:
+    """Store validated fields; the placeholder that is shown for the secret does not change it."""
+    secret = columns.pop("client_secret", REDACTED)
+    if secret != REDACTED:
+        sealed = rt.secret_box.seal(secret, provider.secret_row_name) if secret else None
+        provider.client_secret = sealed
+    for name, value in columns.items():
+        setattr(provider, name, value)
+    provider.updated_at = rt.clock.now()
 
 
 def _change(
@@ -290,8 +307,8 @@ def _named(session: Session, name: str) -> Provider:
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.
     """
     typed_kind, separator, typed_key = name.strip().rpartition("/")
-    kind = rules.named_kind(typed_kind) if separator else None
-    found = queries.list_providers(session, Provider.key == rules.provider_key(typed_key))
+    kind = named_kind(typed_kind) if separator else None
+    found = queries.list_providers(session, Provider.key == checked_key(typed_key))
     if kind is not None:
         found = [provider for provider in found if provider.provider_kind is kind]
     if len(found) > 1:
@@ -304,7 +321,15 @@ def _named(session: Session, name: str) -> Provider:
 
 
 def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -> None:
-    told = ("key", "icon_url", "issuer_url", *rules.FLAGS)
+    told = (
+        "key",
+        "icon_url",
+        "issuer_url",
+        "enabled",
+        "auto_provision_enabled",
+        "auto_link_verified_email_enabled",
+        "require_email_verified",
+    )
     event = Event(
         action,
         EntityType.EXTERNAL_AUTH_PROVIDER,

@@ -15,7 +15,7 @@ from app.core.runtime import Runtime
 from app.core.tokens import random_alphanumerics
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import PolicyDenied, UsernamesTaken
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 from app.external_auth.sign_in import linking
 from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
 from app.settings import keys

@@ -19,8 +19,7 @@ from app.external_auth.errors import (
     SignInFailed,
 )
 from app.external_auth.models import Provider
-from app.external_auth.providers import rules
-from app.external_auth.providers.service import driver_of
+from app.external_auth.providers.service import checked_key, driver_of, named_kind
 from app.external_auth.sign_in import flows, linking, pending, resolution
 from app.external_auth.sign_in.flows import SignIn
 from app.external_auth.sign_in.linking import Arrival
@@ -79,7 +78,7 @@ def start(
     ProviderDisabled, ReturnPathInvalid, CallbackAddressMissing, DiscoveryFailed,
     ProviderMisconfigured.
     """
-    provider_kind, key = rules.named_kind(kind), rules.provider_key(provider)
+    provider_kind, key = named_kind(kind), checked_key(provider)
     with rt.reading() as session:
         found = queries.find_provider_by_key(session, provider_kind, key)
     if found is None:
@@ -113,14 +112,14 @@ def finish(
     ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
     `complete_login` raise.
     """
-    route_kind = rules.named_kind(route[0]) if route else None
+    route_kind = named_kind(route[0]) if route else None
     sign_in = _consume_sign_in(rt, request)
     if request.error is not None or not request.code:
         raise SignInFailed
     provider = _provider_of(rt, sign_in)
     if route and (provider.provider_kind, provider.key) != (
         route_kind,
-        rules.provider_key(route[1]),
+        checked_key(route[1]),
     ):
         raise SignInFailed
     if not provider.enabled:

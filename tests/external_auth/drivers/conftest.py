@@ -16,7 +16,7 @@ from app.external_auth.drivers.driver import (
     ExternalProfile,
     ProviderConfig,
 )
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider
 

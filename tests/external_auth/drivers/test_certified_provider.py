@@ -17,7 +17,7 @@ from app.external_auth.drivers.driver import (
     ProviderConfig,
 )
 from app.external_auth.errors import ProviderRejected
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 from tests.external_auth.drivers.conftest import Surroundings
 from tests.support.oidc_provider import CALLBACK, PUBLIC_CLIENT_ID, OidcProvider, parameters
 

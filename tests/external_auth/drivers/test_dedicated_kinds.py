@@ -11,7 +11,7 @@ from app.external_auth.drivers.driver import ExternalProfile, ProviderConfig
 from app.external_auth.drivers.issuers import TenantIssuer
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
 from app.external_auth.errors import DiscoveryFailed, ProviderRejected
-from app.external_auth.kinds import ProviderKind
+from app.external_auth.models import ProviderKind
 from tests.external_auth.drivers.conftest import REDIRECT_URI, Client
 from tests.support.fake_provider import REMOVED, FakeProvider, Reply, Request
 
@@ -196,7 +196,7 @@ def test_the_fixed_addresses_are_the_documented_ones():
 )
 def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, checks):
     result = drivers.of(rt, ProviderConfig(1, "main", kind, "client")).test()
-    assert (result.provider, result.issuer) == (kind.traits.display_name, issuer)
+    assert result.issuer == issuer
     assert (result.userinfo_endpoint, result.jwks_key_count) == (userinfo, None)
     assert [check.name for check in result.checks] == checks
     assert all(check.success for check in result.checks)
