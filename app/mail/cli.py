@@ -9,8 +9,7 @@ import click
 from app.core import email_address
 from app.core.errors import BadRequest
 from app.mail import rendering, service
-from app.mail.models import MailStatus
-from app.mail.queries import ListedMail
+from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 from app.web.cli import REFUSED_EXIT_CODE, Commands, Output, Word, details, printable, table
 from app.web.runtime import runtime
@@ -95,7 +94,7 @@ def preview(template: Template, output: Path | None, *, as_text: bool) -> Output
     return Output(data, details({"subject": rendered.subject, "file": output}))
 
 
-def _entry(mail: ListedMail) -> dict[str, Any]:
+def _entry(mail: OutboxMail) -> dict[str, Any]:
     is_open = mail.finished_at is None
     return {
         "id": mail.id,

@@ -17,7 +17,7 @@ from app.core.mailer import Letter, SmtpConnection, SmtpServer, Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
 from app.core.texts import one_line
-from app.mail.models import MailStatus
+from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
@@ -115,11 +115,6 @@ def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) 
     return Event(action, EntityType.MAIL, entity_name=recipient, details=details)
 
 
-def count(status: MailStatus) -> None:
-    """Count a mail that was sent or given up."""
-    MAILS.labels(status).inc()
-
-
 def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
@@ -191,12 +186,13 @@ def seal(
     return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
 
 
-def unseal(secret_box: SecretBox, mail_id: str, payload: str) -> Content:
-    """Return the decrypted content of a mail.
+def unseal(secret_box: SecretBox, mail: OutboxMail) -> Content:
+    """Return the decrypted content of a mail that is not finished.
 
     Raises: SecretUnreadable.
     """
-    values = cast("dict[str, str]", json.loads(secret_box.open(payload, name_of(mail_id))))
+    payload = secret_box.open(mail.payload or "", name_of(mail.id))
+    values = cast("dict[str, str]", json.loads(payload))
     end = values.pop(EXPIRES_AT, None)
     return Content(values, datetime.fromisoformat(end) if end else None)
 

@@ -1,6 +1,6 @@
 """Use cases of the outbox, and the functions other areas queue mails with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +21,6 @@ from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
-from app.mail.queries import ListedMail
 from app.mail.rendering import (
     TemplateText,
     built_in,
@@ -98,14 +97,18 @@ def queue(
     `values` are the template's stored values except `site_name`, which is added. From `expires_at`
     on, its content is useless and it is no longer sent.
     """
-    mail_id, complete = random_uuid(), _complete(rt, template, values)
-    queries.add(
-        session,
-        id=mail_id,
-        template=template,
-        recipient=recipient,
-        payload=delivery.seal(rt.secret_box, mail_id, complete, expires_at),
-        created_at=rt.clock.now(),
+    mail_id, now, complete = random_uuid(), rt.clock.now(), _complete(rt, template, values)
+    session.add(
+        OutboxMail(
+            id=mail_id,
+            template=template,
+            recipient=recipient,
+            payload=delivery.seal(rt.secret_box, mail_id, complete, expires_at),
+            status=MailStatus.QUEUED,
+            attempts=0,
+            created_at=now,
+            due_at=now,
+        )
     )
     after_commit(session, rt.mailer.due.set)  # so that it need not wait for the next poll
 
@@ -168,10 +171,10 @@ def reach_server(rt: Runtime) -> None:
             raise MailDeliveryFailed(f"{error.reason}.") from error
 
 
-def list_newest(rt: Runtime, status: str | None, most: int) -> list[ListedMail]:
-    """Return the newest mails of the outbox, without their content; None: of any status."""
-    with rt.reading() as connection:
-        return queries.list_newest(connection, status, most)
+def list_newest(rt: Runtime, status: str | None, most: int) -> Sequence[OutboxMail]:
+    """Return the newest mails of the outbox; None: of any status."""
+    with rt.reading() as session:
+        return queries.list_newest(session, status, most)
 
 
 def list_ids_with_file(rt: Runtime) -> set[str]:
@@ -183,7 +186,7 @@ def flush(rt: Runtime) -> Flushed:
     """Try every waiting mail once, now; stop early if the server itself fails."""
     now = rt.clock.now()
     with rt.transaction() as session:
-        queries.make_all_due(session, now)
+        queries.reschedule(session, MailStatus.QUEUED, after=now, due_at=now)
     drained = dispatcher.drain(rt, due=now)
     with rt.reading() as connection:
         waiting = queries.count_unfinished(connection)
@@ -217,7 +220,7 @@ def _send(rt: Runtime, mail: ReadyMail) -> None:
 
 
 def _record(rt: Runtime, mail: ReadyMail, status: MailStatus, error: str | None = None) -> None:
-    delivery.count(status)
+    delivery.MAILS.labels(status).inc()
     audit.record_best_effort(rt, delivery.event(mail.recipient, mail.kind, mail, error))
 
 
@@ -262,11 +265,12 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
     """Re-encrypt the payloads of waiting mails under the newest key."""
     resealer, changed, last_id = Resealer(rt.secret_box), 0, ""
     while batch := queries.list_sealed(session, last_id, bulk.BATCH_ROWS):
-        for mail_id, sealed in batch:
-            fresh = resealer.resealed(sealed, delivery.name_of(mail_id))
+        for mail in batch:
+            fresh = resealer.resealed(mail.payload or "", delivery.name_of(mail.id))
             if fresh is not None:
-                changed += queries.replace_payload(session, mail_id, sealed, fresh)
-            last_id = mail_id
+                mail.payload = fresh
+                changed += 1
+            last_id = mail.id
     return Resealed(changed, resealer.unreadable)
 
 

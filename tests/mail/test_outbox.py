@@ -580,7 +580,7 @@ def test_a_shorter_interval_does_not_wait_for_the_end_of_a_long_one(
 
 def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
-    failed, look = [], queries.is_any_stranded
+    failed, look = [], queries.is_any_due
 
     def watched(*arguments, **bounds):
         try:
@@ -589,7 +589,7 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
             failed.append(error)
             raise
 
-    monkeypatch.setattr(queries, "is_any_stranded", watched)
+    monkeypatch.setattr(queries, "is_any_due", watched)
     configure(rt, mail_outbox_dispatch_interval_secs=1)
     queue(rt)
     wait_for(lambda: only_row(rt).status == "sent")
