@@ -59,6 +59,11 @@ class Operation:
         return () if self.data is None else (self.data,)
 
     @property
+    def is_for_sessions(self) -> bool:
+        """Whether only a signed-in account may call it."""
+        return self.access in {"session", "admin"}
+
+    @property
     def is_redirect(self) -> bool:
         """Whether a success sends a browser elsewhere; errors are envelopes all the same."""
         return self.status == HTTPStatus.FOUND

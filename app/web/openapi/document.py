@@ -1,9 +1,10 @@
-"""Assembles the document: routes, how a caller authenticates, and what holds for all of them."""
+"""Assembles the document: routes, how a caller authenticates, and what they are answered."""
 
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,33 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from app import __version__
-from app.core.access import PasswordChangeRequired, TokenMissing
-from app.core.errors import AppError
+from app.core.access import (
+    AccountDisabled,
+    PasswordChangeRequired,
+    TokenExpired,
+    TokenInvalid,
+    TokenMissing,
+)
+from app.core.errors import (
+    AppError,
+    BadRequest,
+    DatabaseUnavailable,
+    ErrorCode,
+    RedisUnavailable,
+    ServerFault,
+    TooLarge,
+)
 from app.web import origin
-from app.web.openapi.answers import JSON, Answers
-from app.web.openapi.schemas import JsonSchema, Plugin, add_examples, headline, paragraphs
+from app.web.errors import EndpointNotFound, MethodNotAllowed, status_of
+from app.web.openapi.schemas import (
+    JsonSchema,
+    Plugin,
+    examples,
+    headline,
+    paragraphs,
+    payload_name,
+    stream_example,
+)
 from app.web.operation import Operation, operation_of
 
 # Its texts stand beside it: the introduction, and headers and ways to authenticate.
@@ -24,6 +47,7 @@ HERE = Path(__file__).parent
 ACCOUNT_PREFIX = "/api/v1/auth/"
 MAX_ABBREVIATION_LENGTH = 3  # MFA
 CACHE = "gatehouse_openapi"
+JSON = "application/json"
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
 KINDS: dict[str | None, JsonSchema] = {
     "int": {"type": "integer", "minimum": 0},
@@ -33,49 +57,186 @@ KINDS: dict[str | None, JsonSchema] = {
 # RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
 FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 FILE_FORM = {"type": "object", "required": ["file"], "properties": {"file": FILE}}
+# What OpenAPI 3.2 calls `itemSchema`; 3.1 has no name for one event of a stream.
+ITEM_SCHEMA = "x-itemSchema"
+# Always null. All generators can make a type of this, but not all of them of {"type": "null"}.
+NULL: JsonSchema = {"type": ["object", "null"], "const": None}
+HEADERS_BY_STATUS = {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}
+
+
+class Unexpected(ServerFault):
+    """A fault of the service; the request id leads to it in the log."""
+
+
+OUTAGES = (DatabaseUnavailable, RedisUnavailable)
+RESTRICTED = (AccountDisabled, PasswordChangeRequired)
+MALFORMED_SOURCE = [error for error in origin.SOURCE_ERRORS if issubclass(error, BadRequest)]
+FOREIGN_SOURCE = [error for error in origin.SOURCE_ERRORS if not issubclass(error, BadRequest)]
+# Errors that occur together in many operations, with the name of their component.
+SHARED = {
+    frozenset(OUTAGES): "Unavailable",
+    frozenset([TooLarge]): "BodyTooLarge",
+    frozenset([TokenMissing, TokenExpired, TokenInvalid]): "SessionMissing",
+    frozenset(RESTRICTED): "SessionRestricted",
+    frozenset([*RESTRICTED, *FOREIGN_SOURCE, *origin.CSRF_ERRORS]): (
+        "SessionRestrictedOrSourceRefused"
+    ),
+    frozenset(MALFORMED_SOURCE): "SourceMalformed",
+    frozenset([BadRequest, *MALFORMED_SOURCE]): "BodyOrSourceMalformed",
+}
 
 
 def document(app: Flask) -> str:
     """Return the description of an application as JSON text, built at the first call."""
     if CACHE not in app.extensions:
-        described = _build(app)
+        described = Description(app).to_dict()
         app.extensions[CACHE] = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
     text: str = app.extensions[CACHE]
     return text
 
 
-def _build(app: Flask) -> JsonSchema:
-    plugin = Plugin()
-    base = json.loads((HERE / "base.json").read_text("utf-8"))
-    introduction = (HERE / "introduction.md").read_text("utf-8")
-    spec = APISpec(
-        title="Gatehouse",
-        version=__version__,
-        openapi_version="3.1.0",
-        plugins=[plugin],
-        info={"description": introduction},
-        **base,
-    )
-    answers = Answers(spec, plugin)
-    tags: dict[str, str] = {}
-    # What applications call, then health, metrics and this document.
-    rules = sorted(app.url_map.iter_rules(), key=lambda r: not r.rule.startswith(ACCOUNT_PREFIX))
-    for rule in rules:
-        view = app.view_functions[rule.endpoint]
-        area = sys.modules[view.__module__.rpartition(".")[0]]
-        tag = _tag(area.__name__)
-        tags[tag] = headline(area)
-        operations = {}
-        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            described = _operation(plugin, answers, rule, method, view)
-            operations[method.lower()] = {**described, "tags": [tag]}
-        spec.path(path=VARIABLE.sub(r"{\g<name>}", rule.rule), operations=operations)
-    for tag, description in tags.items():
-        spec.tag({"name": tag, "description": description})
-    answers.add_error_envelope()
-    whole: JsonSchema = spec.to_dict()
-    add_examples(whole)
-    return whole
+class Description(APISpec):
+    """The description of an application's routes, from which apispec makes the document.
+
+    It resolves what is named here by a schema or by a text: that of a component.
+    """
+
+    def __init__(self, app: Flask) -> None:
+        self._plugin = Plugin()
+        super().__init__(
+            title="Gatehouse",
+            version=__version__,
+            openapi_version="3.1.0",
+            plugins=[self._plugin],
+            info={"description": (HERE / "introduction.md").read_text("utf-8")},
+            **json.loads((HERE / "base.json").read_text("utf-8")),
+        )
+        # What applications call, then health, metrics and this document.
+        rules = app.url_map.iter_rules()
+        tags: dict[str, str] = {}
+        for rule in sorted(rules, key=lambda rule: not rule.rule.startswith(ACCOUNT_PREFIX)):
+            view = app.view_functions[rule.endpoint]
+            area = sys.modules[view.__module__.rpartition(".")[0]]
+            tag = _tag(area.__name__)
+            tags[tag] = headline(area)
+            operations = {
+                method.lower(): {**self._operation(rule, method, view), "tags": [tag]}
+                for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+            }
+            self.path(path=VARIABLE.sub(r"{\g<name>}", rule.rule), operations=operations)
+        for tag, description in tags.items():
+            self.tag({"name": tag, "description": description})
+        self._add_errors()
+
+    def _operation(self, rule: Rule, method: str, view: Any) -> JsonSchema:
+        operation = operation_of(view)
+        first, *others = view.__name__.split("_")
+        name = operation.name or first + "".join(word.capitalize() for word in others)
+        details = [*paragraphs(view)[1:], _access_sentence(operation)]
+        described: JsonSchema = {
+            "operationId": name,
+            "summary": headline(view),
+            "description": "\n\n".join(filter(None, details)),
+            "security": _requirements(operation, method),
+            "parameters": [*_parameters(operation, rule)],
+            "responses": self._responses(name, operation, method),
+        }
+        if operation.is_deprecated:
+            described["deprecated"] = True
+        if operation.body is not None:
+            content = {JSON: self._json(self._plugin.reference(operation.body()))}
+            described["requestBody"] = {"required": True, "content": content}
+        if operation.has_file:
+            content = {"multipart/form-data": {"schema": FILE_FORM}}
+            described["requestBody"] = {"required": True, "content": content}
+        return described
+
+    def _responses(self, name: str, operation: Operation, method: str) -> dict[int, Any]:
+        """Return all responses, by status, of the operation that clients know as `name`."""
+        by_status: dict[int, list[type[AppError]]] = {500: [Unexpected]}
+        for error in _refusals(operation, method):
+            by_status.setdefault(status_of(error), []).append(error)
+        described: dict[int, Any] = {operation.status: self._success(operation)}
+        if operation.may_be_empty:
+            text = "There is nothing to send now; do not ask again automatically."
+            described[204] = _answer(text)
+        if operation.is_conditional:
+            text = "The version named by If-None-Match is still current."
+            described[304] = _answer(text, ["ETag"])
+        for status, errors in sorted(by_status.items()):
+            described[status] = self._refusal(errors, name)
+        return described
+
+    def _success(self, operation: Operation) -> JsonSchema:
+        description = HTTPStatus(operation.status).phrase
+        if operation.is_redirect:
+            return _answer(description, ["Location"])
+        kind = operation.media_type or JSON
+        if operation.is_enveloped:
+            media = self._json(self._envelope_of(operation))
+        elif operation.payloads:
+            media = self._json(self._plugin.reference(operation.payloads[0]))
+        else:
+            media = {"schema": {"type": "string"} if kind.startswith("text/") else {}}
+        if operation.event is not None:
+            media[ITEM_SCHEMA] = event = self._plugin.reference(operation.event)
+            media["examples"] = stream_example(event, self.components.schemas)
+            media["schema"]["description"] = (
+                "Server-sent events without name or id: each `data:` line is one "
+                f"`{event['$ref'].rpartition('/')[2]}` as JSON; a line that begins with a colon "
+                "is a comment."
+            )
+        headers = ["ETag"] if operation.is_conditional else []
+        return _answer(description, headers, {kind: media})
+
+    def _json(self, schema: JsonSchema) -> JsonSchema:
+        return {"schema": schema, "examples": examples(schema, self.components.schemas)}
+
+    def _envelope_of(self, operation: Operation) -> JsonSchema:
+        """Return a reference to the envelope around an operation's payload."""
+        shapes = [self._plugin.reference(payload) for payload in operation.payloads]
+        data = {"oneOf": shapes} if len(shapes) > 1 else next(iter(shapes), NULL)
+        envelope = _envelope({"type": "string", "const": ErrorCode.SUCCESS.value}, data)
+        name = f"{'Or'.join(map(payload_name, operation.payloads)) or 'Done'}Answer"
+        if self.components.schemas.setdefault(name, envelope) != envelope:
+            raise ValueError(f"two payloads are called {name}")
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _refusal(self, errors: Sequence[type[AppError]], operation: str) -> str:
+        """Return the name of the component for these errors of one status; add it if need be."""
+        status = status_of(errors[0])
+        own_name = errors[0].__name__
+        if len(errors) > 1:
+            own_name = f"{operation[:1].upper()}{operation[1:]}{status.value}"
+        name = SHARED.get(frozenset(errors), own_name)
+        if name in self.components.responses:
+            return name
+        for error in errors:
+            self.components.examples.setdefault(error.__name__, _example(error))
+        codes = {"type": "string", "enum": sorted({error.code.value for error in errors})}
+        # Without a title some generators call the type InlineObject7.
+        schema = {
+            "title": f"{name}Answer",
+            "allOf": ["ErrorAnswer", {"properties": {"code": codes}}],
+        }
+        text = headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why."
+        content = {JSON: {"schema": schema, "examples": _by_name(e.__name__ for e in errors)}}
+        answer = _answer(text, HEADERS_BY_STATUS.get(status, []), content)
+        self.components.response(name, answer)
+        return name
+
+    def _add_errors(self) -> None:
+        """Add the errors that no operation has, the envelope of all errors, and their codes."""
+        for error in (EndpointNotFound, MethodNotAllowed):
+            self._refusal([error], "")
+        # `code` has no enum: tools that merge the parts of an `allOf` would add each error's to it.
+        envelope = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
+        envelope["description"] = "Any refusal; each operation lists its own codes"
+        self.components.schema("ErrorAnswer", envelope)
+        text = "Every code with which an operation is refused. More may be added later"
+        codes = {example["value"]["code"] for example in self.components.examples.values()}
+        schema = {"type": "string", "description": text, "enum": sorted(codes)}
+        self.components.schema("ErrorCode", schema)
 
 
 def _tag(package: str) -> str:
@@ -83,38 +244,12 @@ def _tag(package: str) -> str:
     return words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
 
 
-def _operation(
-    plugin: Plugin, answers: Answers, rule: Rule, method: str, view: Callable[..., Any]
-) -> JsonSchema:
-    operation = operation_of(view)
-    first, *others = view.__name__.split("_")
-    name = operation.name or first + "".join(word.capitalize() for word in others)
-    details = [*paragraphs(view)[1:], _access_sentence(operation)]
-    described: JsonSchema = {
-        "operationId": name,
-        "summary": headline(view),
-        "description": "\n\n".join(filter(None, details)),
-        "security": _requirements(operation, method),
-        "parameters": [*_parameters(plugin, operation, rule)],
-        "responses": answers.of(name, operation, _refusals(operation, method)),
-    }
-    if operation.is_deprecated:
-        described["deprecated"] = True
-    if operation.body is not None:
-        content = {JSON: {"schema": plugin.reference(operation.body())}}
-        described["requestBody"] = {"required": True, "content": content}
-    if operation.has_file:
-        content = {"multipart/form-data": {"schema": FILE_FORM}}
-        described["requestBody"] = {"required": True, "content": content}
-    return described
-
-
-def _parameters(plugin: Plugin, operation: Operation, rule: Rule) -> Iterator[JsonSchema]:
+def _parameters(operation: Operation, rule: Rule) -> Iterator[JsonSchema]:
     for variable in VARIABLE.finditer(rule.rule):
         schema = dict(KINDS.get(variable["kind"], {"type": "string", "minLength": 1}))
         yield {"in": "path", "name": variable["name"], "required": True, "schema": schema}
     if operation.query is not None:
-        yield from plugin.query_parameters(operation.query)
+        yield {"in": "query", "schema": operation.query}
 
 
 def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
@@ -122,7 +257,7 @@ def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
     csrf: JsonSchema = {} if method in origin.SAFE_METHODS else {"csrfToken": []}
     refresh: JsonSchema = {"refreshCookie": []} if operation.reads_refresh_cookie else {}
     ways: list[JsonSchema] = [{"accessCookie": [], **csrf}, {"bearer": []}]
-    if _is_for_sessions(operation):
+    if operation.is_for_sessions:
         return [{**way, **refresh} for way in ways]
     if not refresh:
         return []
@@ -131,17 +266,19 @@ def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
     return [{**refresh, **csrf}] if is_required else [{}, {**refresh, **csrf}, *ways]
 
 
-def _refusals(operation: Operation, method: str) -> Iterator[type[AppError]]:
-    """Yield an operation's errors, and those of the session guard's checks of unsafe methods."""
-    yield from operation.errors
-    if _is_for_sessions(operation) and method not in origin.SAFE_METHODS:
-        checked = (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
-        yield from (error for error in checked if error not in operation.errors)
+def _refusals(operation: Operation, method: str) -> Iterable[type[AppError]]:
+    """Return an operation's errors, those of the session guard's checks, and those of outages."""
+    errors = [*operation.errors]
+    if operation.is_for_sessions and method not in origin.SAFE_METHODS:
+        errors += [*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS]
+    if operation.access and (operation.is_enveloped or operation.is_redirect):
+        errors += OUTAGES
+    return dict.fromkeys(errors)
 
 
 def _access_sentence(operation: Operation) -> str:
     """Return a sentence that says who may call; "" for anonymous access."""
-    if not _is_for_sessions(operation):
+    if not operation.is_for_sessions:
         return ""
     who = "an administrator" if operation.access == "admin" else "a signed-in account"
     if PasswordChangeRequired in operation.errors:
@@ -149,5 +286,24 @@ def _access_sentence(operation: Operation) -> str:
     return f"For {who}, also while a password change is due."
 
 
-def _is_for_sessions(operation: Operation) -> bool:
-    return operation.access in {"session", "admin"}
+def _envelope(code: JsonSchema, data: JsonSchema) -> JsonSchema:
+    """Return the four-key object around every JSON response."""
+    members = {"code": code, "msg": {"type": "string"}, "data": data, "error": NULL}
+    return {"type": "object", "required": list(members), "properties": members}
+
+
+def _answer(
+    description: str, headers: Iterable[str] = (), content: JsonSchema | None = None
+) -> JsonSchema:
+    answer = {"description": description, "headers": _by_name(["X-Request-ID", *headers])}
+    return {**answer, "content": content} if content else answer
+
+
+def _by_name(names: Iterable[str]) -> dict[str, str]:
+    """Return components of these names, each under its own."""
+    return {name: name for name in names}
+
+
+def _example(error: type[AppError]) -> JsonSchema:
+    value = {"code": error.code.value, "msg": error.example(), "data": None, "error": None}
+    return {"summary": f"{error.code.value}: {headline(error)}", "value": value}

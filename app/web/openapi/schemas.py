@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ JsonSchema = dict[str, Any]
 # Of the characters no text may contain, only NUL can be excluded in every dialect of patterns: an
 # unpaired surrogate is not even a character in most of them.
 NO_NUL = r"^[^\u0000]*$"
-# What OpenAPI 3.2 calls `itemSchema`; 3.1 has no name for one event of a stream.
-ITEM_SCHEMA = "x-itemSchema"
 # By the name of the member, where its own schema has no example.
 TYPICAL = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
 BY_TYPE: JsonSchema = {"boolean": True, "integer": 1, "number": 1, "null": None}
@@ -40,6 +38,8 @@ class Converter(OpenAPIConverter):
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
             described["additionalProperties"] = True
+            # Shown where a body's schema stands alone.
+            described["examples"] = [sample(described, self.spec.components.schemas)]
         return {**described, "description": headline(type(schema))}
 
     def field2property(self, field: fields.Field[Any]) -> JsonSchema:
@@ -62,6 +62,17 @@ class Converter(OpenAPIConverter):
             return {"type": kind, "examples": described["enum"][:1], **described}
         return described
 
+    def schema2parameters(self, schema: Schema, **where: Any) -> list[JsonSchema]:
+        """Describe a query schema; a query can omit a parameter, but cannot set it to null."""
+        parameters: list[JsonSchema] = super().schema2parameters(schema, **where)
+        for described in (parameter["schema"] for parameter in parameters):
+            if isinstance(kinds := described.get("type"), list):
+                described["type"] = next(kind for kind in kinds if kind != "null")
+            if described.get("default", ...) is None:
+                del described["default"]
+            described.pop("examples", None)
+        return parameters
+
 
 class Plugin(MarshmallowPlugin):
     """The marshmallow plugin with our converter."""
@@ -78,18 +89,6 @@ class Plugin(MarshmallowPlugin):
         describe = converter.field2property if is_field else converter.resolve_nested_schema
         described: JsonSchema = describe(payload)
         return described
-
-    def query_parameters(self, schema: type[Schema]) -> Iterator[JsonSchema]:
-        """Describe a query schema; a query can omit a parameter, but cannot set it to null."""
-        converter: Any = self.converter
-        for parameter in converter.schema2parameters(schema, location="query"):
-            described = parameter["schema"]
-            if isinstance(kinds := described.get("type"), list):
-                described["type"] = next(kind for kind in kinds if kind != "null")
-            if described.get("default", ...) is None:
-                del described["default"]
-            described.pop("examples", None)
-            yield parameter
 
 
 def component_name(schema: type[Schema] | Schema | str) -> str:
@@ -122,27 +121,7 @@ def headline(documented: object) -> str:
     return " ".join(first.replace("`", "").split()).rstrip(".")
 
 
-def add_examples(document: JsonSchema) -> None:
-    """Add examples to every JSON request body and every successful JSON answer of a document."""
-    components = document["components"]["schemas"]
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            answers = [a for status, a in operation["responses"].items() if status.startswith("2")]
-            for whole in [operation.get("requestBody", {}), *answers]:
-                for kind, media in whole.get("content", {}).items():
-                    if kind == "application/json":
-                        media["examples"] = _examples(media["schema"], components)
-                    elif event := media.get(ITEM_SCHEMA):
-                        data = json.dumps(sample(event, components), separators=(",", ":"))
-                        stream = f": keep-alive\n\ndata: {data}\n\n"
-                        media["examples"] = {"example": {"value": stream}}
-    # Shown where a body's schema stands alone.
-    for schema in components.values():
-        if schema.get("additionalProperties") is True:
-            schema["examples"] = [sample(schema, components)]
-
-
-def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
+def examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
     """Return one example, or one for each alternative payload of an envelope."""
     whole = sample(schema, components)
     envelope = components.get(schema.get("$ref", "").rpartition("/")[2], schema)
@@ -155,6 +134,12 @@ def _examples(schema: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonS
     }
 
 
+def stream_example(event: JsonSchema, components: Mapping[str, JsonSchema]) -> JsonSchema:
+    """Return the example of a stream with one such event."""
+    data = json.dumps(sample(event, components), separators=(",", ":"))
+    return {"example": {"value": f": keep-alive\n\ndata: {data}\n\n"}}
+
+
 def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str = "") -> Any:
     """Return a value that `schema` allows for a member called `name`."""
     if "$ref" in schema:
@@ -162,9 +147,10 @@ def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str =
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
             return sample(schema[choice][0], components, name)
-    for choices in ([schema["const"]] if "const" in schema else [], schema.get("enum", [])):
-        if choices:
-            return choices[0]
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
     kinds = schema.get("type", "object")
     kind = kinds if isinstance(kinds, str) else kinds[0]
     if kind == "object":
