@@ -11,7 +11,7 @@ from flask.cli import ScriptInfo, with_appcontext
 
 from app.administration import instance, service
 from app.administration.doctor import examine
-from app.administration.findings import Level
+from app.administration.machine_checks import Level
 from app.administration.teams_cli import group as teams
 from app.administration.users_cli import group as users
 from app.audit.models import Action

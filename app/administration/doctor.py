@@ -1,53 +1,201 @@
-"""Runs the checks of `flask doctor`."""
+"""`flask doctor`: runs its checks, of which those on stored data are here."""
 
+import os
 from collections.abc import Callable
 
-from app.administration import settings_checks as settings
-from app.administration import system_checks as system
-from app.administration.findings import Finding, Level, fail
+from app.administration import machine_checks as machine
+from app.administration import service
+from app.administration.machine_checks import Finding, Level, fail, ok, warn
+from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
+from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
+from app.core.texts import pluralized
+from app.external_auth.providers import service as external_auth
+from app.mail import service as mails
+from app.mail.errors import MailDeliveryFailed
+from app.passkeys import relying_party
+from app.settings import keys, upkeep
+from app.setup.queries import SetupState
+from app.web import site
 from app.web.cli_refusals import FAILURES, refusal_of
 
 Check = Callable[[Runtime], Finding]
 
+IF_LOST = (
+    "only if it is lost for good, set the secrets of the mail server and of providers again, and "
+    "have second factors set up anew (`flask users reset-mfa`). Mails among them wait for it, "
+    "three days at the most."
+)
+
+
+def values(rt: Runtime) -> Finding:
+    """Check that every stored setting is valid, by itself and together with the others."""
+    problems = upkeep.problems(rt)
+    if not problems:
+        return ok("All valid.")
+    (key, problem), more = problems[0], len(problems) - 1
+    others = f" ({more} more)" if more else ""
+    return fail(f"{key}: {problem}{others}. See `flask config validate`.")
+
+
+def stored_secrets(rt: Runtime) -> Finding:
+    """Check that every key the stored secrets need is here, by decrypting a sample of each."""
+    use = service.key_use(rt)
+    place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
+    lost = sorted(use.unusable_key_ids)
+    if not lost:
+        secrets = pluralized(use.secrets.total(), "secret", "secrets")
+        return ok(f"{secrets}; every key that they need is here.")
+    told = " ".join(
+        f"Key {key_id or '(unknown)'}, needed by {_stored_under(use, key_id)}, "
+        + ("is here with a wrong value." if rt.secret_box.knows(key_id) else "is missing.")
+        for key_id in lost
+    )
+    if any(use.secrets[key_id] for key_id in lost):
+        return fail(f"{told} Put the right one into {place}; {IF_LOST}")
+    return warn(f"{told} Unless it was taken out on purpose, put it back into {place}.")
+
+
+def _stored_under(use: KeyUse, key_id: str) -> str:
+    counts = (use.secrets[key_id], "secret"), (use.hashes[key_id], "recovery code")
+    return " and ".join(pluralized(n, what, f"{what}s") for n, what in counts if n)
+
+
+def site_address(rt: Runtime) -> Finding:
+    """Check that the site's address is set: links and passkeys depend on it."""
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    if not origins:
+        return warn(
+            "public_site_url is empty. "
+            """Run `flask config set public_site_url '["https://files.example"]'`."""
+        )
+    if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
+        return warn(
+            f"Browsers offer no passkeys at {origins[0]}. Let public_site_url begin with an https "
+            "address with a host name, or run `flask config set auth_passkey_login_enabled false`."
+        )
+    return ok(f"{', '.join(origins)}.")
+
+
+def cookies(rt: Runtime) -> Finding:
+    """Check that cookies are sent over plain http only if the site itself uses it."""
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    is_https = any(origin.startswith("https://") for origin in origins)
+    is_secure = rt.settings.get(site.COOKIE_SECURE)
+    if is_https and not is_secure:
+        return warn(
+            "The site uses https and its cookies travel over http, too. "
+            "Run `flask config set auth_cookie_secure true`."
+        )
+    if is_secure and origins and not is_https:
+        return warn(
+            "Cookies are for https only and the site is not: browsers drop them. "
+            "Serve the site over https, or run `flask config set auth_cookie_secure false`."
+        )
+    return ok("Sent over https only." if is_secure else "Sent over http, too.")
+
+
+def mail(rt: Runtime) -> Finding:
+    """Check that the SMTP server, if configured, accepts mail; warn of half a configuration."""
+    host = rt.settings.get(keys.MAIL_SMTP_HOST)
+    sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
+    if host and sender:
+        port = rt.settings.get(keys.MAIL_SMTP_PORT)
+        try:
+            mails.reach_server(rt)
+        except MailDeliveryFailed as error:
+            return warn(
+                f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
+                f"{error.public_message} Correct the mail_smtp_* settings, or start it."
+            )
+        if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
+            return warn(
+                f"Mails go to {host}, port {port}, unencrypted, with the links and codes in them. "
+                "Run `flask config set mail_security true`, or use a server on this machine."
+            )
+        return ok(f"SMTP server {host}, port {port}, sender {sender}.")
+    if host or sender:
+        missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
+        return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
+    folder = rt.config.mail_dir
+    # The folder is created with the first mail, so check its closest existing ancestor.
+    there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return warn(
+            f"Mails wait: no SMTP server is set, and {folder} cannot be written. "
+            "Set mail_smtp_host and mail_from_address, or correct GATEHOUSE_MAIL_DIR."
+        )
+    return ok(f"No SMTP server is set: mails become files in {folder}, their links are logged.")
+
+
+def external_sign_in(rt: Runtime) -> Finding:
+    """Check that the enabled providers are usable, as far as local data can show."""
+    names = external_auth.enabled_names(rt)
+    if unreadable := external_auth.unreadable_keys(rt):
+        return fail(
+            f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
+            "Is a key missing? Put it back; only if it is lost, set it again with "
+            "`flask external-auth update KEY --client-secret -`."
+        )
+    if not names:
+        return ok("No provider is enabled.")
+    problems = external_auth.broken_links(rt)
+    if not rt.settings.get(site.PUBLIC_SITE_URL):
+        problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
+    if rt.config.allow_loopback_http:
+        problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+    if problems:
+        return warn(" ".join(problems))
+    return ok(f"{', '.join(names)}. Try them with `flask external-auth test KEY`.")
+
+
+def storage_route(rt: Runtime) -> Finding:
+    """Check that the installation is ready for ordinary accounts."""
+    state = service.setup_state(rt)
+    if state is SetupState.NEEDS_ADMIN:
+        return warn(
+            "needs_admin: make the first administrator in the browser, or run "
+            "`flask users create --username NAME --email ADDRESS --role admin --generate`."
+        )
+    if state is SetupState.NEEDS_STORAGE:
+        return warn("needs_storage: run `flask storage bootstrap`.")
+    return ok("ready")
+
+
 MACHINE: dict[str, Check] = {
-    "configuration": system.configuration,
-    "instance folder": system.instance_folder,
-    "keys": system.keys,
-    "avatars": system.avatars,
-    "password hash": system.password_hash,
-    "redis": system.redis,
-    "database": system.database,
+    "configuration": machine.configuration,
+    "instance folder": machine.instance_folder,
+    "keys": machine.keys,
+    "avatars": machine.avatars,
+    "password hash": machine.password_hash,
+    "redis": machine.redis,
+    "database": machine.database,
 }
 # Run in stages: one finding about an unreachable or an empty database is enough.
 DATABASE: dict[str, Check] = {
-    "clock": system.clock,
-    "migrations": system.migrations,
+    "clock": machine.clock,
+    "migrations": machine.migrations,
 }
 ROWS: dict[str, Check] = {
-    "stored secrets": settings.stored_secrets,
-    "settings": settings.values,
-    "site address": settings.site_address,
-    "cookies": settings.cookies,
-    "mail": settings.mail,
-    "external sign-in": settings.external_sign_in,
-    "storage route": settings.storage_route,
+    "stored secrets": stored_secrets,
+    "settings": values,
+    "site address": site_address,
+    "cookies": cookies,
+    "mail": mail,
+    "external sign-in": external_sign_in,
+    "storage route": storage_route,
 }
 
 
 def examine(rt: Runtime) -> dict[str, Finding]:
     """Run every check whose prerequisites hold; a check that cannot run counts as failed."""
-    findings = _run(rt, MACHINE)
-    if findings["database"].level is not Level.FAIL:
-        findings |= _run(rt, DATABASE)
-        if findings["migrations"].level is not Level.FAIL:
-            findings |= _run(rt, ROWS)
+    findings: dict[str, Finding] = {}
+    for checks, prerequisite in ((MACHINE, None), (DATABASE, "database"), (ROWS, "migrations")):
+        if prerequisite and findings[prerequisite].level is Level.FAIL:
+            break
+        findings |= {name: _finding(rt, check) for name, check in checks.items()}
     return findings
-
-
-def _run(rt: Runtime, checks: dict[str, Check]) -> dict[str, Finding]:
-    return {name: _finding(rt, check) for name, check in checks.items()}
 
 
 def _finding(rt: Runtime, check: Check) -> Finding:

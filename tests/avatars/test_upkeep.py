@@ -8,7 +8,7 @@ import pytest
 
 from app.administration import accounts, housekeeping, service, teams
 from app.administration.doctor import examine
-from app.administration.findings import Level
+from app.administration.machine_checks import Level
 from app.avatars import files, upkeep
 from app.teams.models import Team
 from tests.support.factories import count, make_user

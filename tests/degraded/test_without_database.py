@@ -368,7 +368,7 @@ def test_doctor_tells_of_a_database_that_takes_no_changes(database, app):
         }
     found = findings["database"]
     assert found["level"] == "fail"
-    assert "cannot be written" in found["message"] or "is set to read only" in found["message"]
+    assert "cannot be written" in found["message"]
 
 
 @pytest.mark.sqlite

@@ -260,7 +260,7 @@ def unwritable(own_valkey):
     ("how", "reason", "mend"),
     [
         ("full", "command not allowed when used memory", "maxmemory"),
-        ("replica", "You can't write against a read only replica", "promote it"),
+        ("replica", "You can't write against a read only replica", "promote"),
     ],
 )
 def test_one_that_takes_nothing_is_not_ready(make_app, own_valkey, unwritable, how, reason, mend):
