@@ -7,7 +7,7 @@ from flask_migrate import Migrate
 from redis import Redis
 
 from app.administration import cli as administration
-from app.administration import housekeeping
+from app.administration import service as administration_service
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
@@ -162,7 +162,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
     hooks.on_start.extend(
         [
             lambda: settings.listen(rt),
-            lambda: housekeeping.start(rt),
+            lambda: administration_service.start_cleanup(rt),
             lambda: dispatcher.start(rt),
             hub.start,
         ]

@@ -6,7 +6,6 @@ creates the first, holds the SETUP lock from its check to its commit.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,10 +22,8 @@ from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
 from app.core.database import locks
 from app.core.runtime import Runtime
-from app.core.tokens import generated_password
 from app.external_auth import links as external_links
 from app.mfa import service as mfa
-from app.mfa.models import MfaMethod
 from app.passkeys import queries as passkeys_queries
 from app.sessions import service as sessions
 from app.settings import keys
@@ -42,35 +39,17 @@ from app.users.models import Account, Role, Status
 from app.web.schema import timestamp
 
 
-@dataclass(frozen=True)
-class Provisioned:
-    """An account whose password was set; `generated_password` is shown once and never stored."""
-
-    account: Account
-    generated_password: str | None = field(repr=False)
-
-
-@dataclass(frozen=True)
-class CredentialSummary:
-    """The credentials an account has; `second_factor` lists the methods a login would ask for."""
-
-    password: bool
-    second_factor: tuple[MfaMethod, ...]
-    passkeys: int
-    external_links: int
-
-
-def summarize_credentials(rt: Runtime, account: Account) -> CredentialSummary:
-    """Return the credentials an account can sign in with."""
-    database, user_id = rt.database, account.id
+def credentials(rt: Runtime, account: Account) -> dict[str, object]:
+    """Return what an account can sign in with; `second_factor` lists what a login would ask for."""
     with rt.reading() as session:
-        passkeys = passkeys_queries.list_passkeys(session, user_id)
-    return CredentialSummary(
-        password=users_queries.find_password_hash(database, user_id) is not None,
-        second_factor=mfa.methods(rt, account),
-        passkeys=len(passkeys),
-        external_links=len(external_links.list_links(rt, user_id)),
-    )
+        has_password = users_queries.has_password(session, account.id)
+        passkeys = passkeys_queries.list_passkeys(session, account.id)
+    return {
+        "password": has_password,
+        "second_factor": mfa.methods(rt, account),
+        "passkeys": len(passkeys),
+        "external_links": len(external_links.list_links(rt, account.id)),
+    }
 
 
 def create(
@@ -78,17 +57,17 @@ def create(
     *,
     username: str,
     email: str,
-    password: str | None,
+    password: str,
     role: Role = Role.USER,
     must_change_password: bool = False,
-) -> Provisioned:
-    """Create an activated, verified account; generate the password if none is given.
+) -> Account:
+    """Create an activated, verified account.
 
     The installation must be ready, except for the first administrator, who can thus be created
     without a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
     """
-    chosen, generated = _given_or_generated(rt, password, username, email)
-    password_hash = rt.passwords.hash(chosen)
+    users.require_acceptable(rt, password, username, email)
+    password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
     with rt.transaction() as session:
@@ -101,38 +80,33 @@ def create(
             role=role,
             activated_at=now,
             email_verified_at=now,
-            must_change_password=must_change_password or generated is not None,
+            must_change_password=must_change_password,
             storage_quota=quota,
             policy_group_id=group_id,
         )
         account = users.create(session, new, now)
         users.record(rt, session, Action.ADMIN_CREATE_USER, account, details={"role": role})
-    return Provisioned(account, generated)
+    return account
 
 
-def set_password(rt: Runtime, who: str, password: str | None) -> Provisioned:
-    """Replace the password and end every session; a generated one must be changed at next login.
+def set_password(
+    rt: Runtime, who: str, password: str, *, must_change_password: bool = False
+) -> Account:
+    """Replace the password and end every session.
 
     Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid.
     """
     with rt.reading() as connection:
         named = users.named(connection, who)
-    chosen, generated = _given_or_generated(rt, password, named.username, named.email)
-    password_hash = rt.passwords.hash(chosen)
+    users.require_acceptable(rt, password, named.username, named.email)
+    details = {"must_change_password": must_change_password}
+    columns = {"password_hash": rt.passwords.hash(password), **details}
     with _account(rt, who) as (session, account):
-        is_forced = generated is not None
-        users_queries.set_columns(
-            session,
-            account.id,
-            rt.clock.now(),
-            password_hash=password_hash,
-            must_change_password=is_forced,
-        )
+        users_queries.set_columns(session, account.id, rt.clock.now(), **columns)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
-        details = {"must_change_password": is_forced}
         users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=details)
-        return Provisioned(users.get(session, account.id), generated)
+        return users.get(session, account.id)
 
 
 def set_role(rt: Runtime, who: str, role: Role) -> Account:
@@ -261,15 +235,6 @@ def _account(rt: Runtime, who: str, *before: str) -> Iterator[tuple[Session, Acc
         yield session, users.lock_named(session, who)
 
 
-def _given_or_generated(rt: Runtime, password: str | None, *names: str) -> tuple[str, str | None]:
-    """Return the password to set, and a second time if it was generated, else None."""
-    if password is None:
-        generated = generated_password()
-        return generated, generated
-    users.require_acceptable(rt, password, *names)
-    return password, None
-
-
 def _group_for(session: Session, role: Role) -> int | None:
     """Return the policy group of a new account; None if the first admin precedes any group."""
     if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
@@ -281,9 +246,8 @@ def _group_for(session: Session, role: Role) -> int | None:
 
 
 def _require_other_admin(session: Session, account: Account) -> None:
-    if account.role != Role.ADMIN:
-        return
-    if not users_queries.is_other_admin_active(session, account.id):
+    is_admin = account.role == Role.ADMIN
+    if is_admin and not users_queries.is_other_admin_active(session, account.id):
         raise LastAdministrator
 
 
@@ -297,10 +261,9 @@ def _change(
     users_queries.set_columns(session, account.id, rt.clock.now(), **changed)
     if ends_sessions:
         sessions.revoke_all(rt, session, account.id)
-    details = {name: _as_json(value) for name, value in changed.items()}
+    details = {
+        name: timestamp(value) if isinstance(value, datetime) else value
+        for name, value in changed.items()
+    }
     users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=details)
     return users.get(session, account.id)
-
-
-def _as_json(value: Any) -> Any:
-    return timestamp(value) if isinstance(value, datetime) else value

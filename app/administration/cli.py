@@ -1,7 +1,6 @@
 """All commands of the `flask` CLI: those about the installation are here."""
 
 import logging
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from flask import Flask
 from flask.cli import ScriptInfo, with_appcontext
 
-from app.administration import instance, service
+from app.administration import service
 from app.administration.doctor import examine
 from app.administration.machine_checks import Level
 from app.administration.teams_cli import group as teams
@@ -51,8 +50,8 @@ def prepare(new_keys: bool) -> Output:
     longer be read.
     """
     rt = runtime()
-    instance.create_if_missing(rt, new_keys=new_keys)
-    is_ours = instance.migrate(rt)
+    service.create_if_missing(rt, new_keys=new_keys)
+    is_ours = service.migrate(rt)
     if not is_ours:
         log.warning("the database was migrated by a newer version and is left as it is")
     elif rt.config.storage_bootstrap == "local":
@@ -88,7 +87,7 @@ def cleanup() -> Output:
     Files left behind by avatar uploads that were killed are deleted, too.
     """
     cleaned = service.cleanup(runtime())
-    return Output(asdict(cleaned), f"deleted {cleaned}")
+    return Output(cleaned, f"deleted {service.in_words(cleaned)}")
 
 
 keys = Commands("keys", help="The secret keys that sign and encrypt.")

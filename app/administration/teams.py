@@ -3,11 +3,8 @@
 Lock order: storage topology, account, team.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
@@ -17,7 +14,6 @@ from app.core.runtime import Runtime
 from app.settings import keys
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
-from app.teams import queries
 from app.teams import service as teams
 from app.teams.models import Team, TeamRole
 from app.users import service as users
@@ -38,12 +34,6 @@ def create(rt: Runtime, name: str, owner: str) -> Team:
         return _changed(rt, session, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
 
 
-def list_teams(rt: Runtime, *, archived: bool) -> Sequence[Team]:
-    """Return the teams, archived ones only if `archived` is true."""
-    with rt.reading() as session:
-        return queries.list_teams(session, archived=archived)
-
-
 def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
     """Add an account to a team.
 
@@ -56,15 +46,6 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
         teams.add_member(session, team, account, role, rt.clock.now())
         details = {"added_user_id": account.id, "role": role}
         return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-
-
-def list_members(rt: Runtime, which: str) -> Sequence[Row[int, str, str, str, datetime]]:
-    """Return the members of a team, archived or not.
-
-    Raises: TeamNotFound, NameAmbiguous.
-    """
-    with rt.reading() as session:
-        return queries.list_members(session, teams.named(session, which).id)
 
 
 def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:

@@ -4,6 +4,7 @@ import click
 
 from app.administration import teams
 from app.core.texts import pluralized
+from app.teams import queries, service
 from app.teams.models import Team, TeamRole
 from app.teams.schemas import MemberData, TeamData
 from app.web.cli import Commands, Output, Word, printable, table
@@ -26,7 +27,8 @@ def create(name: str, owner: str) -> Output:
 @click.option("--archived", is_flag=True, help="Include archived teams.")
 def list_teams(archived: bool) -> Output:
     """List the teams by id."""
-    found = teams.list_teams(runtime(), archived=archived)
+    with runtime().reading() as session:
+        found = queries.list_teams(session, archived=archived)
     rows = [[t.id, t.name, t.owner_name, t.member_count, timestamp(t.archived_at)] for t in found]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
     return Output(TeamData(many=True).dump(found), text)
@@ -36,7 +38,9 @@ def list_teams(archived: bool) -> Output:
 @click.argument("team")
 def members(team: str) -> Output:
     """List the members of TEAM, its owners first."""
-    data = MemberData(many=True).dump(teams.list_members(runtime(), team))
+    with runtime().reading() as session:
+        found = queries.list_members(session, service.named(session, team).id)
+    data = MemberData(many=True).dump(found)
     rows = [[m["user_id"], m["username"], m["email"], m["role"], m["created_at"]] for m in data]
     return Output(data, table(["ID", "USERNAME", "E-MAIL", "ROLE", "SINCE"], rows))
 

@@ -1,7 +1,6 @@
 """`flask users`: accounts. USER is an id, a username or an e-mail address everywhere."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import click
 from app.administration import accounts
 from app.core import sizes
 from app.core.texts import pluralized
+from app.core.tokens import generated_password
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Standing, Status
@@ -101,7 +101,7 @@ def show(user: str) -> Output:
     quota = sizes.format_size(account.storage_quota) if account.storage_quota else "no limit"
     shown |= {"storage_used": sizes.format_size(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
-    return Output(info, details(shown | asdict(accounts.summarize_credentials(rt, account))))
+    return Output(info, details(shown | accounts.credentials(rt, account)))
 
 
 @group.command("create")
@@ -127,15 +127,16 @@ def create(
     must_change_password: bool,
 ) -> Output:
     """Create an activated account with a verified address."""
-    made = accounts.create(
+    chosen, is_generated = _chosen_password(password, generate=generate)
+    account = accounts.create(
         runtime(),
         username=username,
         email=email,
-        password=_chosen_password(password, generate=generate),
+        password=chosen,
         role=role,
-        must_change_password=must_change_password,
+        must_change_password=must_change_password or is_generated,
     )
-    return _provisioned(made, "was created")
+    return _with_password(account, "was created", chosen if is_generated else None)
 
 
 @on_user("set-role")
@@ -149,8 +150,9 @@ def set_role(user: str, role: Role) -> Output:
 @password_options
 def set_password(user: str, password: str | None, generate: bool) -> Output:
     """Set the password of USER and end all its sessions."""
-    chosen = _chosen_password(password, generate=generate)
-    return _provisioned(accounts.set_password(runtime(), user, chosen), "has a new password")
+    chosen, is_generated = _chosen_password(password, generate=generate)
+    account = accounts.set_password(runtime(), user, chosen, must_change_password=is_generated)
+    return _with_password(account, "has a new password", chosen if is_generated else None)
 
 
 @on_user("enable")
@@ -225,8 +227,8 @@ def delete(user: str) -> Output:
     return _account(accounts.delete(runtime(), user), "was deleted")
 
 
-def _chosen_password(password: str | None, *, generate: bool) -> str | None:
-    """Return the password to set; None to generate one.
+def _chosen_password(password: str | None, *, generate: bool) -> tuple[str, bool]:
+    """Return the password to set, and whether it was generated: it must be changed at next login.
 
     With neither option, prompt for it at a terminal; a script gets a generated one.
     """
@@ -234,20 +236,18 @@ def _chosen_password(password: str | None, *, generate: bool) -> str | None:
         raise click.UsageError("--password and --generate exclude each other")
     is_asked = password is None and not generate and is_at_terminal()
     if is_asked or password == "-":
-        return read_secret("Password")
-    return password
+        return read_secret("Password"), False
+    return (generated_password(), True) if password is None else (password, False)
 
 
 def _account(account: Account, what: str) -> Output:
     return Output(ManagedUser().dump(account), _sentence(account, what))
 
 
-def _provisioned(made: accounts.Provisioned, what: str) -> Output:
-    text = _sentence(made.account, what)
-    if made.generated_password:
-        text += f"; password: {made.generated_password}"
-    info = ManagedUser().dump(made.account)
-    return Output({"user": info, "generated_password": made.generated_password}, text)
+def _with_password(account: Account, what: str, generated: str | None) -> Output:
+    """Show the password if it was generated: only once, for it is stored nowhere."""
+    text = _sentence(account, what) + (f"; password: {generated}" if generated else "")
+    return Output({"user": ManagedUser().dump(account), "generated_password": generated}, text)
 
 
 def _sentence(account: Account, what: str) -> str:

@@ -308,7 +308,7 @@ def test_a_forced_change_overtaken_by_a_generated_password_stays_forced(rt, api,
     change_user(rt, user, must_change_password=True)
     api.login(user).ok()
     stale = sessions.authenticate(rt, api.access_token)
-    accounts.set_password(rt, user.username, None)
+    accounts.set_password(rt, user.username, SET_BY_OPERATOR, must_change_password=True)
     with pytest.raises(CredentialsFailed):
         change_late(rt, stale, user.password)
     assert column_of(rt, user, "must_change_password") is True

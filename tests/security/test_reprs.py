@@ -42,10 +42,8 @@ HARMLESS = {
     "Rotation.key",  # a SecretKey, which hides its own
     "Output.text",
     "Principal.token_expires_at",
-    "Cleaned.mail_tokens",  # how many
     "KeyUse.secrets",  # how many of each key
     "KeyUse.unusable_key_ids",
-    "CredentialSummary.password",  # whether there is one
     "Description.subject",  # of a template, before anything is filled in
     "TemplateText.subject",
     "TemplateText.html",

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from app.administration import teams
 from app.storage_policies import service as storage
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
+from app.teams import queries
 from app.users.models import User
 from tests.support.factories import change_user, configure, delete_user, make_user
 
@@ -49,7 +50,8 @@ def test_a_team_made_before_the_storage_route_gets_its_group(rt, api):
     api.sign_up_admin().ok(201)
     assert teams.create(rt, "Crew", "admin").policy_group_id is None
     route = storage.bootstrap(rt)
-    [team] = teams.list_teams(rt, archived=False)
+    with rt.reading() as session:
+        [team] = queries.list_teams(session, archived=False)
     assert team.policy_group_id == route.group_id
 
 

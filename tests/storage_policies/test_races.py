@@ -175,7 +175,9 @@ def new_team(rt, owner):
 
 
 def new_account(rt, _):
-    return lambda: accounts.create(rt, username="new", email="new@example.com", password=None)
+    return lambda: accounts.create(
+        rt, username="new", email="new@example.com", password="chosen by an operator"
+    )
 
 
 @pytest.mark.parametrize("make", [new_team, new_account])
